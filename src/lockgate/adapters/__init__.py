@@ -1,0 +1,1 @@
+"""One module per client dialect: decoder and encoder side by side."""

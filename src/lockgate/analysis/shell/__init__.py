@@ -1,0 +1,1 @@
+"""Reading shell: text to syntax tree, tree to programs, programs to effects."""

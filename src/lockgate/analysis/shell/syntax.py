@@ -1,0 +1,246 @@
+"""The syntax tree that the shell reader makes: what bash would run, with quoting resolved.
+
+Plain ``NamedTuple`` classes. A tree holds every command that could run, also inside words; what the reader cannot read
+exactly is not in a tree but is an :class:`Unparsed`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Union
+
+
+class Unparsed(NamedTuple):
+    """Text that is not in the subset that is read exactly."""
+
+    reason: str
+    """Lower case, no final period: ``line continuation inside a word``."""
+    position: int
+    """0-based index of the character where it was found."""
+    hint: str = ""
+    """How to write it readably, where that is known."""
+
+
+# ---------------------------------------------------------------- words
+
+
+class Literal(NamedTuple):
+    """Characters that stand for themselves, quotes and escapes already resolved."""
+
+    text: str
+    quoted: bool = False
+    """Whether they were quoted or escaped: then no tilde, glob or brace in them is special."""
+
+
+class Tilde(NamedTuple):
+    """An unquoted ``~`` or ``~user`` at the start of a word (or of a path in an assignment)."""
+
+    user: str = ""
+
+
+class Glob(NamedTuple):
+    """Unquoted characters of a file name pattern: ``*``, ``?`` or a whole ``[...]``."""
+
+    text: str
+
+
+class Braces(NamedTuple):
+    """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small."""
+
+    alternatives: tuple[Word, ...]
+
+
+class Param(NamedTuple):
+    """A parameter expansion.
+
+    ``$x`` has an empty ``operator``. ``${x:-word}`` has operator ``:-`` and one argument. ``${#x}`` has operator
+    ``#length``, ``${!x}`` has ``!indirect``, ``${x@P}`` has ``@P``; ``${x:1:2}`` has ``:`` and two arguments;
+    ``${x/a/b}`` has ``/`` and two.
+    """
+
+    name: str
+    operator: str = ""
+    arguments: tuple[Word, ...] = ()
+    subscript: Word | None = None
+    quoted: bool = False
+
+
+class CommandSub(NamedTuple):
+    """``$(...)`` or backquotes."""
+
+    script: Script
+    quoted: bool = False
+
+
+class ProcessSub(NamedTuple):
+    """``<(...)`` or ``>(...)``; ``direction`` is ``<`` or ``>``."""
+
+    script: Script
+    direction: str
+
+
+class Arith(NamedTuple):
+    """``$((...))``: the expansions inside, in order, literal text between them."""
+
+    parts: tuple[Part, ...]
+    quoted: bool = False
+
+
+Part = Union[Literal, Tilde, Glob, Braces, Param, CommandSub, ProcessSub, Arith]  # noqa: UP007 - evaluated at run time
+
+
+class Word(NamedTuple):
+    """One word of a command, before expansion."""
+
+    parts: tuple[Part, ...]
+    position: int = 0
+
+    @property
+    def literal(self) -> str | None:
+        """The word's text where it is wholly literal (no expansion, tilde, glob or brace), else ``None``."""
+        text = ""
+        for part in self.parts:
+            if not isinstance(part, Literal):
+                return None
+            text += part.text
+        return text
+
+
+# ---------------------------------------------------------------- commands
+
+
+class Redirect(NamedTuple):
+    """One redirection. ``operator`` is one of ``< > >> >| <> <& >& &> &>> << <<- <<<``.
+
+    ``fd`` is the number or ``{name}`` before it, empty where none is written. For here-documents ``target`` is the body
+    (literal where the delimiter was quoted); for ``<<<`` the word.
+    """
+
+    operator: str
+    target: Word
+    fd: str = ""
+
+
+class Assignment(NamedTuple):
+    """``name=value``, ``name+=value``, ``name[sub]=value`` or ``name=(...)`` (then ``elements`` is not ``None``)."""
+
+    name: str
+    value: Word
+    append: bool = False
+    subscript: Word | None = None
+    elements: tuple[Word, ...] | None = None
+
+
+class Simple(NamedTuple):
+    """A simple command. ``words`` may be empty (only assignments or redirections)."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    position: int = 0
+
+
+class Pipeline(NamedTuple):
+    """``a | b``; with one command where it only carries ``!`` or ``time``."""
+
+    commands: tuple[Command, ...]
+    negated: bool = False
+    timed: bool = False
+
+
+class AndOr(NamedTuple):
+    """``a && b || c``: ``operators`` stand between ``commands``."""
+
+    commands: tuple[Command, ...]
+    operators: tuple[str, ...]
+
+
+class Group(NamedTuple):
+    """``{ ...; }`` or ``( ... )`` (then ``subshell``)."""
+
+    body: Script
+    subshell: bool = False
+    redirects: tuple[Redirect, ...] = ()
+
+
+class If(NamedTuple):
+    """``if``/``elif``/``else``: ``branches`` are (condition, body) pairs."""
+
+    branches: tuple[tuple[Script, Script], ...]
+    otherwise: Script | None = None
+    redirects: tuple[Redirect, ...] = ()
+
+
+class While(NamedTuple):
+    """``while`` or ``until``."""
+
+    condition: Script
+    body: Script
+    until: bool = False
+    redirects: tuple[Redirect, ...] = ()
+
+
+class For(NamedTuple):
+    """``for name in words`` or ``select``; ``words`` is ``None`` where ``in`` is missing."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: Script
+    select: bool = False
+    redirects: tuple[Redirect, ...] = ()
+
+
+class ArithFor(NamedTuple):
+    """``for ((a; b; c))``."""
+
+    header: Arith
+    body: Script
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Case(NamedTuple):
+    """``case``: ``clauses`` are (patterns, body) pairs."""
+
+    subject: Word
+    clauses: tuple[tuple[tuple[Word, ...], Script], ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Function(NamedTuple):
+    """A function definition; the body runs when ``name`` is called."""
+
+    name: str
+    body: Command
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Condition(NamedTuple):
+    """``[[ ... ]]``: its words and operators in order, operators as literal words."""
+
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+class ArithCommand(NamedTuple):
+    """``((...))``."""
+
+    expression: Arith
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Coproc(NamedTuple):
+    """``coproc [name] command``."""
+
+    body: Command
+    name: str = ""
+
+
+Command = Union[  # noqa: UP007 - evaluated at run time
+    Simple, Pipeline, AndOr, Group, If, While, For, ArithFor, Case, Function, Condition, ArithCommand, Coproc
+]
+
+
+class Script(NamedTuple):
+    """Commands in order. ``background`` tells, for each, whether ``&`` ended it."""
+
+    commands: tuple[Command, ...] = ()
+    background: tuple[bool, ...] = ()

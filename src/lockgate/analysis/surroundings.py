@@ -1,0 +1,87 @@
+"""All that the analysis may know beside the call itself; the gate hands it in, so that the analysis stays pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from lockgate.model import Category
+
+
+class CategoryRule(NamedTuple):
+    """A category that a person's configuration gives to a command or a tool."""
+
+    category: Category
+    rule: str
+    """Which rule it was, for the evidence: ``lockbox.json:bash_patterns.safe[0]``."""
+
+
+class Service(NamedTuple):
+    """What a person declares about a service: an MCP server, an MCP tool, a tool, or a host.
+
+    Each flag is ``True``, ``False`` or ``None`` (not declared, which counts as the dangerous value).
+    """
+
+    public_source: bool | None = None
+    """Whether strangers can write what it returns."""
+    secret_data: bool | None = None
+    """Whether it returns private data."""
+    public_sink: bool | None = None
+    """Whether what is sent to it can reach strangers."""
+    dangerous_writes: bool | None = None
+    """Whether it can change or delete what matters."""
+    forbidden: bool = False
+    """Whether agents may not use it at all."""
+    rule: str = ""
+
+
+class TrustedDomain(NamedTuple):
+    """A host that a person trusts. ``host`` may start with ``*.``."""
+
+    host: str
+    content: bool = False
+    """Whether also what it returns is trusted. Otherwise only sending to it is."""
+
+
+def no_category(*_: object) -> CategoryRule | None:
+    """Say that no rule matches."""
+    return None
+
+
+def no_service(_: str) -> Service | None:
+    """Say that nothing is declared."""
+    return None
+
+
+class Rules(NamedTuple):
+    """The part of a compiled configuration that the analysis reads."""
+
+    command_category: Callable[[str, tuple[str | None, ...]], CategoryRule | None] = no_category
+    """For one simple command: its text with quoting resolved, and its words (``None`` where dynamic)."""
+    tool_category: Callable[[str], CategoryRule | None] = no_category
+    """For one tool name, MCP tools too; covers ``tools``, ``mcp_tools`` and ``mcp_default``."""
+    service: Callable[[str], Service | None] = no_service
+    """For an MCP tool name, an MCP server (``mcp__server``), a tool name or a host."""
+    trusted_domains: tuple[TrustedDomain, ...] = ()
+    protected_paths: tuple[str, ...] = ()
+    """Further path patterns that agents may not write (tamper)."""
+    secret_paths: tuple[str, ...] = ()
+    persistent_paths: tuple[str, ...] = ()
+
+
+class Surroundings(NamedTuple):
+    """Facts about the machine and the project, as values and pure look-ups."""
+
+    home: str = "/home/user"
+    workspace: str = ""
+    """The project's root folder, absolute; empty where it is not known."""
+    own_paths: tuple[str, ...] = ()
+    """Folders and files that belong to the gate: state, configuration, code. Absolute, no trailing slash."""
+    client_paths: tuple[str, ...] = ()
+    """Folders that hold this client's transcripts and the output of its background tasks."""
+    variables: Mapping[str, str] = MappingProxyType({})
+    """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
+    realpath: Callable[[str], str] = str
+    """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
+    rules: Rules = Rules()

@@ -1,0 +1,52 @@
+"""The ``lockgate`` command. Each group lives in a module of its own, imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from lockgate import __version__
+
+_COMMANDS = {
+    "audit": "lockgate.cli.audit:audit",
+    "bench": "lockgate.cli.bench:bench",
+    "completion": "lockgate.cli.completion:completion",
+    "config": "lockgate.cli.config:config",
+    "demo": "lockgate.cli.demo:demo",
+    "doctor": "lockgate.cli.doctor:doctor",
+    "explain": "lockgate.cli.explain:explain",
+    "hook": "lockgate.cli.hook:hook",
+    "install": "lockgate.cli.install:install",
+    "sessions": "lockgate.cli.status:sessions",
+    "status": "lockgate.cli.status:status",
+    "statusline": "lockgate.cli.statusline:statusline",
+    "trust": "lockgate.cli.config:trust",
+    "uninstall": "lockgate.cli.install:uninstall",
+    "untrust": "lockgate.cli.config:untrust",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module only when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names, sorted."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command."""
+        target = _COMMANDS.get(cmd_name)
+        if target is None:
+            return None
+        module, _, name = target.partition(":")
+        command: Any = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lockgate")
+def cli() -> None:
+    """Information-flow reference monitor for AI agents."""

@@ -1,0 +1,56 @@
+"""Every error that Lockgate raises on purpose.
+
+::
+
+    LockgateError
+     +-- BadInputError          what a client sent cannot be read
+     +-- ConfigError       a configuration file is not valid (file, line and key are known)
+     +-- StoreError        the state could not be read or written
+     +-- AuditError        the audit chain does not hold
+     +-- DeadlineError  the decision took longer than it may
+     +-- InstallError      a client's settings could not be read or changed
+
+Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
+"""
+
+from __future__ import annotations
+
+
+class LockgateError(Exception):
+    """Base of all deliberate errors."""
+
+
+class BadInputError(LockgateError):
+    """What a client sent cannot be read as a call."""
+
+
+class ConfigError(LockgateError):
+    """A configuration file is not valid.
+
+    Attributes:
+        file: Path of the file.
+        line: 1-based line, 0 where it is not known.
+        key: Dotted path of the key, empty where the whole file is meant.
+        problem: What is wrong, without the place.
+    """
+
+    def __init__(self, file: str, line: int, key: str, problem: str) -> None:
+        self.file, self.line, self.key, self.problem = file, line, key, problem
+        where = f"{file}:{line}" if line else file
+        super().__init__(f"{where}: {key}: {problem}" if key else f"{where}: {problem}")
+
+
+class StoreError(LockgateError):
+    """The state could not be read or written."""
+
+
+class AuditError(LockgateError):
+    """The audit chain does not hold."""
+
+
+class DeadlineError(LockgateError):
+    """The decision took longer than it may."""
+
+
+class InstallError(LockgateError):
+    """A client's settings could not be read or changed."""

@@ -1,0 +1,1 @@
+"""How a person lets one action through."""

@@ -1,0 +1,149 @@
+"""What a client tells the gate, in no client's dialect, and what the gate answers.
+
+An adapter decodes its client's JSON into one of these events and encodes the answer. All text in them is untrusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from lockgate.model import Decision, Subject, ToolCall, Verdict
+
+
+class Context(NamedTuple):
+    """What every event carries."""
+
+    client: str
+    """The adapter's name: ``claude-code``."""
+    subject: Subject
+    cwd: str = ""
+    workspace: str = ""
+    """The project's root folder, where the client says it; else the working folder."""
+    agent_type: str = ""
+    process: str = ""
+    """The client's process, for linking sessions: ``pid:start-time``, empty where it is not known."""
+    transcript: str = ""
+    """Path of the session's transcript, empty where there is none."""
+    mode: str = ""
+    """The client's permission mode."""
+
+
+class ToolRequested(NamedTuple):
+    """A tool is about to run. The only event that decides."""
+
+    context: Context
+    call: ToolCall
+
+
+class ToolFinished(NamedTuple):
+    """A tool has run, and its result is about to enter the subject's context."""
+
+    context: Context
+    call: ToolCall
+    result: Any
+
+
+class ToolFailed(NamedTuple):
+    """A tool has failed; ``error`` enters the subject's context."""
+
+    context: Context
+    call: ToolCall
+    error: str
+
+
+class ToolRefused(NamedTuple):
+    """A tool was not run after all: the client or the person refused it."""
+
+    context: Context
+    call: ToolCall
+    reason: str
+
+
+class PromptSubmitted(NamedTuple):
+    """Text enters the context as the user's turn.
+
+    ``human`` is whether a person wrote it: task notifications and wake-ups also come this way.
+    """
+
+    context: Context
+    prompt: str
+    human: bool
+
+
+class SessionStarted(NamedTuple):
+    """A session begins or goes on. ``how``: startup, resume, clear, compact or fork."""
+
+    context: Context
+    how: str
+    parents: tuple[str, ...] = ()
+    """Sessions named by the transcript of a fork."""
+
+
+class SessionEnded(NamedTuple):
+    """A session ends. ``why``: clear, resume, logout, prompt_input_exit or other."""
+
+    context: Context
+    why: str
+
+
+class AgentStarted(NamedTuple):
+    """A sub-agent begins; the context's subject is the sub-agent."""
+
+    context: Context
+
+
+class AgentStopped(NamedTuple):
+    """A sub-agent ends; the context's subject is the sub-agent."""
+
+    context: Context
+
+
+class ConfigChanged(NamedTuple):
+    """The client's own settings changed during the session."""
+
+    context: Context
+    source: str
+    file: str
+
+
+class InstructionsLoaded(NamedTuple):
+    """The client loaded a file of instructions into the context by itself."""
+
+    context: Context
+    file: str
+    reason: str
+
+
+Event = (
+    ToolRequested
+    | ToolFinished
+    | ToolFailed
+    | ToolRefused
+    | PromptSubmitted
+    | SessionStarted
+    | SessionEnded
+    | AgentStarted
+    | AgentStopped
+    | ConfigChanged
+    | InstructionsLoaded
+)
+
+
+class Answer(NamedTuple):
+    """What the gate answers to an event.
+
+    A verdict of ``ALLOW`` means *no objection*: an adapter must stay silent then, so that the client's own permission
+    rules still hold.
+    """
+
+    verdict: Verdict = Verdict.ALLOW
+    to_agent: str = ""
+    """The reason that the agent reads."""
+    to_person: str = ""
+    """What the person reads, where the client can show it."""
+    context: str = ""
+    """Text to add to the agent's context (session start, sub-agent start)."""
+    new_input: Mapping[str, Any] | None = None
+    """A changed tool input, where the verdict is reached by rewriting the call."""
+    decision: Decision | None = None

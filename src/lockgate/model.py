@@ -1,0 +1,215 @@
+"""The words of the whole product, as frozen types.
+
+Nothing here does I/O, and nothing here imports another module of ours. The types are ``NamedTuple`` and ``Enum``, not
+dataclasses: this module is imported by every hook process, where a dataclass costs several times as much to define.
+
+Vocabulary (see ``docs/concepts.md``): a *tool call* is made by a *subject*; a subject carries *labels* for what it was
+exposed to; a call has *effects*; effects, labels and a profile's table give a *verdict*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+
+class Label(StrEnum):
+    """What a subject has been exposed to."""
+
+    UNTRUSTED = "untrusted"
+    """Integrity: text that somebody else wrote, and that may carry instructions."""
+    SECRET = "secret"
+    """Confidentiality: data that must not leave."""
+
+
+class LabelState(StrEnum):
+    """The column of a profile's table."""
+
+    CLEAN = "clean"
+    UNTRUSTED = "untrusted"
+    SECRET = "secret"
+    BOTH = "both"
+
+    @classmethod
+    def of(cls, labels: frozenset[Label]) -> LabelState:
+        """The column for a set of labels."""
+        if Label.UNTRUSTED in labels:
+            return cls.BOTH if Label.SECRET in labels else cls.UNTRUSTED
+        return cls.SECRET if Label.SECRET in labels else cls.CLEAN
+
+
+class EffectKind(StrEnum):
+    """What a call can do, as far as the analysis can prove. A call with no effect is *local*."""
+
+    INGEST = "ingest"
+    """Brings text into the context that somebody else may have written."""
+    READ_SECRET = "read_secret"
+    """Brings credentials or private data into the context."""
+    FETCH = "fetch"
+    """Reads an address or a search and writes nothing: the address itself can carry data out."""
+    EGRESS = "egress"
+    """Can carry data out, or acts outside this machine."""
+    EXECUTE = "execute"
+    """Runs code that cannot be seen through."""
+    PERSIST = "persist"
+    """Writes where a later session or a person will execute or trust it."""
+    DESTROY = "destroy"
+    """Removes or overwrites what cannot be brought back."""
+    TAMPER = "tamper"
+    """Touches what keeps the agent in bounds: agent settings, hooks, the gate itself."""
+
+
+class Variant(StrEnum):
+    """Which row of the table an effect reads, where its kind alone does not say."""
+
+    PLAIN = ""
+    KNOWN = "known"
+    """A fetch of an address that was seen whole before, or of a trusted domain: following it carries nothing out."""
+    SEARCH = "search"
+    """A fetch that sends a query to a search provider and nobody else."""
+    SELF = "self"
+    """Tampering with the gate, or approving oneself: denied to every agent, always."""
+
+
+class Category(StrEnum):
+    """Lockbox's view of a call's effects."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    ACTING = "acting"
+    UNSAFE_ACTING = "unsafe_acting"
+
+
+class Verdict(IntEnum):
+    """What is to happen with a call. Ordered: of several findings the strictest wins."""
+
+    ALLOW = 0
+    CONTAIN = 1
+    JUDGE = 2
+    ASK = 3
+    DENY = 4
+
+    @property
+    def word(self) -> str:
+        """The verdict in lower case, as tables and JSON spell it."""
+        return self.name.lower()
+
+
+class Subject(NamedTuple):
+    """Who makes a call: one agent in one session. The main agent's ``agent`` is empty."""
+
+    session: str
+    agent: str = ""
+
+
+class ToolCall(NamedTuple):
+    """One request of an agent to run a tool."""
+
+    tool: str
+    """The tool's name in the client's own vocabulary (``Bash``, ``mcp__github__get_issue``)."""
+    tool_input: Mapping[str, Any]
+    cwd: str = ""
+    """Absolute working folder of the call, empty where it is not known."""
+    call_id: str = ""
+    """The client's id of this call, empty where it gives none."""
+
+
+class Effect(NamedTuple):
+    """One thing that a call can do, with the evidence for it."""
+
+    kind: EffectKind
+    what: str
+    """The object: a host, a path, a command. May hold untrusted text: escape it before it is shown."""
+    rule: str
+    """Which rule found it, as ``family:name`` (``program:git/push``, ``place:secret/dotenv``, ``shell:dev-tcp``)."""
+    because: str
+    """One sentence for a person: lower case, no final period."""
+    variant: Variant = Variant.PLAIN
+    address: str = ""
+    """For a fetch: the whole, normalised address where it is static; empty where it is composed at run time."""
+    gives: Label | None = None
+    """The label that the call's result gives to its subject."""
+
+    @property
+    def row(self) -> str:
+        """The row of a profile's table that decides this effect."""
+        return f"{self.kind.value}_{self.variant.value}" if self.variant.value else self.kind.value
+
+
+class Analysis(NamedTuple):
+    """What a call can do."""
+
+    effects: tuple[Effect, ...] = ()
+    programs: tuple[str | None, ...] = ()
+    """Every program that could run, in order of appearance; ``None`` where the word is dynamic."""
+    hints: tuple[str, ...] = ()
+    """What the agent could write differently to be understood."""
+    quiet: tuple[str, ...] = ()
+    """Full-line patterns. Where each line of the call's result matches one, the result gives no label.
+
+    For sinks whose answer is made by the tool itself (``git push``). A plain ingest has none.
+    """
+    echoes: bool = True
+    """Whether the agent can shape the call's result, so that an address in it proves nothing."""
+
+    @property
+    def gives(self) -> frozenset[Label]:
+        """The labels that the call's result gives to its subject."""
+        return frozenset(effect.gives for effect in self.effects if effect.gives is not None)
+
+    @property
+    def category(self) -> Category:
+        """Lockbox's category of the call."""
+        kinds = {effect.kind for effect in self.effects}
+        reads = bool(kinds & _READS)
+        acts = bool(kinds & _ACTS)
+        if acts:
+            return Category.UNSAFE_ACTING if reads else Category.ACTING
+        return Category.UNSAFE if reads else Category.SAFE
+
+
+_READS = frozenset({EffectKind.INGEST, EffectKind.FETCH})
+_ACTS = frozenset(
+    {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER},
+)
+
+
+class TaintState(StrEnum):
+    """Whether the result that gives a label has arrived."""
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+
+
+class Taint(NamedTuple):
+    """A label with its provenance."""
+
+    label: Label
+    source: str
+    """Where it came from, for a person: ``WebFetch: https://example.com/``. May hold untrusted text."""
+    tool: str
+    call_id: str
+    at: float
+    """Seconds since the epoch."""
+    state: TaintState = TaintState.CONFIRMED
+    origin: str = ""
+    """The agent or session it was inherited from, empty where the subject met it itself."""
+
+
+class Reason(NamedTuple):
+    """Why a verdict was reached: one effect, and the cell of the table that decided it."""
+
+    effect: Effect
+    row: str
+    column: LabelState
+    verdict: Verdict
+
+
+class Decision(NamedTuple):
+    """The verdict on one call, with every reason that has this verdict."""
+
+    verdict: Verdict
+    column: LabelState
+    reasons: tuple[Reason, ...] = ()
+    profile: str = ""

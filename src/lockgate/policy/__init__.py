@@ -1,0 +1,1 @@
+"""Configuration layers, profiles, and the decision."""

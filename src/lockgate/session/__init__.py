@@ -1,0 +1,1 @@
+"""Labels over time: what each event changes."""

@@ -1,0 +1,1 @@
+"""Where labels, approvals and the audit are kept."""

@@ -1,0 +1,186 @@
+"""What every store can do. One contract test suite (``tests/store/contract.py``) holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+from lockgate.model import Subject, Taint
+
+
+class SessionRow(NamedTuple):
+    """One session as it is kept. Times are seconds since the epoch; 0.0 means never."""
+
+    session: str
+    client: str = ""
+    cwd: str = ""
+    workspace: str = ""
+    parent: str = ""
+    """The session it came from (clear, fork), empty where there is none."""
+    how: str = ""
+    """How it began: startup, resume, clear, compact, fork; empty where its beginning was not seen."""
+    process: str = ""
+    started_at: float = 0.0
+    seen_at: float = 0.0
+    ended_at: float = 0.0
+
+
+class AgentRow(NamedTuple):
+    """One sub-agent. ``state``: running or ended."""
+
+    session: str
+    agent: str
+    agent_type: str = ""
+    parent: str = ""
+    """The agent that spawned it; empty for the main agent."""
+    call_id: str = ""
+    """The call that spawned it, empty where it could not be told."""
+    delegate: str = ""
+    """Id of the approved brief it runs under, empty for an ordinary sub-agent."""
+    state: str = "running"
+    started_at: float = 0.0
+
+
+class CallRow(NamedTuple):
+    """A call that was let run and has not come back yet, or has."""
+
+    session: str
+    call_id: str
+    agent: str = ""
+    tool: str = ""
+    digest: str = ""
+    """SHA-256 of the exact call, hexadecimal."""
+    state: str = "running"
+    """running, asked, finished, failed, refused."""
+    quiet: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = {}
+    """What the result needs to know about the call (JSON)."""
+    at: float = 0.0
+
+
+class BriefRow(NamedTuple):
+    """A delegate's brief. ``state``: asked, approved, running, done, refused."""
+
+    brief: str
+    """Its id, 128 random bits."""
+    session: str
+    parent: str
+    """The agent that asked for it."""
+    call_id: str
+    digest: str
+    """SHA-256 of the brief's exact text and agent type, hexadecimal."""
+    text: str
+    state: str = "asked"
+    agent: str = ""
+    at: float = 0.0
+
+
+class AuditRow(NamedTuple):
+    """One link of the audit chain."""
+
+    seq: int
+    at: float
+    body: str
+    """Canonical JSON."""
+    previous: str
+    digest: str
+
+
+class Transaction(Protocol):
+    """One atomic step. All that it wrote is kept, or nothing."""
+
+    def session(self, session: str) -> SessionRow | None:
+        """The session, or ``None``."""
+
+    def put_session(self, row: SessionRow) -> None:
+        """Add or replace a session."""
+
+    def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
+        """Sessions, last seen first; of one client process where it is given."""
+
+    def agent(self, subject: Subject) -> AgentRow | None:
+        """The sub-agent, or ``None``."""
+
+    def put_agent(self, row: AgentRow) -> None:
+        """Add or replace a sub-agent."""
+
+    def agents(self, session: str) -> list[AgentRow]:
+        """All sub-agents of a session, oldest first."""
+
+    def taints(self, subject: Subject) -> list[Taint]:
+        """The taints of a subject, oldest first."""
+
+    def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
+        """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
+
+    def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
+        """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
+
+    def call(self, session: str, call_id: str) -> CallRow | None:
+        """The call, or ``None``."""
+
+    def put_call(self, row: CallRow) -> None:
+        """Add or replace a call."""
+
+    def calls(self, session: str, *, state: str = "") -> list[CallRow]:
+        """Calls of a session, oldest first; in one state where it is given."""
+
+    def brief(self, brief: str) -> BriefRow | None:
+        """The brief, or ``None``."""
+
+    def put_brief(self, row: BriefRow) -> None:
+        """Add or replace a brief."""
+
+    def briefs(self, session: str) -> list[BriefRow]:
+        """Briefs of a session, oldest first."""
+
+    def block(self, session: str, agent: str, what: str, at: float) -> None:
+        """Remember that something was blocked (Lockbox's ``blocked_tools``)."""
+
+    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+        """What was blocked in a session: (agent, what, when), oldest first."""
+
+    def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
+        """Remember keyed hashes of addresses that the session has seen."""
+
+    def knows_address(self, session: str, key: bytes, *, human_only: bool = False) -> bool:
+        """Whether the session has seen the address."""
+
+    def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
+        """Let one session know what another has seen."""
+
+    def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record to the audit chain."""
+
+    def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
+        """Audit records in order, those with a greater sequence number than ``after``."""
+
+    def audit_head(self) -> tuple[int, str]:
+        """Sequence number and digest of the last record that the chain's sealed head names; ``(0, "")`` when empty."""
+
+    def setting(self, name: str) -> str | None:
+        """A value of the gate's own (cached configuration, trust), or ``None``."""
+
+    def put_setting(self, name: str, value: str | None) -> None:
+        """Keep or (``None``) remove a value of the gate's own."""
+
+    def settings(self, prefix: str) -> dict[str, str]:
+        """All values whose name starts with ``prefix``."""
+
+
+class Store(Protocol):
+    """Where state is kept."""
+
+    @property
+    def key(self) -> bytes:
+        """32 secret bytes of this installation, for keyed hashes."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin an atomic step that excludes every other writer. Raises ``StoreError``."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Begin a consistent look that writes nothing. Raises ``StoreError``."""
+
+    def close(self) -> None:
+        """Let go of all resources."""
