@@ -27,6 +27,8 @@ class Context(NamedTuple):
     """Path of the session's transcript, empty where there is none."""
     mode: str = ""
     """The client's permission mode."""
+    spawned_by: str = ""
+    """For a sub-agent: the id of the call that started it, empty where the client has not said it (yet)."""
 
 
 class ToolRequested(NamedTuple):
@@ -42,6 +44,12 @@ class ToolFinished(NamedTuple):
     context: Context
     call: ToolCall
     result: Any
+    text: str = ""
+    """All text of the result, as the model reads it."""
+    agent: str = ""
+    """For a call that started a sub-agent: that agent's id."""
+    background: bool = False
+    """Whether the call goes on: its real result comes later."""
 
 
 class ToolFailed(NamedTuple):
@@ -105,6 +113,8 @@ class ConfigChanged(NamedTuple):
     context: Context
     source: str
     file: str
+    harm: str = ""
+    """What the change does to the protection, for a person; empty where it does nothing to it."""
 
 
 class InstructionsLoaded(NamedTuple):

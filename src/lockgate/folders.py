@@ -32,7 +32,7 @@ def home_folder(environ: Mapping[str, str]) -> str:
     home = environ.get("HOME", "")
     if os.path.isabs(home):
         return os.path.normpath(home)
-    import pwd  # noqa: PLC0415 - only where HOME is missing
+    import pwd
 
     return pwd.getpwuid(os.getuid()).pw_dir
 
