@@ -1,0 +1,59 @@
+"""The decision: effects x labels x profile -> verdict. A pure function of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lockgate.model import Decision, Effect, Label, LabelState, Reason, Verdict
+from lockgate.policy.profiles import FINAL, Chain, Profile
+
+
+def possible(chain: Chain, able: frozenset[Verdict]) -> Verdict:
+    """The first verdict of a chain that the host can do; what it cannot do is skipped toward stricter."""
+    for verdict in chain:
+        if verdict in FINAL or verdict in able:
+            return verdict
+    return Verdict.DENY
+
+
+def decide(
+    effects: Sequence[Effect],
+    labels: frozenset[Label],
+    profile: Profile,
+    *,
+    able: frozenset[Verdict] = frozenset(),
+) -> Decision:
+    """Decide on one call.
+
+    Args:
+        effects: What the call can do. None at all means that it is local.
+        labels: What its subject has been exposed to.
+        profile: The table. A row that it does not have is denied.
+        able: Which of ``CONTAIN`` and ``JUDGE`` this host can do; it can always allow, ask and deny.
+
+    Returns:
+        The strictest verdict of all effects, with every effect that has it as a reason, each once.
+    """
+    column = LabelState.of(labels)
+    strictest = possible(profile.cell("local", column), able)
+    reasons: dict[Reason, None] = {}
+    for effect in effects:
+        row = effect.row
+        verdict = possible(profile.cell(row, column), able)
+        if verdict > strictest:
+            strictest, reasons = verdict, {}
+        if verdict == strictest:
+            reasons[Reason(effect, row, column, verdict)] = None
+    return Decision(strictest, column, tuple(reasons), profile.name)
+
+
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """Join decisions on the same call: the strictest verdict, with the reasons of all that have it.
+
+    Column and profile are those of the first decision that has it. At least one decision is needed (``ValueError``).
+    """
+    every = list(decisions)
+    verdict = max(decision.verdict for decision in every)
+    having = [decision for decision in every if decision.verdict == verdict]
+    reasons = dict.fromkeys(reason for decision in having for reason in decision.reasons)
+    return having[0]._replace(reasons=tuple(reasons))

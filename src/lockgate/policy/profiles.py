@@ -1,0 +1,107 @@
+"""Profiles: tables of verdicts, by what a call can do and what its subject has been exposed to.
+
+The source is ``profiles.yaml``, which also documents the format. A process that decides reads the compiled
+``profiles.json`` beside it, or gets its profile from the cached configuration and reads neither.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from lockgate.model import LabelState, Verdict
+
+Chain = tuple[Verdict, ...]
+"""Verdicts from lenient to strict; the first that the host can do is taken."""
+
+COLUMNS: tuple[LabelState, ...] = tuple(LabelState)
+FIXED_ROWS = frozenset({"local", "tamper_self"})
+"""Rows that no configuration changes."""
+FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
+"""What every host can do; a chain ends in one of these."""
+DEFAULT = "quarantine"
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class Profile(NamedTuple):
+    """A table of verdicts."""
+
+    name: str
+    table: Mapping[str, Mapping[LabelState, Chain]]
+    """By row (``Effect.row``) and column. A row that is not there is denied."""
+    flagged: Mapping[str, Mapping[LabelState, Verdict]] = {}
+    """What a call gets that the judge has flagged; ``deny`` where nothing is said."""
+    shadow: Profile | None = None
+    """The profile whose verdict is recorded beside this one's."""
+
+    def cell(self, row: str, column: LabelState) -> Chain:
+        """The chain for a row and a column: ``(DENY,)`` where the table does not have it."""
+        return self.table.get(row, {}).get(column) or (Verdict.DENY,)
+
+    def when_flagged(self, row: str, column: LabelState) -> Verdict:
+        """What a call gets in this cell once the judge has flagged it."""
+        return self.flagged.get(row, {}).get(column, Verdict.DENY)
+
+    def with_cells(self, cells: Mapping[str, Mapping[LabelState, Chain]]) -> Profile:
+        """The same profile with some cells replaced. Its shadow stays as it is."""
+        if not cells:
+            return self
+        table = dict(self.table)
+        for row, columns in cells.items():
+            table[row] = {**table.get(row, {}), **columns}
+        return self._replace(table=table)
+
+    def to_json(self) -> dict[str, Any]:
+        """A value that JSON can hold and :meth:`from_json` reads back."""
+        return {
+            "name": self.name,
+            "table": {
+                row: [[verdict.word for verdict in self.cell(row, column)] for column in COLUMNS] for row in self.table
+            },
+            "flagged": {row: {c.value: v.word for c, v in cells.items()} for row, cells in self.flagged.items()},
+            "shadow": self.shadow.to_json() if self.shadow else None,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Profile:
+        """Read what :meth:`to_json` made."""
+        return cls(
+            name=value["name"],
+            table={row: dict(zip(COLUMNS, map(chain, cells), strict=True)) for row, cells in value["table"].items()},
+            flagged={
+                row: {LabelState(column): verdict(word) for column, word in cells.items()}
+                for row, cells in value["flagged"].items()
+            },
+            shadow=cls.from_json(value["shadow"]) if value["shadow"] else None,
+        )
+
+
+def verdict(word: str) -> Verdict:
+    """The verdict that a table spells ``word``. Raises ``KeyError``."""
+    return Verdict[word.upper()]
+
+
+def chain(words: Sequence[str] | str) -> Chain:
+    """The chain that a table's cell spells.
+
+    Raises:
+        KeyError: a word is no verdict.
+        ValueError: the chain is empty, does not become stricter, or ends in what not every host can do.
+    """
+    verdicts = tuple(map(verdict, [words] if isinstance(words, str) else words))
+    if not verdicts or any(after <= before for before, after in pairwise(verdicts)):
+        raise ValueError("a chain goes from lenient to strict: " + " < ".join(v.word for v in Verdict))
+    if verdicts[-1] not in FINAL:
+        raise ValueError(f"a chain ends in allow, ask or deny, because not every host can {verdicts[-1].word}")
+    return verdicts
+
+
+@cache
+def shipped() -> Mapping[str, Profile]:
+    """The profiles of this package, by name."""
+    with open(os.path.join(_FOLDER, "profiles.json"), encoding="utf-8") as file:
+        return {name: Profile.from_json(value) for name, value in json.load(file).items()}

@@ -1,0 +1,283 @@
+"""The table, the decision, and the laws of the lattice."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Variant, Verdict
+from lockgate.policy import compile as compiler
+from lockgate.policy.decide import decide, strictest
+from lockgate.policy.profiles import COLUMNS, FINAL, Profile, chain, shipped
+
+A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
+LABELS = {
+    "clean": frozenset[Label](),
+    "untrusted": frozenset({Label.UNTRUSTED}),
+    "secret": frozenset({Label.SECRET}),
+    "both": frozenset(Label),
+}
+ABLE = [frozenset(x) for x in ((), (C,), (J,), (C, J))]
+ROWS = {
+    "ingest": (EffectKind.INGEST, Variant.PLAIN),
+    "read_secret": (EffectKind.READ_SECRET, Variant.PLAIN),
+    "fetch": (EffectKind.FETCH, Variant.PLAIN),
+    "fetch_known": (EffectKind.FETCH, Variant.KNOWN),
+    "fetch_search": (EffectKind.FETCH, Variant.SEARCH),
+    "egress": (EffectKind.EGRESS, Variant.PLAIN),
+    "execute": (EffectKind.EXECUTE, Variant.PLAIN),
+    "persist": (EffectKind.PERSIST, Variant.PLAIN),
+    "destroy": (EffectKind.DESTROY, Variant.PLAIN),
+    "tamper": (EffectKind.TAMPER, Variant.PLAIN),
+    "tamper_self": (EffectKind.TAMPER, Variant.SELF),
+}
+
+
+def effect(row: str, what: str = "x") -> Effect:
+    kind, variant = ROWS[row]
+    return Effect(kind, what, f"test:{row}", "for a test", variant)
+
+
+# Each row: clean, untrusted, secret, both; on a host that can neither contain nor judge, and on one that can do both.
+QUARANTINE = {
+    "ingest": ([A, A, A, A], [A, A, A, A]),
+    "read_secret": ([A, A, A, A], [A, A, A, A]),
+    "fetch": ([A, Q, A, D], [A, Q, A, D]),
+    "fetch_known": ([A, A, A, A], [A, A, A, A]),
+    "fetch_search": ([A, A, A, Q], [A, A, A, Q]),
+    "egress": ([A, D, A, D], [A, D, A, D]),
+    "execute": ([A, Q, A, Q], [A, C, A, C]),
+    "persist": ([A, D, A, D], [A, D, A, D]),
+    "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
+    "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
+    "tamper_self": ([D, D, D, D], [D, D, D, D]),
+}
+CASCADE = {
+    "ingest": ([A, A, A, A], [A, A, A, A]),
+    "read_secret": ([A, A, A, A], [A, A, A, A]),
+    "fetch": ([A, Q, Q, Q], [A, J, J, Q]),
+    "fetch_known": ([A, A, A, A], [A, A, A, A]),
+    "fetch_search": ([A, A, Q, Q], [A, A, J, J]),
+    "egress": ([A, Q, Q, Q], [A, J, J, Q]),
+    "execute": ([A, Q, Q, Q], [A, J, J, J]),
+    "persist": ([A, Q, Q, Q], [A, J, J, Q]),
+    "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
+    "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
+    "tamper_self": ([D, D, D, D], [D, D, D, D]),
+}
+TRIFECTA = {
+    "ingest": ([A, A, A, A], [A, A, A, A]),
+    "read_secret": ([A, A, A, A], [A, A, A, A]),
+    "fetch": ([A, A, A, Q], [A, A, A, J]),
+    "fetch_known": ([A, A, A, A], [A, A, A, A]),
+    "fetch_search": ([A, A, A, Q], [A, A, A, J]),
+    "egress": ([A, A, A, D], [A, A, A, D]),
+    "execute": ([A, A, A, Q], [A, A, A, C]),
+    "persist": ([A, A, A, Q], [A, A, A, Q]),
+    "destroy": ([A, A, A, A], [A, A, A, A]),
+    "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
+    "tamper_self": ([D, D, D, D], [D, D, D, D]),
+}
+OBSERVE = {row: ([A] * 4, [A] * 4) for row in ROWS} | {"tamper_self": ([D] * 4, [D] * 4)}
+TABLES = {"quarantine": QUARANTINE, "cascade": CASCADE, "trifecta": TRIFECTA, "observe": OBSERVE}
+CELLS = [
+    pytest.param(profile, row, column, able, expected, id=f"{profile}-{row}-{column}-{'able' if able else 'bare'}")
+    for profile, table in TABLES.items()
+    for row, (bare, full) in table.items()
+    for able, verdicts in ((frozenset[Verdict](), bare), (frozenset({C, J}), full))
+    for column, expected in zip(LABELS, verdicts, strict=True)
+]
+
+
+@pytest.mark.parametrize(("profile", "row", "column", "able", "expected"), CELLS)
+def test_every_cell(profile: str, row: str, column: str, able: frozenset[Verdict], expected: Verdict) -> None:
+    decision = decide([effect(row)], LABELS[column], shipped()[profile], able=able)
+    assert (decision.verdict, decision.column, decision.profile) == (expected, LabelState(column), profile)
+    assert [(r.effect.rule, r.row, r.verdict) for r in decision.reasons] == [(f"test:{row}", row, expected)]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_profile_has_every_row_and_no_other(name: str) -> None:
+    assert set(shipped()[name].table) == set(ROWS) | {"local"}
+    assert {effect(row).row for row in ROWS} == set(ROWS)
+
+
+@pytest.mark.parametrize("column", LABELS)
+@pytest.mark.parametrize("name", TABLES)
+def test_local_work_is_never_in_the_way(name: str, column: str) -> None:
+    assert decide([], LABELS[column], shipped()[name]) == Decision(A, LabelState(column), (), name)
+
+
+def test_observe_shadows_quarantine() -> None:
+    assert shipped()["observe"].shadow == shipped()["quarantine"]
+    assert [name for name, profile in shipped().items() if profile.shadow] == ["observe"]
+
+
+def test_what_the_judge_flags() -> None:
+    cascade = shipped()["cascade"]
+    assert cascade.when_flagged("execute", LabelState.BOTH) == Q
+    assert cascade.when_flagged("execute", LabelState.UNTRUSTED) == D
+    assert cascade.when_flagged("egress", LabelState.SECRET) == D
+
+
+def test_an_unknown_row_is_denied() -> None:
+    profile = shipped()["observe"]
+    without = profile._replace(table={row: cells for row, cells in profile.table.items() if row != "egress"})
+    decision = decide([effect("egress")], LABELS["clean"], without)
+    assert decision.verdict == D
+    assert decision.reasons[0].row == "egress"
+
+
+def test_an_unknown_variant_is_denied() -> None:
+    odd = effect("egress")._replace(variant=Variant.KNOWN)
+    assert decide([odd], LABELS["clean"], shipped()["observe"]).verdict == D
+
+
+def test_only_the_strictest_effects_are_reasons_and_each_once() -> None:
+    effects = [effect("ingest"), effect("egress", "a"), effect("egress", "b"), effect("egress", "a"), effect("fetch")]
+    decision = decide(effects, LABELS["untrusted"], shipped()["quarantine"])
+    assert [(r.effect.what, r.verdict) for r in decision.reasons] == [("a", D), ("b", D)]
+
+
+def test_strictest_keeps_the_reasons_of_all_that_say_so() -> None:
+    profile = shipped()["quarantine"]
+    allow = decide([effect("ingest")], LABELS["clean"], profile)
+    deny = decide([effect("egress", "a")], LABELS["untrusted"], profile)
+    other = decide([effect("egress", "b")], LABELS["both"], profile)
+    joined = strictest([allow, deny, other, deny])
+    assert joined.verdict == D
+    assert joined.column == LabelState.UNTRUSTED
+    assert [reason.effect.what for reason in joined.reasons] == ["a", "b"]
+    with pytest.raises(ValueError):
+        strictest([])
+
+
+# ---------------------------------------------------------------- laws
+
+effects = st.lists(st.sampled_from(sorted(ROWS)).map(effect), max_size=5)
+labels = st.sets(st.sampled_from(sorted(Label))).map(frozenset)
+hosts = st.sampled_from(ABLE)
+profiles = st.sampled_from(sorted(TABLES)).map(lambda name: shipped()[name])
+
+
+def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozenset[Verdict]) -> Verdict:
+    """The rule, written once more and otherwise, from the YAML source."""
+    table: dict[str, Any] = yaml.safe_load((compiler.FOLDER / "profiles.yaml").read_text())[name]["table"]
+    column = {0: "clean", 1: next(iter(label), Label.SECRET).value, 2: "both"}[len(label)]
+    words = ["allow", "contain", "judge", "ask", "deny"]
+    cannot = {word for word in ("contain", "judge") if Verdict[word.upper()] not in able}
+    worst = 0
+    for kind in kinds:
+        cell = table.get(kind, "deny")
+        cell = cell[column] if isinstance(cell, dict) else cell
+        can = [word for word in ([cell] if isinstance(cell, str) else cell) if word not in cannot]
+        worst = max(worst, words.index(can[0]))
+    return Verdict(worst)
+
+
+@given(effects, labels, profiles, hosts)
+def test_it_agrees_with_the_reference(
+    some: list[Effect], label: frozenset[Label], profile: Profile, able: frozenset[Verdict]
+) -> None:
+    expected = reference([e.row for e in some], label, profile.name, able)
+    assert decide(some, label, profile, able=able).verdict == expected
+
+
+@given(effects, effects, labels, profiles, hosts)
+def test_a_further_effect_never_loosens(
+    some: list[Effect], more: list[Effect], label: frozenset[Label], profile: Profile, able: frozenset[Verdict]
+) -> None:
+    few = decide(some, label, profile, able=able)
+    many = decide([*some, *more], label, profile, able=able)
+    rest = decide(more, label, profile, able=able)
+    assert many.verdict == max(few.verdict, rest.verdict)
+    assert set(many.reasons) == set(strictest([few, rest]).reasons)
+
+
+@given(effects, labels, profiles, hosts, st.randoms())
+def test_the_order_of_effects_does_not_matter(
+    some: list[Effect], label: frozenset[Label], profile: Profile, able: frozenset[Verdict], random: Any
+) -> None:
+    shuffled = random.sample(some, len(some))
+    one, other = decide(some, label, profile, able=able), decide(shuffled, label, profile, able=able)
+    assert (one.verdict, set(one.reasons)) == (other.verdict, set(other.reasons))
+
+
+@given(effects, labels, profiles)
+def test_a_host_that_can_do_less_is_never_looser(some: list[Effect], label: frozenset[Label], profile: Profile) -> None:
+    for less, more in itertools.product(ABLE, ABLE):
+        if less <= more:
+            assert decide(some, label, profile, able=less).verdict >= decide(some, label, profile, able=more).verdict
+
+
+@pytest.mark.parametrize("able", ABLE, ids=lambda able: "+".join(sorted(v.word for v in able)) or "bare")
+@pytest.mark.parametrize("name", TABLES)
+def test_a_further_label_never_loosens(name: str, able: frozenset[Verdict]) -> None:
+    for row in ROWS:
+        for fewer, more in itertools.product(LABELS.values(), LABELS.values()):
+            if fewer <= more:
+                before = decide([effect(row)], fewer, shipped()[name], able=able).verdict
+                assert decide([effect(row)], more, shipped()[name], able=able).verdict >= before, (row, fewer, more)
+
+
+# ---------------------------------------------------------------- the data
+
+
+def test_the_compiled_profiles_are_fresh() -> None:
+    source = (compiler.FOLDER / "profiles.yaml").read_text(encoding="utf-8")
+    assert (compiler.FOLDER / "profiles.json").read_text(encoding="utf-8") == compiler.compile_profiles(source), (
+        "run `python -m lockgate.policy.compile`"
+    )
+
+
+def test_compiling_writes_what_is_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (compiler.FOLDER / "profiles.yaml").read_text(encoding="utf-8")
+    shipped_text = (compiler.FOLDER / "profiles.json").read_text(encoding="utf-8")
+    (tmp_path / "profiles.yaml").write_text(source, encoding="utf-8")
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path)
+    assert compiler.main() == 0
+    assert (tmp_path / "profiles.json").read_text(encoding="utf-8") == shipped_text
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_chain_goes_from_lenient_to_strict_and_ends_in_what_every_host_can_do(name: str) -> None:
+    for cells in shipped()[name].table.values():
+        for cell in cells.values():
+            assert list(cell) == sorted(set(cell))
+            assert cell[-1] in FINAL
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_profile_survives_json(name: str) -> None:
+    assert Profile.from_json(shipped()[name].to_json()) == shipped()[name]
+
+
+@pytest.mark.parametrize(
+    ("written", "error"),
+    [
+        pytest.param([], ValueError, id="empty"),
+        pytest.param(["ask", "contain"], ValueError, id="toward-lenient"),
+        pytest.param(["ask", "ask"], ValueError, id="twice"),
+        pytest.param(["contain"], ValueError, id="not-every-host-contains"),
+        pytest.param("judge", ValueError, id="not-every-host-judges"),
+        pytest.param("permit", KeyError, id="no-verdict"),
+    ],
+)
+def test_a_chain_that_cannot_be(written: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        chain(written)
+
+
+def test_replacing_a_cell_leaves_the_rest() -> None:
+    quarantine = shipped()["quarantine"]
+    changed = quarantine.with_cells({"egress": {LabelState.UNTRUSTED: (Q,)}})
+    assert changed.cell("egress", LabelState.UNTRUSTED) == (Q,)
+    for row, column in itertools.product(ROWS, COLUMNS):
+        if (row, column) != ("egress", LabelState.UNTRUSTED):
+            assert changed.cell(row, column) == quarantine.cell(row, column)
