@@ -1,0 +1,341 @@
+"""Claude Code's dialect: its hook payloads to events, and answers to its hook output.
+
+Field names, events and the way each answer is obeyed were observed with versions 2.1.197 and 2.1.329; where the two
+differ, the form that works in both is used. The client's own reference: https://code.claude.com/docs/en/hooks
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lockgate.adapters import claude_files
+from lockgate.adapters.claude_results import result_text, spawned_agent
+from lockgate.errors import BadInputError
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    ConfigChanged,
+    Context,
+    Event,
+    InstructionsLoaded,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolFinished,
+    ToolRefused,
+    ToolRequested,
+)
+from lockgate.model import Subject, ToolCall, Verdict
+from lockgate.text import visible
+
+__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "result_text"]
+
+CLIENT = "claude-code"
+
+EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionDenied",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "SubagentStart",
+    "SubagentStop",
+    "ConfigChange",
+    "InstructionsLoaded",
+)
+"""The events that the gate is registered for."""
+
+_IGNORED = frozenset(
+    {
+        "CwdChanged",
+        "DirectoryAdded",
+        "Elicitation",
+        "ElicitationResult",
+        "FileChanged",
+        "MessageDisplay",
+        "Notification",
+        "PermissionRequest",
+        "PostCompact",
+        "PostModelSwitch",
+        "PostToolBatch",
+        "PreCompact",
+        "PreModelSwitch",
+        "Setup",
+        "Stop",
+        "StopFailure",
+        "TaskCompleted",
+        "TaskCreated",
+        "TeammateIdle",
+        "UserPromptExpansion",
+        "WorktreeCreate",
+        "WorktreeRemove",
+    },
+)
+"""Events that exist and need nothing from the gate."""
+
+_ADDS_CONTEXT = frozenset(
+    {"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "SessionStart", "SubagentStart"},
+)
+_BLOCKS = frozenset({"PostToolUse", "UserPromptSubmit", "ConfigChange"})
+"""Events whose refusal is spelt ``decision: block``; PreToolUse has a spelling of its own."""
+
+_MACHINE_MARKS = ("<task-notification", "<agent-message", "<teammate-message", "<cross-session-message", "<channel ")
+"""How text begins that the client itself, another agent or a channel submits as the user's turn."""
+
+_HUMAN_SOURCES = frozenset({"", "user", "sdk"})
+"""Who submitted a prompt, where the client says it; ``sdk`` is the text of ``claude -p`` and of an SDK's caller."""
+
+_MAX_ID = 256
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], installed_in: str = "") -> Event | None:
+    """Translate one hook payload.
+
+    Args:
+        payload: The JSON object that the client wrote to the hook's stdin.
+        environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
+        installed_in: The settings file that the gate's hooks stand in, empty where that is not known.
+
+    Returns:
+        The event, or ``None`` for an event of the client that needs nothing.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    if not isinstance(payload, Mapping):
+        raise BadInputError(f"the payload must be a JSON object, not {_kind(payload)}")
+    name = _text(payload, "hook_event_name")
+    decoder = _DECODERS.get(name)
+    if decoder is not None:
+        return decoder(payload, _context(payload, environ))
+    if name == "ConfigChange":
+        return _config_changed(payload, _context(payload, environ), installed_in)
+    if name in _IGNORED:
+        return None
+    raise BadInputError(f"unknown event {visible(name, 60)!r}; is this version of Lockgate older than the client?")
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _text(payload: Mapping[str, Any], field: str, *, empty: bool = False) -> str:
+    """A required string; with ``empty`` it may be empty."""
+    if field not in payload:
+        raise BadInputError(f"the payload has no {field}")
+    value = payload[field]
+    if not isinstance(value, str):
+        raise BadInputError(f"{field} must be a string, not {_kind(value)}")
+    if not value and not empty:
+        raise BadInputError(f"{field} is empty")
+    return value
+
+
+def _optional(payload: Mapping[str, Any], field: str) -> str:
+    """A string that may be missing, null or empty."""
+    return "" if payload.get(field) is None else _text(payload, field, empty=True)
+
+
+def _identifier(payload: Mapping[str, Any], field: str, *, optional: bool = False) -> str:
+    value = _optional(payload, field) if optional else _text(payload, field)
+    if len(value) > _MAX_ID or not value.isprintable():
+        raise BadInputError(f"{field} is not an identifier: {visible(value, 60)!r}")
+    return value
+
+
+def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+    cwd = _text(payload, "cwd")
+    transcript = _optional(payload, "transcript_path")
+    agent = _identifier(payload, "agent_id", optional=True)
+    return Context(
+        client=CLIENT,
+        subject=Subject(_identifier(payload, "session_id"), agent),
+        cwd=cwd,
+        workspace=environ.get("CLAUDE_PROJECT_DIR") or cwd,
+        agent_type=_optional(payload, "agent_type"),
+        process=claude_files.client_process(environ.get("CLAUDE_PID", "")),
+        transcript=transcript,
+        mode=_optional(payload, "permission_mode"),
+        spawned_by=claude_files.spawning_call(transcript, agent) if agent else "",
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    if "tool_input" not in payload:
+        raise BadInputError("the payload has no tool_input")
+    tool_input = payload["tool_input"]
+    if not isinstance(tool_input, Mapping):
+        raise BadInputError(f"tool_input must be an object, not {_kind(tool_input)}")
+    return ToolCall(
+        tool=_text(payload, "tool_name"),
+        tool_input=tool_input,
+        cwd=context.cwd,
+        call_id=_identifier(payload, "tool_use_id", optional=True),
+    )
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRequested(context, _call(payload, context))
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    call = _call(payload, context)
+    if "tool_response" not in payload:
+        raise BadInputError("the payload has no tool_response")
+    result = payload["tool_response"]
+    agent, background = spawned_agent(call.tool, result)
+    return ToolFinished(context, call, result, result_text(call.tool, result), agent, background)
+
+
+def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolFailed(context, _call(payload, context), _text(payload, "error", empty=True))
+
+
+def _refused(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRefused(context, _call(payload, context), _optional(payload, "reason"))
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    prompt = _text(payload, "prompt", empty=True)
+    human = _optional(payload, "source") in _HUMAN_SOURCES and not any(mark in prompt for mark in _MACHINE_MARKS)
+    return PromptSubmitted(context, prompt, human)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    how = _text(payload, "source")
+    parents: tuple[str, ...] = ()
+    if how in {"fork", "resume"}:
+        parents = claude_files.parent_sessions(context.transcript, context.subject.session)
+    return SessionStarted(context, how, parents)
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, _optional(payload, "reason"))
+
+
+def _agent_started(payload: Mapping[str, Any], context: Context) -> Event:
+    _identifier(payload, "agent_id")
+    return AgentStarted(context)
+
+
+def _agent_stopped(payload: Mapping[str, Any], context: Context) -> Event:
+    _identifier(payload, "agent_id")
+    return AgentStopped(context)
+
+
+def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
+    return InstructionsLoaded(context, _text(payload, "file_path"), _optional(payload, "load_reason"))
+
+
+def _config_changed(payload: Mapping[str, Any], context: Context, installed_in: str) -> Event:
+    file = _optional(payload, "file_path")
+    return ConfigChanged(
+        context,
+        source=_text(payload, "source"),
+        file=file,
+        harm=claude_files.harm_of_change(file, installed_in, EVENTS),
+    )
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "PreToolUse": _requested,
+    "PostToolUse": _finished,
+    "PostToolUseFailure": _failed,
+    "PermissionDenied": _refused,
+    "UserPromptSubmit": _prompt,
+    "SessionStart": _started,
+    "SessionEnd": _ended,
+    "SubagentStart": _agent_started,
+    "SubagentStop": _agent_stopped,
+    "InstructionsLoaded": _instructions,
+}
+
+
+# ---------------------------------------------------------------- answer to output
+def encode(event_name: str, answer: Answer) -> tuple[str, int]:
+    """Spell an answer for the client.
+
+    No objection is silence: ``permissionDecision: allow`` would skip the client's own permission rules.
+
+    Args:
+        event_name: The event that is answered, as the client named it.
+        answer: The gate's answer.
+
+    Returns:
+        What to write to stdout (one JSON object, or nothing) and the exit code.
+    """
+    output = _tool_answer(answer) if event_name == "PreToolUse" else _event_answer(event_name, answer)
+    return (json.dumps(output) if output else "", 0)
+
+
+def _tool_answer(answer: Answer) -> dict[str, Any]:
+    specific: dict[str, Any] = {}
+    to_person = answer.to_person
+    verdict = _spellable(answer)
+    if verdict is Verdict.ASK:
+        # The native dialog shows the reason to the person, so nothing is left for a second message.
+        specific["permissionDecision"] = "ask"
+        specific["permissionDecisionReason"] = (
+            answer.to_person or answer.to_agent or "Lockgate asks for a person's consent"
+        )
+        to_person = ""
+    elif verdict is Verdict.DENY:
+        specific["permissionDecision"] = "deny"
+        specific["permissionDecisionReason"] = answer.to_agent or answer.to_person or "Lockgate blocked this call"
+    if answer.new_input is not None and verdict is not Verdict.DENY:
+        specific["updatedInput"] = dict(answer.new_input)
+    if answer.context:
+        specific["additionalContext"] = answer.context
+    return _output("PreToolUse", specific, to_person)
+
+
+def _spellable(answer: Answer) -> Verdict:
+    """The verdict, or the next one up that the client can carry out."""
+    if answer.verdict is Verdict.CONTAIN and answer.new_input is None:
+        return Verdict.DENY
+    return Verdict.DENY if answer.verdict is Verdict.JUDGE else answer.verdict
+
+
+def _event_answer(event_name: str, answer: Answer) -> dict[str, Any]:
+    objects = answer.verdict is not Verdict.ALLOW
+    specific = {"additionalContext": answer.context} if answer.context and event_name in _ADDS_CONTEXT else {}
+    output = _output(event_name, specific, answer.to_person)
+    if not objects:
+        return output
+    reason = answer.to_agent or answer.to_person or "Lockgate blocked this"
+    if event_name in _BLOCKS:
+        return {"decision": "block", "reason": reason, **output}
+    return output or {"systemMessage": reason}
+
+
+def _output(event_name: str, specific: dict[str, Any], to_person: str) -> dict[str, Any]:
+    output: dict[str, Any] = {}
+    if to_person:
+        output["systemMessage"] = to_person
+    if specific:
+        output["hookSpecificOutput"] = {"hookEventName": event_name, **specific}
+    return output
+
+
+def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]:
+    """Spell "the gate could not decide", so that every client version blocks what can be blocked.
+
+    Args:
+        event_name: The event, as far as it is known. An unknown one counts as ``PreToolUse``.
+        message: What went wrong, for a person; it is made safe to show.
+
+    Returns:
+        stdout, stderr (never empty) and the exit code 2, which alone blocks in both observed versions.
+    """
+    reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
+    name = event_name if event_name in EVENTS or event_name in _IGNORED else "PreToolUse"
+    stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
+    return stdout, f"{reason}\n", 2

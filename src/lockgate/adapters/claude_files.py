@@ -1,0 +1,195 @@
+"""What Claude Code says only in files beside its hook payloads: transcripts, records of sub-agents, settings.
+
+Every read is bounded, and a file that is missing or not understood is the same as one that says nothing; only for the
+settings, where silence would be the attack, it counts as harm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+_TRANSCRIPT_PART = 2 * 1024 * 1024
+_SETTINGS_MAX = 4 * 1024 * 1024
+_META_MAX = 64 * 1024
+_ANCESTORS = 12
+
+
+def _read(path: str, limit: int) -> bytes | None:
+    """A regular file of at most ``limit`` bytes, or ``None``."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            data = file.read(limit + 1)
+    except OSError:
+        return None
+    return data if len(data) <= limit else None
+
+
+def _parse(data: bytes | None) -> Any:
+    if data is None:
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+# ---------------------------------------------------------------- processes
+def _process_facts(pid: int) -> tuple[int, str] | None:
+    """Parent and start time (in clock ticks since boot) of a process; ``None`` where the system does not say.
+
+    See proc_pid_stat(5): fields 4 and 22, counted after the command's closing parenthesis, which may hold anything.
+    """
+    data = _read(f"/proc/{pid}/stat", 4096)
+    if data is None:
+        return None
+    fields = data.rpartition(b")")[2].split()
+    try:
+        return int(fields[1]), fields[19].decode("ascii")
+    except (IndexError, ValueError):
+        return None
+
+
+def client_process(claimed: str) -> str:
+    """Identify the client's process as ``pid:start-time``.
+
+    Args:
+        claimed: ``CLAUDE_PID`` from the environment. A project's settings can set variables for hooks, so where the
+            system can tell, it is believed only for an ancestor of this process.
+
+    Returns:
+        The identity; ``pid:`` where the system tells no start times; empty where there is no (credible) client.
+    """
+    if not claimed.isascii() or not claimed.isdigit() or len(claimed) > 10:
+        return ""
+    wanted = int(claimed)
+    pid = os.getpid()
+    facts = _process_facts(pid)
+    if facts is None:
+        return f"{wanted}:"
+    for _ in range(_ANCESTORS):
+        if facts is None:
+            return ""
+        if pid == wanted:
+            return f"{pid}:{facts[1]}"
+        pid = facts[0]
+        facts = _process_facts(pid)
+    return ""
+
+
+# ---------------------------------------------------------------- transcripts
+def spawning_call(transcript: str, agent: str) -> str:
+    """Return the id of the call that started a sub-agent, empty where the client has not written it (yet).
+
+    The record beside the transcript is there at the sub-agent's first tool call, but not at its start.
+    """
+    if not transcript.endswith(".jsonl") or not agent.replace("-", "").replace("_", "").isalnum():
+        return ""
+    meta = _parse(_read(f"{transcript[: -len('.jsonl')]}/subagents/agent-{agent}.meta.json", _META_MAX))
+    call = meta.get("toolUseId") if isinstance(meta, dict) else None
+    return call if isinstance(call, str) else ""
+
+
+def _ends_of(path: str, part: int) -> Iterator[bytes]:
+    """The whole lines in the first and the last ``part`` bytes of a file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return
+        if facts.st_size <= 2 * part:
+            yield from file.read(2 * part).split(b"\n")
+            return
+        yield from file.read(part).split(b"\n")[:-1]
+        file.seek(facts.st_size - part)
+        yield from file.read(part).split(b"\n")[1:]
+
+
+def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
+    """Return the other sessions that a transcript's lines were copied from, in order of appearance.
+
+    A forked session has a new id and its payload names no parent, but the copied lines keep theirs. Only a line's own
+    fields count: what stands inside a message could have been written by anyone.
+    """
+    found: dict[str, None] = {}
+    for line in _ends_of(transcript, _TRANSCRIPT_PART):
+        if b"essionId" not in line:
+            continue
+        record = _parse(line)
+        if isinstance(record, dict):
+            for field in ("sessionId", "requestSessionId", "parentSessionId", "forkedFrom"):
+                found.update(dict.fromkeys(_session_ids(record.get(field))))
+    found.pop(own, None)
+    return tuple(found)
+
+
+def _session_ids(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = value.get("sessionId")
+    if isinstance(value, str) and 0 < len(value) <= 256 and value.isprintable():
+        yield value
+
+
+# ---------------------------------------------------------------- settings
+def is_own_command(command: object) -> bool:
+    """Whether a hook's command runs this gate."""
+    return isinstance(command, str) and "lockgate" in command and "claude-code" in command
+
+
+def guarded_events(settings: Any) -> set[str]:
+    """The events for which settings hold a hook of this gate that sees every call."""
+    hooks = settings.get("hooks") if isinstance(settings, dict) else None
+    guarded: set[str] = set()
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            if not isinstance(group, dict) or group.get("matcher") not in (None, "", "*"):
+                continue
+            entries = group.get("hooks")
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict) and is_own_command(entry.get("command")) and "if" not in entry:
+                    guarded.add(event)
+    return guarded
+
+
+def harm_of_change(file: str, installed_in: str, events: Iterable[str]) -> str:
+    """Say what a settings file, as it is now, does to the protection; empty where it does nothing to it.
+
+    Args:
+        file: The settings file that changed, empty where the client did not say.
+        installed_in: The settings file that the gate's hooks stand in, empty where that is not known.
+        events: The events that must be guarded.
+    """
+    if not file:
+        return ""
+    ours = bool(installed_in) and os.path.realpath(file) == os.path.realpath(installed_in)
+    data = _read(file, _SETTINGS_MAX)
+    if data is None:
+        if os.path.lexists(file):
+            return "the settings file cannot be read"
+        return "the settings file that the gate's hooks stand in is gone" if ours else ""
+    settings = _parse(data)
+    if not isinstance(settings, dict):
+        return (
+            ""
+            if not file.endswith(".json")
+            else "the settings file is not a JSON object, so its hooks are not in force"
+        )
+    if settings.get("disableAllHooks"):
+        return "disableAllHooks switches the gate off"
+    if ours:
+        missing = [event for event in events if event not in guarded_events(settings)]
+        if missing:
+            return f"the gate's hooks are gone for {', '.join(missing)}"
+    return ""

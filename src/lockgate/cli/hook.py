@@ -1,0 +1,20 @@
+"""``lockgate hook``: the help text. The command itself never gets here: see ``lockgate.__main__`` and ``hook``."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("client", type=click.Choice(["claude-code"]))
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def hook(client: str, options: tuple[str, ...]) -> None:
+    """Answer one event of an agent client: JSON on stdin, the answer on stdout.
+
+    Clients run this; ``lockgate install`` registers it. Options: --home, --state and --config name the folders,
+    --event the event that the hook is registered for, --settings the file that it is registered in, --deadline the
+    seconds it may take. Exit code 0: decided; 2: blocked because the gate could not decide.
+    """
+    from lockgate import hook as process
+
+    process.main([client, *options])

@@ -1,0 +1,315 @@
+"""The process that an agent client runs for every event: one JSON object in, one answer out.
+
+It is run by absolute path in an isolated interpreter without site packages, so that neither the environment nor the
+project can change what is imported::
+
+    /abs/python -I -S /abs/lockgate/hook.py claude-code --home H --state S --config C [--event E] [--settings F]
+
+It fails closed. Whatever goes wrong, it answers with a refusal in the client's dialect, a line on stderr and exit
+code 2, within its own deadline; it never shows a traceback. Should the interpreter itself hang or die, the exit code
+is not zero, and the shell around it (``|| exit 2``) blocks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+MAX_INPUT = 32 * 1024 * 1024
+"""Most bytes of one payload. More is refused."""
+DEADLINE = 3.0
+"""Seconds for everything; the client waits longer."""
+_GRACE = 0.5
+"""Seconds after the deadline until the process is ended from outside the interpreter."""
+_LOG_MAX = 256 * 1024
+
+_LAST_RESORT = (
+    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": '
+    '"Lockgate could not decide and blocks to be safe: its own code cannot be loaded. Run: lockgate doctor"}}'
+)
+"""The refusal where even the encoder cannot be imported."""
+
+
+class _Options(NamedTuple):
+    client: str = ""
+    home: str = ""
+    state: str = ""
+    config: str = ""
+    event: str = ""
+    settings: str = ""
+    deadline: float = DEADLINE
+
+
+def _options(arguments: Sequence[str]) -> _Options:
+    from lockgate.errors import BadInputError
+
+    values: dict[str, Any] = {}
+    rest = list(arguments)
+    if rest and not rest[0].startswith("-"):
+        values["client"] = rest.pop(0)
+    while rest:
+        name, _, value = rest.pop(0).partition("=")
+        field = name.removeprefix("--")
+        if not name.startswith("--") or field not in _Options._fields or field == "client":
+            raise BadInputError(f"unknown argument {name!r}")
+        if not value:
+            if not rest:
+                raise BadInputError(f"{name} needs a value")
+            value = rest.pop(0)
+        values[field] = _seconds(value) if field == "deadline" else value
+    return _Options(**values)
+
+
+def _seconds(value: str) -> float:
+    from lockgate.errors import BadInputError
+
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0.05 <= seconds <= 600:
+        raise BadInputError(f"--deadline must be between 0.05 and 600 seconds, not {value!r}")
+    return seconds
+
+
+# ---------------------------------------------------------------- in
+def _read_input() -> bytes:
+    from lockgate.errors import BadInputError
+
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            chunk = os.read(0, 1 << 20)
+        except OSError:
+            raise BadInputError("stdin cannot be read") from None
+        if not chunk:
+            break
+        size += len(chunk)
+        if size > MAX_INPUT:
+            raise BadInputError(f"the payload is larger than {MAX_INPUT // (1024 * 1024)} MB")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    from lockgate.errors import BadInputError
+
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        # Two readers may take different ones of them, and a client that serialises an object never writes any.
+        raise BadInputError("the payload has an object with the same key twice")
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    from lockgate.errors import BadInputError
+
+    raise BadInputError(f"the payload holds {name}, which is not JSON")
+
+
+def parse(data: bytes) -> Mapping[str, Any]:
+    """Read a payload.
+
+    Raises:
+        BadInputError: It is not one JSON object in UTF-8, says a key twice, or is nested too deep.
+    """
+    import json
+
+    from lockgate.errors import BadInputError
+
+    if not data.strip():
+        raise BadInputError("stdin was empty; the client must write one JSON object to it")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
+    try:
+        payload = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\ud" in data or b"\\uD" in data:
+            payload = _without_surrogates(payload)
+    except RecursionError:
+        raise BadInputError("the payload is nested too deep") from None
+    except ValueError as error:
+        raise BadInputError(f"the payload is not JSON ({getattr(error, 'msg', 'a number is too long')})") from None
+    if not isinstance(payload, dict):
+        raise BadInputError("the payload must be a JSON object")
+    return payload
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Replace lone surrogates by U+FFFD, as the client does when it passes a string to a process or a file."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value
+
+
+# ---------------------------------------------------------------- out
+def _write(descriptor: int, text: str) -> bool:
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        return False
+    return True
+
+
+def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
+    """Write the answer and end at once, past the interpreter's own shutdown."""
+    if stdout and not _write(1, stdout + "\n"):
+        code = 2
+        stderr = stderr or "Lockgate blocks to be safe: the answer could not be written\n"
+    if stderr:
+        _write(2, stderr)
+    os._exit(code)
+
+
+def _refuse(event: str | None, message: str) -> NoReturn:
+    try:
+        from lockgate.adapters.claude_code import encode_failure
+
+        stdout, stderr, code = encode_failure(event, message)
+    except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
+        stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message}\n", 2
+    _leave(stdout, stderr, code)
+
+
+def _log(state: str, event: str | None, error: BaseException) -> None:
+    """Keep what failed and where, and nothing of the payload."""
+    import time
+
+    place = "?"
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"{when} {event or '-'} {type(error).__name__} {place}\n"
+    path = os.path.join(state, "hook.log")
+    try:
+        os.makedirs(state, mode=0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+            full = os.fstat(descriptor).st_size > _LOG_MAX
+        finally:
+            os.close(descriptor)
+        if full:
+            os.replace(path, f"{path}.1")
+    except OSError:
+        return
+
+
+# ---------------------------------------------------------------- deadline
+def _start_deadline(seconds: float, event: str | None) -> None:
+    """Refuse when time is up, even where the code that runs then catches exceptions, or never returns from C."""
+    import faulthandler
+    import signal
+
+    def expired(*_: object) -> None:
+        _refuse(event, f"the decision took longer than {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # A thread of its own, outside the interpreter; it exits with 1, on which the shell around the hook blocks.
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=nowhere)
+
+
+def _stop_deadline() -> None:
+    import signal
+
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+# ---------------------------------------------------------------- the whole
+def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
+    from lockgate.adapters import claude_code
+    from lockgate.folders import Folders, folders
+
+    decoded = claude_code.decode(payload, os.environ, options.settings)
+    if decoded is None:
+        return "", 0
+    if options.home and options.state and options.config:
+        where = Folders(options.home, options.state, options.config)
+    else:
+        where = folders(os.environ)
+    from lockgate.runtime import open_gate
+
+    gate = open_gate(where)
+    return claude_code.encode(event, gate.handle(decoded))
+
+
+def _event_of(payload: Mapping[str, Any], expected: str) -> str:
+    from lockgate.errors import BadInputError
+
+    event = payload.get("hook_event_name")
+    if not isinstance(event, str) or not event:
+        raise BadInputError("the payload has no hook_event_name")
+    if expected and event != expected:
+        raise BadInputError(f"the payload is for {event!r}, but this hook is registered for {expected}")
+    return event
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Answer one event and end the process.
+
+    Args:
+        arguments: The client's name, then options (see the module's text).
+    """
+    event: str | None = None
+    state = ""
+    try:
+        event = _announced(arguments)
+        options = _options(arguments)
+        state = options.state
+        _start_deadline(options.deadline, event)
+        if options.client != "claude-code":
+            from lockgate.errors import BadInputError
+
+            raise BadInputError(f"unknown client {options.client!r}; known: claude-code")
+        payload = parse(_read_input())
+        event = _event_of(payload, options.event)
+        stdout, code = _decide(options, payload, event)
+        _stop_deadline()
+    except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
+        _fail(event, state, error)
+    _leave(stdout, "", code)
+
+
+def _announced(arguments: Sequence[str]) -> str | None:
+    """The event that the command line names, read before anything can fail."""
+    for index, argument in enumerate(arguments):
+        if argument == "--event" and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if argument.startswith("--event="):
+            return argument.partition("=")[2]
+    return None
+
+
+def _fail(event: str | None, state: str, error: BaseException) -> NoReturn:
+    message = "an internal error; run: lockgate doctor"
+    try:
+        from lockgate.errors import LockgateError
+        from lockgate.folders import folders
+
+        if isinstance(error, LockgateError):
+            message = str(error)
+        _log(state or folders(os.environ).state, event, error)
+    except BaseException:  # noqa: BLE001, S110 - the refusal matters more than its record
+        pass
+    _refuse(event, message)
+
+
+if __name__ == "__main__":
+    # Appended, so that nothing beside the package can stand in for a module of the standard library.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    main(sys.argv[1:])
