@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from lockgate.model import Subject, Taint
+from lockgate.model import Label, Subject, Taint
 
 
 class SessionRow(NamedTuple):
@@ -24,6 +24,8 @@ class SessionRow(NamedTuple):
     started_at: float = 0.0
     seen_at: float = 0.0
     ended_at: float = 0.0
+    why: str = ""
+    """Why it ended: clear, resume, logout, prompt_input_exit, other; empty while it runs."""
 
 
 class AgentRow(NamedTuple):
@@ -40,6 +42,8 @@ class AgentRow(NamedTuple):
     """Id of the approved brief it runs under, empty for an ordinary sub-agent."""
     state: str = "running"
     started_at: float = 0.0
+    parents: tuple[str, ...] = ()
+    """Every agent that may have spawned it, where it could not be told which; else empty."""
 
 
 class CallRow(NamedTuple):
@@ -87,6 +91,15 @@ class AuditRow(NamedTuple):
     digest: str
 
 
+class AuditHead(NamedTuple):
+    """What the chain says about itself: how many records there are, and which is the last."""
+
+    seq: int = 0
+    digest: str = ""
+    seal: str = ""
+    """Keyed hash of the two, hexadecimal; empty for an empty chain."""
+
+
 class Transaction(Protocol):
     """One atomic step. All that it wrote is kept, or nothing."""
 
@@ -110,6 +123,9 @@ class Transaction(Protocol):
 
     def taints(self, subject: Subject) -> list[Taint]:
         """The taints of a subject, oldest first."""
+
+    def labels(self, subject: Subject) -> frozenset[Label]:
+        """The labels of a subject, pending ones too: what ``taints`` would give, without reading them all."""
 
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
@@ -151,13 +167,16 @@ class Transaction(Protocol):
         """Let one session know what another has seen."""
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
-        """Append one record to the audit chain."""
+        """Append one record to the audit chain.
+
+        Raises ``StoreError`` where the head's seal does not hold: going on would hide that the chain was cut.
+        """
 
     def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""
 
-    def audit_head(self) -> tuple[int, str]:
-        """Sequence number and digest of the last record that the chain's sealed head names; ``(0, "")`` when empty."""
+    def audit_head(self) -> AuditHead:
+        """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` when empty."""
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own (cached configuration, trust), or ``None``."""
@@ -167,6 +186,9 @@ class Transaction(Protocol):
 
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
+
+    def prune(self, before: float) -> int:
+        """Forget sessions that ended before a time, with all that belongs to them but the audit. Returns how many."""
 
 
 class Store(Protocol):

@@ -1,0 +1,138 @@
+"""The state folder, its rights, and the installation's key."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+
+from lockgate.errors import StoreError
+
+DATABASE = "lockgate.db"
+KEY = "key"
+KEY_BYTES = 32
+
+
+def own_folder(folder: str, *, create: bool) -> bool:
+    """Make sure that the folder is ours alone; whether it is there.
+
+    Raises:
+        StoreError: It is a symbolic link, no folder, another user's, or writable by others.
+    """
+    try:
+        found = os.lstat(folder)
+    except FileNotFoundError:
+        if not create:
+            return False
+        _make_folder(folder)
+        found = os.lstat(folder)
+    except OSError as error:
+        raise StoreError(f"cannot look at the state folder {folder}: {error.strerror}") from error
+    if stat.S_ISLNK(found.st_mode):
+        raise StoreError(f"the state folder {folder} is a symbolic link: replace it with a folder of your own")
+    if not stat.S_ISDIR(found.st_mode):
+        raise StoreError(f"the state folder {folder} is not a folder: move it away")
+    if found.st_uid != os.geteuid():
+        raise StoreError(f"the state folder {folder} belongs to user {found.st_uid}: remove it or change its owner")
+    if found.st_mode & 0o022:
+        raise StoreError(f"others can write to the state folder {folder}: look at what is in it, then chmod 700 it")
+    if found.st_mode & 0o055:
+        _tighten(folder, 0o700)
+    return True
+
+
+def own_file(path: str) -> bool:
+    """Make sure that a file is ours alone, mode 0600; whether it is there."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreError(f"cannot look at {path}: {error.strerror}") from error
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreError(f"{path} is not a regular file: move it away")
+    if found.st_uid != os.geteuid():
+        raise StoreError(f"{path} belongs to user {found.st_uid}: remove it or change its owner")
+    if found.st_mode & 0o077:
+        _tighten(path, 0o600)
+    return True
+
+
+def read_key(folder: str) -> bytes:
+    """The installation's key; made where there is none.
+
+    Two first processes agree: each writes its own file and links it to the name, which only one can.
+    """
+    path = os.path.join(folder, KEY)
+    if not own_file(path):
+        if own_file(os.path.join(folder, DATABASE)):
+            raise StoreError(f"{path} is missing: put it back, or move {folder} aside to begin anew")
+        publish(path, lambda draft: _write(draft, os.urandom(KEY_BYTES)))
+    try:
+        with open(path, "rb") as file:
+            key = file.read(KEY_BYTES + 1)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    if len(key) != KEY_BYTES:
+        raise StoreError(f"{path} is damaged: put it back, or move {folder} aside to begin anew")
+    return key
+
+
+def publish(path: str, make: Callable[[str], None]) -> None:
+    """Make a file whole under another name and give it its own name at once; one already there stays.
+
+    Args:
+        path: The file's name.
+        make: Writes the file with the name it is given; that file is there already, empty, mode 0600.
+    """
+    draft = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            os.fchmod(handle, 0o600)  # the umask may have taken rights away
+        finally:
+            os.close(handle)
+        make(draft)
+        _sync(draft)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+        _sync(os.path.dirname(path))
+    except OSError as error:
+        raise StoreError(f"cannot create {path}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            os.unlink(draft)
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.mkdir(folder, 0o700)
+        os.chmod(folder, 0o700)
+    except FileExistsError:
+        pass  # another first process was faster; what is there is looked at next
+    except OSError as error:
+        raise StoreError(f"cannot create the state folder {folder}: {error.strerror}") from error
+
+
+def _tighten(path: str, mode: int) -> None:
+    try:
+        os.chmod(path, mode)
+    except OSError as error:
+        raise StoreError(f"cannot take others' rights to {path} away: {error.strerror}") from error
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

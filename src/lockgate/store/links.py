@@ -1,0 +1,49 @@
+r"""What one link of the audit chain is: its canonical text, its digest, and the seal of the chain's head.
+
+Pure functions of values. They stand beside the store, not in ``audit``, because the store appends a link in the same
+transaction as what the link tells about; ``audit`` verifies and exports what stands here.
+
+The digest is made so that anybody can check it with a few lines in any language::
+
+    SHA-256("lockgate audit record 1\n" + previous + "\n" + seq + "\n" + at + "\n" + body)
+
+``previous`` is 64 hexadecimal digits, ``seq`` decimal, ``at`` the shortest decimal that gives the same double. None of
+these can hold a line break, so no two records have the same text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b, sha256
+from typing import Any
+
+ROOT = "0" * 64
+"""What the first record names as its previous digest."""
+
+_RECORD = "lockgate audit record 1"
+_HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
+
+
+def canonical(body: Mapping[str, Any]) -> str:
+    """The one text of a body: sorted keys, no spaces, ASCII, no NaN.
+
+    Raises:
+        ValueError: The body holds a value that JSON has no text for (NaN, a cycle).
+        TypeError: The body holds a value of another type.
+    """
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def link_digest(previous: str, seq: int, at: float, body: str) -> str:
+    """The digest of one record, hexadecimal. ``body`` is its canonical text, ``at`` seconds since the epoch."""
+    text = f"{_RECORD}\n{previous}\n{seq}\n{at!r}\n{body}"
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def seal(key: bytes, seq: int, digest: str) -> str:
+    """The keyed hash (BLAKE2b, RFC 7693) of the head: how many records there are, and the last one's digest.
+
+    Without it the newest records could be cut off and what is left would still be a chain.
+    """
+    return blake2b(f"{seq}\n{digest}".encode(), key=key, person=_HEAD, digest_size=32).hexdigest()

@@ -1,0 +1,132 @@
+"""The tables, and how an older database becomes a newer one.
+
+``MIGRATIONS[n]`` takes a database from version ``n`` to ``n + 1``; the version stands in ``PRAGMA user_version``. A
+migration that has been released is never changed: add another one.
+"""
+
+from __future__ import annotations
+
+_FIRST = (
+    """
+    CREATE TABLE sessions (
+        session TEXT PRIMARY KEY,
+        client TEXT NOT NULL,
+        cwd TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        how TEXT NOT NULL,
+        process TEXT NOT NULL,
+        started_at REAL NOT NULL,
+        seen_at REAL NOT NULL,
+        ended_at REAL NOT NULL,
+        why TEXT NOT NULL
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX sessions_by_seen ON sessions (seen_at)",
+    "CREATE INDEX sessions_by_process ON sessions (process, seen_at)",
+    """
+    CREATE TABLE agents (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        agent_type TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        delegate TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('running', 'ended')),
+        started_at REAL NOT NULL,
+        parents TEXT NOT NULL,
+        UNIQUE (session, agent)
+    )
+    """,
+    """
+    CREATE TABLE taints (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        label TEXT NOT NULL CHECK (label IN ('untrusted', 'secret')),
+        source TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        at REAL NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'confirmed')),
+        origin TEXT NOT NULL,
+        UNIQUE (session, agent, label, source, call_id, origin)
+    )
+    """,
+    "CREATE INDEX taints_pending ON taints (session, call_id) WHERE state = 'pending'",
+    """
+    CREATE TABLE calls (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('running', 'asked', 'finished', 'failed', 'refused')),
+        quiet TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        at REAL NOT NULL,
+        UNIQUE (session, call_id)
+    )
+    """,
+    "CREATE INDEX calls_by_state ON calls (session, state)",
+    """
+    CREATE TABLE briefs (
+        id INTEGER PRIMARY KEY,
+        brief TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        text TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('asked', 'approved', 'running', 'done', 'refused')),
+        agent TEXT NOT NULL,
+        at REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX briefs_by_session ON briefs (session)",
+    """
+    CREATE TABLE blocked (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        what TEXT NOT NULL,
+        at REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX blocked_by_session ON blocked (session)",
+    """
+    CREATE TABLE addresses (
+        session TEXT NOT NULL,
+        key BLOB NOT NULL,
+        human INTEGER NOT NULL,
+        PRIMARY KEY (session, key)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE audit (
+        seq INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        body TEXT NOT NULL,
+        previous TEXT NOT NULL,
+        digest TEXT NOT NULL
+    )
+    """,
+    "CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'append only'); END",
+    "CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'append only'); END",
+    """
+    CREATE TABLE audit_head (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        seq INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        seal TEXT NOT NULL
+    )
+    """,
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+
+VERSION = len(MIGRATIONS)
+"""The version that this release reads and writes."""

@@ -1,0 +1,207 @@
+"""The default store: one SQLite database in the user's state folder.
+
+What it promises: a transaction is kept whole or not at all. Killing a process (``kill -9``) at any moment loses nothing
+that was committed, because a commit is in the kernel's hands. A power cut may lose the last transactions, never the
+rest: the log is synced at checkpoints and not at each commit (``synchronous=NORMAL`` with a write-ahead log), which is
+what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronous.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from types import TracebackType
+from typing import Self
+
+from lockgate.errors import StoreError
+from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
+from lockgate.store.schema import MIGRATIONS, VERSION
+from lockgate.store.transaction import SqliteTransaction
+
+BUSY_SECONDS = 2.0
+"""How long a process waits for another's transaction; below the deadline of a hook."""
+
+
+_NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
+
+
+class SqliteStore:
+    """A ``Store`` in one folder. One object belongs to one thread."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._key = key
+
+    @classmethod
+    def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the store of a folder; folder, key and database are made where they are missing.
+
+        Args:
+            folder: Absolute path of the state folder. It must be the user's own.
+            busy_seconds: How long to wait for other processes before giving up.
+
+        Raises:
+            StoreError: It cannot be made, opened or trusted; the message tells what to do.
+        """
+        own_folder(folder, create=True)
+        key = read_key(folder)
+        path = os.path.join(folder, DATABASE)
+        if not own_file(path):
+            publish(path, lambda draft: _make(draft, folder))
+        return cls(_connect(path, folder, busy_seconds), folder, key)
+
+    @classmethod
+    def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
+        """Open the store of a folder, or ``None`` where nothing was recorded yet; never makes anything."""
+        path = os.path.join(folder, DATABASE)
+        if not own_folder(folder, create=False) or not own_file(path):
+            return None
+        return cls(_connect(path, folder, busy_seconds), folder, read_key(folder))
+
+    @property
+    def key(self) -> bytes:
+        """32 secret bytes of this installation, for keyed hashes."""
+        return self._key
+
+    def transaction(self) -> _Step:
+        """Begin an atomic step that excludes every other writer."""
+        return _Step(self._connection, self._folder, self._key, writable=True)
+
+    def reading(self) -> _Step:
+        """Begin a consistent look that writes nothing."""
+        return _Step(self._connection, self._folder, self._key, writable=False)
+
+    def close(self) -> None:
+        """Let go of the database. What was committed is kept also without this."""
+        self._connection.close()
+
+
+class _Step:
+    """The context manager of one transaction. Every error of SQLite leaves it as a ``StoreError``."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, *, writable: bool) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._key = key
+        self._writable = writable
+
+    def __enter__(self) -> SqliteTransaction:
+        try:
+            # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
+            self._connection.execute("BEGIN IMMEDIATE" if self._writable else "BEGIN")
+        except sqlite3.Error as error:
+            raise _store_error(error, self._folder) from error
+        return SqliteTransaction(self._connection, self._key, writable=self._writable)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            try:
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as problem:
+                self._roll_back()
+                raise _store_error(problem, self._folder) from problem
+            return
+        self._roll_back()
+        if isinstance(error, sqlite3.Error):
+            raise _store_error(error, self._folder) from error
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # The connection is of no more use; closing it gives the lock back, and the log is not valid past the
+            # last commit, so nothing half-written can be read.
+            self._connection.close()
+
+
+def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
+    # mode=rw: a database that has just been removed must not come back empty.
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    try:
+        connection = sqlite3.connect(f"file:{name}?mode=rw", busy_seconds, isolation_level=None, uri=True)
+        try:
+            connection.execute("PRAGMA synchronous = NORMAL")
+            _keep_log(connection)
+            _migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise _store_error(error, folder) from error
+    return connection
+
+
+def _keep_log(connection: sqlite3.Connection) -> None:
+    # The last process to close a database copies the log back and syncs, so each hook would; where Python can say so
+    # (3.12), that is left to the automatic checkpoint.
+    configure = getattr(connection, "setconfig", None)
+    if configure is not None:
+        configure(_NO_CHECKPOINT_ON_CLOSE, True)
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    version = _version(connection)
+    if version == VERSION:
+        return
+    if version > VERSION:
+        raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): upgrade this one")
+    if version < 1:
+        # A database gets its name only when it is whole, so this one was emptied.
+        raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
+    connection.execute("BEGIN IMMEDIATE")
+    for number in range(_version(connection), VERSION):
+        _apply(connection, number)
+    connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _apply(connection: sqlite3.Connection, number: int) -> None:
+    for statement in MIGRATIONS[number]:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {number + 1:d}")
+
+
+def _make(path: str, folder: str) -> None:
+    """Make a whole database in an empty file."""
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA synchronous = OFF")  # the file is synced before it gets its name
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN")
+            for number in range(VERSION):
+                _apply(connection, number)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise _store_error(error, folder) from error
+
+
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process holds the state in {folder} for too long: try again",
+    sqlite3.SQLITE_LOCKED: "another process holds the state in {folder} for too long: try again",
+    sqlite3.SQLITE_FULL: "no room for the state in {folder}: free some space on that disk",
+    sqlite3.SQLITE_READONLY: "cannot write the state in {folder}: give yourself the right to write there",
+    sqlite3.SQLITE_CANTOPEN: "cannot open the state in {folder}: check that the folder and its files are yours",
+    sqlite3.SQLITE_PERM: "cannot open the state in {folder}: check that the folder and its files are yours",
+    sqlite3.SQLITE_CORRUPT: "the state in {folder} is damaged: move the folder aside to begin anew",
+    sqlite3.SQLITE_NOTADB: "the state in {folder} is damaged: move the folder aside to begin anew",
+    sqlite3.SQLITE_IOERR: "the disk that holds {folder} gives errors: check it and its free space",
+}
+
+
+def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
+    return StoreError(f"{advice} ({error})")

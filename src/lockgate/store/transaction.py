@@ -1,0 +1,337 @@
+"""One atomic step on the SQLite database: the queries of the ``Transaction`` protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from sqlite3 import Connection, Cursor
+from typing import Any
+
+from lockgate.errors import StoreError
+from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.store.links import ROOT, canonical, link_digest, seal
+from lockgate.store.protocol import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+
+_Value = str | bytes | int | float
+
+
+class SqliteTransaction:
+    """The queries. Begun and ended by ``SqliteStore``, never by itself."""
+
+    def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
+        self._connection = connection
+        self._key = key
+        self._writable = writable
+
+    # sessions
+
+    def session(self, session: str) -> SessionRow | None:
+        """The session, or ``None``."""
+        row = self._one(
+            "SELECT session, client, cwd, workspace, parent, how, process, started_at, seen_at, ended_at, why"
+            " FROM sessions WHERE session = ?",
+            (session,),
+        )
+        return SessionRow._make(row) if row else None
+
+    def put_session(self, row: SessionRow) -> None:
+        """Add or replace a session."""
+        self._write("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
+        """Sessions, last seen first; of one client process where it is given."""
+        rows = self._all(
+            "SELECT session, client, cwd, workspace, parent, how, process, started_at, seen_at, ended_at, why"
+            " FROM sessions WHERE ? = '' OR process = ? ORDER BY seen_at DESC, started_at DESC, session LIMIT ?",
+            (process, process, limit or -1),
+        )
+        return [SessionRow._make(row) for row in rows]
+
+    # sub-agents
+
+    def agent(self, subject: Subject) -> AgentRow | None:
+        """The sub-agent, or ``None``."""
+        row = self._one(
+            "SELECT session, agent, agent_type, parent, call_id, delegate, state, started_at, parents"
+            " FROM agents WHERE session = ? AND agent = ?",
+            subject,
+        )
+        return _agent(row) if row else None
+
+    def put_agent(self, row: AgentRow) -> None:
+        """Add or replace a sub-agent."""
+        self._write(
+            "INSERT INTO agents (session, agent, agent_type, parent, call_id, delegate, state, started_at, parents)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, agent) DO UPDATE SET"
+            " agent_type = excluded.agent_type, parent = excluded.parent, call_id = excluded.call_id,"
+            " delegate = excluded.delegate, state = excluded.state, started_at = excluded.started_at,"
+            " parents = excluded.parents",
+            (*row[:-1], json.dumps(row.parents)),
+        )
+
+    def agents(self, session: str) -> list[AgentRow]:
+        """All sub-agents of a session, oldest first."""
+        rows = self._all(
+            "SELECT session, agent, agent_type, parent, call_id, delegate, state, started_at, parents"
+            " FROM agents WHERE session = ? ORDER BY started_at, id",
+            (session,),
+        )
+        return [_agent(row) for row in rows]
+
+    # labels
+
+    def taints(self, subject: Subject) -> list[Taint]:
+        """The taints of a subject, oldest first."""
+        rows = self._all(
+            "SELECT label, source, tool, call_id, at, state, origin FROM taints"
+            " WHERE session = ? AND agent = ? ORDER BY at, id",
+            subject,
+        )
+        return [_taint(row) for row in rows]
+
+    def labels(self, subject: Subject) -> frozenset[Label]:
+        """The labels of a subject, pending ones too."""
+        return frozenset(
+            label
+            for label in Label
+            if self._one(
+                "SELECT 1 FROM taints WHERE session = ? AND agent = ? AND label = ? LIMIT 1",
+                (*subject, label.value),
+            )
+        )
+
+    def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
+        """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
+        for taint in taints:
+            self._write(
+                "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET state = 'confirmed'"
+                " WHERE excluded.state = 'confirmed'",
+                (
+                    *subject,
+                    taint.label.value,
+                    taint.source,
+                    taint.tool,
+                    taint.call_id,
+                    taint.at,
+                    taint.state.value,
+                    taint.origin,
+                ),
+            )
+
+    def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
+        """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
+        if confirm:
+            statement = "UPDATE taints SET state = 'confirmed' WHERE session = ? AND call_id = ? AND state = 'pending'"
+        else:
+            statement = "DELETE FROM taints WHERE session = ? AND call_id = ? AND state = 'pending'"
+        return self._write(statement, (session, call_id)).rowcount
+
+    # calls
+
+    def call(self, session: str, call_id: str) -> CallRow | None:
+        """The call, or ``None``."""
+        row = self._one(
+            "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"
+            " WHERE session = ? AND call_id = ?",
+            (session, call_id),
+        )
+        return _call(row) if row else None
+
+    def put_call(self, row: CallRow) -> None:
+        """Add or replace a call."""
+        self._write(
+            "INSERT INTO calls (session, call_id, agent, tool, digest, state, quiet, facts, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
+            " agent = excluded.agent, tool = excluded.tool, digest = excluded.digest, state = excluded.state,"
+            " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at",
+            (*row[:6], json.dumps(row.quiet), json.dumps(dict(row.facts)), row.at),
+        )
+
+    def calls(self, session: str, *, state: str = "") -> list[CallRow]:
+        """Calls of a session, oldest first; in one state where it is given."""
+        chosen = " AND state = ?" if state else ""
+        rows = self._all(
+            "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"  # noqa: S608
+            f" WHERE session = ?{chosen} ORDER BY at, id",
+            (session, state) if state else (session,),
+        )
+        return [_call(row) for row in rows]
+
+    # briefs
+
+    def brief(self, brief: str) -> BriefRow | None:
+        """The brief, or ``None``."""
+        row = self._one(
+            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs WHERE brief = ?",
+            (brief,),
+        )
+        return BriefRow._make(row) if row else None
+
+    def put_brief(self, row: BriefRow) -> None:
+        """Add or replace a brief."""
+        self._write(
+            "INSERT INTO briefs (brief, session, parent, call_id, digest, text, state, agent, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (brief) DO UPDATE SET"
+            " session = excluded.session, parent = excluded.parent, call_id = excluded.call_id,"
+            " digest = excluded.digest, text = excluded.text, state = excluded.state, agent = excluded.agent,"
+            " at = excluded.at",
+            row,
+        )
+
+    def briefs(self, session: str) -> list[BriefRow]:
+        """Briefs of a session, oldest first."""
+        rows = self._all(
+            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs"
+            " WHERE session = ? ORDER BY at, id",
+            (session,),
+        )
+        return [BriefRow._make(row) for row in rows]
+
+    # what was blocked, and the addresses seen
+
+    def block(self, session: str, agent: str, what: str, at: float) -> None:
+        """Remember that something was blocked."""
+        self._write("INSERT INTO blocked (session, agent, what, at) VALUES (?, ?, ?, ?)", (session, agent, what, at))
+
+    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+        """What was blocked in a session: (agent, what, when), oldest first."""
+        rows = self._all("SELECT agent, what, at FROM blocked WHERE session = ? ORDER BY at, id", (session,))
+        return [(agent, what, at) for agent, what, at in rows]
+
+    def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
+        """Remember keyed hashes of addresses that the session has seen."""
+        for key in keys:
+            self._write(
+                "INSERT INTO addresses VALUES (?, ?, ?)"
+                " ON CONFLICT (session, key) DO UPDATE SET human = max(human, excluded.human)",
+                (session, key, int(human)),
+            )
+
+    def knows_address(self, session: str, key: bytes, *, human_only: bool = False) -> bool:
+        """Whether the session has seen the address."""
+        row = self._one(
+            "SELECT 1 FROM addresses WHERE session = ? AND key = ? AND human >= ?",
+            (session, key, int(human_only)),
+        )
+        return row is not None
+
+    def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
+        """Let one session know what another has seen."""
+        self._write(
+            "INSERT INTO addresses SELECT ?, key, human FROM addresses WHERE session = ? AND human >= ?"
+            " ON CONFLICT (session, key) DO UPDATE SET human = max(human, excluded.human)",
+            (target, source, int(human_only)),
+        )
+
+    # audit
+
+    def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record to the audit chain."""
+        head = self.audit_head()
+        if head.seq and seal(self._key, head.seq, head.digest) != head.seal:
+            raise StoreError(
+                "the head of the audit chain was changed by something else:"
+                " see `lockgate audit verify`, then move the state folder aside to begin anew",
+            )
+        try:
+            text = canonical(body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StoreError(f"cannot record this: {error}") from error
+        seq, previous = head.seq + 1, head.digest or ROOT
+        row = AuditRow(seq, float(at), text, previous, link_digest(previous, seq, float(at), text))
+        self._write("INSERT INTO audit VALUES (?, ?, ?, ?, ?)", row)
+        self._write(
+            "INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)",
+            (seq, row.digest, seal(self._key, seq, row.digest)),
+        )
+        return row
+
+    def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
+        """Audit records in order, those with a greater sequence number than ``after``."""
+        rows = self._all(
+            "SELECT seq, at, body, previous, digest FROM audit WHERE seq > ? ORDER BY seq LIMIT ?",
+            (after, limit or -1),
+        )
+        return [AuditRow._make(row) for row in rows]
+
+    def audit_head(self) -> AuditHead:
+        """The chain's sealed head as it is kept, whether or not its seal holds."""
+        row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
+        return AuditHead._make(row) if row else AuditHead()
+
+    # the gate's own values
+
+    def setting(self, name: str) -> str | None:
+        """A value of the gate's own, or ``None``."""
+        row = self._one("SELECT value FROM settings WHERE name = ?", (name,))
+        return str(row[0]) if row else None
+
+    def put_setting(self, name: str, value: str | None) -> None:
+        """Keep or (``None``) remove a value of the gate's own."""
+        if value is None:
+            self._write("DELETE FROM settings WHERE name = ?", (name,))
+        else:
+            self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def settings(self, prefix: str) -> dict[str, str]:
+        """All values whose name starts with ``prefix``."""
+        rows = self._all(
+            "SELECT name, value FROM settings WHERE substr(name, 1, length(?)) = ? ORDER BY name",
+            (prefix, prefix),
+        )
+        return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+
+    def prune(self, before: float) -> int:
+        """Forget sessions that ended before a time, with all that belongs to them but the audit."""
+        old = "SELECT session FROM sessions WHERE ended_at > 0 AND ended_at < ?"
+        for table in ("agents", "taints", "calls", "briefs", "blocked", "addresses"):
+            self._write(f"DELETE FROM {table} WHERE session IN ({old})", (before,))  # noqa: S608
+        return self._write("DELETE FROM sessions WHERE ended_at > 0 AND ended_at < ?", (before,)).rowcount
+
+    # how a statement is run
+
+    def _run(self, statement: str, values: Sequence[_Value]) -> Cursor:
+        try:
+            return self._connection.execute(statement, values)
+        except UnicodeEncodeError:
+            # A client's JSON may hold half a surrogate pair, which is no text to SQLite: it is kept as its escape.
+            return self._connection.execute(statement, [_encodable(value) for value in values])
+
+    def _one(self, statement: str, values: Sequence[_Value]) -> Any:
+        return self._run(statement, values).fetchone()
+
+    def _all(self, statement: str, values: Sequence[_Value]) -> list[Any]:
+        return self._run(statement, values).fetchall()
+
+    def _write(self, statement: str, values: Sequence[_Value]) -> Cursor:
+        if not self._writable:
+            raise StoreError("this is a look only: it cannot write")
+        return self._run(statement, values)
+
+
+def _encodable(value: _Value) -> _Value:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _agent(row: Sequence[Any]) -> AgentRow:
+    *known, parents = row
+    return AgentRow._make((*known, tuple(_json(parents))))
+
+
+def _taint(row: Sequence[Any]) -> Taint:
+    label, source, tool, call_id, at, state, origin = row
+    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)
+
+
+def _call(row: Sequence[Any]) -> CallRow:
+    *known, quiet, facts, at = row
+    return CallRow._make((*known, tuple(_json(quiet)), _json(facts), at))
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError("the state is damaged: move the state folder aside to begin anew") from error
