@@ -1,0 +1,114 @@
+"""Delegates: sub-agents that start with clean labels to do what one approved brief says.
+
+A tainted agent asks for a delegate; its brief, the only text that the delegate will know, is shown to a person in the
+client's own prompt before the delegate is started. The client starts it only after a yes (measured for Claude Code 2.1.197
+and 2.1.329, in every permission mode; without a person it refuses). The gate binds the sub-agent to the brief by the call
+that spawned it, and a sub-agent that is bound to no brief has no clean labels. The parent's labels are never touched.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import NamedTuple
+
+from lockgate.model import Subject, ToolCall
+from lockgate.store.protocol import AgentRow, BriefRow, Transaction
+
+DELEGATE_TYPES = frozenset({"lockgate:delegate"})
+"""Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
+
+SPAWNING_TOOLS = frozenset({"Agent", "Task"})
+
+SHOWN_COLUMNS = 90
+SHOWN_LINES = 7
+"""What a client's dialog is sure to show of a brief: Claude Code 2.1.329 cuts a reason after 10 screen lines."""
+
+
+class Refusal(NamedTuple):
+    """Why a brief cannot be put before a person."""
+
+    because: str
+
+
+def wants_delegate(call: ToolCall) -> bool:
+    """Whether a call asks for a delegate."""
+    return call.tool in SPAWNING_TOOLS and call.tool_input.get("subagent_type") in DELEGATE_TYPES
+
+
+def brief_of(call: ToolCall) -> str | Refusal:
+    """The brief's text, or why it cannot be approved: a person must be able to see the whole of it."""
+    text = call.tool_input.get("prompt")
+    if not isinstance(text, str) or not text.strip():
+        return Refusal("the delegate has no brief (prompt)")
+    lines = sum(1 + len(line) // SHOWN_COLUMNS for line in text.strip().split("\n"))
+    if lines > SHOWN_LINES:
+        return Refusal(
+            f"the brief takes {lines} lines and a person is sure to see only {SHOWN_LINES} of {SHOWN_COLUMNS} "
+            "characters: put long content in a file, name the file in the brief, and say in few words what to do with it",
+        )
+    return text.strip()
+
+
+def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: str, now: float) -> BriefRow:
+    """Record that a brief was put before a person. Asking twice for one call is one brief."""
+    for row in tx.briefs(subject.session):
+        if row.call_id == call.call_id and row.digest == digest:
+            return row
+    row = BriefRow(secrets.token_hex(16), subject.session, subject.agent, call.call_id, digest, text, "asked", "", now)
+    tx.put_brief(row)
+    return row
+
+
+def bind(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str, now: float) -> BriefRow | None:
+    """Bind a sub-agent to the brief that it was started for, by the call that spawned it.
+
+    That it has begun is the proof of the yes: the client runs an asked call only after one.
+
+    Returns:
+        The brief, or ``None`` where the sub-agent is no delegate, or the call that spawned it is not known or had no
+        brief (then it is an ordinary sub-agent and starts with its parent's labels).
+    """
+    if agent_type not in DELEGATE_TYPES:
+        return None
+    known = tx.agent(subject)
+    if known is not None:
+        return tx.brief(known.delegate) if known.delegate else None
+    waiting = [
+        row
+        for row in tx.briefs(subject.session)
+        if spawned_by and row.call_id == spawned_by and row.state == "asked" and not row.agent
+    ]
+    if not waiting:
+        return None
+    row = waiting[0]._replace(state="running", agent=subject.agent)
+    tx.put_brief(row)
+    tx.put_agent(
+        AgentRow(subject.session, subject.agent, agent_type, row.parent, row.call_id, row.brief, "running", now),
+    )
+    return row
+
+
+def give_up_waiting(tx: Transaction, session: str) -> None:
+    """Close the briefs that a person did not approve: they have gone on to something else."""
+    for row in tx.briefs(session):
+        if row.state == "asked" and not row.agent:
+            tx.put_brief(row._replace(state="refused"))
+
+
+def running_under(tx: Transaction, subject: Subject) -> BriefRow | None:
+    """The brief that a subject acts under, if it is a delegate."""
+    row = tx.agent(subject) if subject.agent else None
+    return tx.brief(row.delegate) if row is not None and row.delegate else None
+
+
+def done(tx: Transaction, subject: Subject) -> None:
+    """Record that a delegate has ended."""
+    row = running_under(tx, subject)
+    if row is not None and row.state == "running":
+        tx.put_brief(row._replace(state="done"))
+
+
+def addressed(tx: Transaction, session: str, to: str) -> AgentRow | None:
+    """The delegate that a message is addressed to by its id, if it is one."""
+    row = tx.agent(Subject(session, to)) if to else None
+    return row if row is not None and row.delegate else None
