@@ -15,6 +15,11 @@ class CategoryRule(NamedTuple):
     category: Category
     rule: str
     """Which rule it was, for the evidence: ``lockbox.json:bash_patterns.safe[0]``."""
+    overrules: frozenset[Category | None] = frozenset()
+    """What the rule replaces, by the category that our own knowledge gives; ``None`` is where only ``execute`` acts.
+
+    Where that category is not in here the rule only adds. :func:`lockgate.analysis.categories.overrule` does this.
+    """
 
 
 class Service(NamedTuple):

@@ -1,0 +1,57 @@
+"""What a person's category for a command or a tool does to the effects that our own knowledge found.
+
+Lockbox asks its lists in a fixed order: ``override_safe``, ``unsafe_acting``, ``unsafe``, ``acting``, ``safe``, then *acting* by
+default; its shipped patterns stand in the same lists as a person's own. Here the shipped knowledge is structural. It keeps
+its place in that order, so that ``safe`` makes an unknown program safe but not ``git push``, as with Lockbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockgate.analysis.surroundings import CategoryRule
+from lockgate.model import Category, Effect, EffectKind, Label
+
+_READS = frozenset({EffectKind.INGEST, EffectKind.FETCH})
+_ACTS = frozenset({EffectKind.EGRESS, EffectKind.EXECUTE})
+# Never taken away: what a category cannot speak about.
+_FIRM = frozenset({EffectKind.READ_SECRET, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
+
+
+def shipped_category(effects: Iterable[Effect]) -> Category | None:
+    """Lockbox's category of effects; ``None`` where nothing but code that cannot be seen through acts."""
+    kinds = {effect.kind for effect in effects}
+    if EffectKind.EGRESS in kinds:
+        return Category.UNSAFE_ACTING if kinds & _READS else Category.ACTING
+    if EffectKind.EXECUTE in kinds:
+        return None
+    return Category.UNSAFE if kinds & _READS else Category.SAFE
+
+
+def overrule(effects: Iterable[Effect], rule: CategoryRule, what: str) -> tuple[Effect, ...]:
+    """Apply a person's category to the effects of one command or tool.
+
+    Args:
+        effects: What our own knowledge found for this one command (not for its redirections or substitutions).
+        rule: The rule that matched.
+        what: The command or tool, for the evidence.
+
+    Returns:
+        The effects that are left, and those that the category adds. Reading secrets, persisting, destroying and
+        tampering stay whatever a rule says.
+    """
+    found = tuple(effects)
+    reads = rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING)
+    acts = rule.category in (Category.ACTING, Category.UNSAFE_ACTING)
+    if shipped_category(found) in rule.overrules:
+        keep = _FIRM | (_READS if reads else frozenset()) | (_ACTS if acts else frozenset())
+        found = tuple(effect for effect in found if effect.kind in keep)
+    kinds = {effect.kind for effect in found}
+    because = f"the configuration says that it is {rule.category.value} ({rule.rule})"
+    name = f"config:{rule.category.value}"
+    added = []
+    if reads and not any(effect.gives is Label.UNTRUSTED for effect in found):
+        added.append(Effect(EffectKind.INGEST, what, name, because, gives=Label.UNTRUSTED))
+    if acts and EffectKind.EGRESS not in kinds:
+        added.append(Effect(EffectKind.EGRESS, what, name, because))
+    return (*found, *added)
