@@ -1,0 +1,260 @@
+"""Addresses: one spelling for each, whose they are, and finding them in text.
+
+A fetch may follow an address that was seen before, so two things must hold: the same address always gets the same spelling, and an
+address that two readers understand differently gets none. The readers that matter disagree: browsers and most runtimes follow the WHATWG
+URL standard (https://url.spec.whatwg.org/), ``curl`` and ``git`` follow RFC 3986. What only one of them accepts, or reads as another
+host, is unknown here (``None``), never guessed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from lockgate.analysis.surroundings import Surroundings, TrustedDomain
+
+_PORTS = {"http": "80", "https": "443", "ftp": "21", "ftps": "990", "git": "9418", "ssh": "22", "ws": "80", "wss": "443"}
+_LONGEST = 8192
+
+_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+# What a URL may be made of. Everything else, controls, spaces, backslashes, quotes, is read differently by different readers.
+_PLAIN = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000e0000]+")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_DOTS = frozenset({"%2e", "%2e.", ".%2e", "%2e%2e"})
+# One linear pass over prose. The characters after the scheme are those that a URL may hold when it stands in text.
+_IN_TEXT = re.compile(
+    r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+", re.IGNORECASE
+)
+_CLOSING = {")": "(", "]": "["}
+_ENTITIES = (("&amp;", "&"), ("&#38;", "&"), ("&#x26;", "&"))
+
+
+def normalise(url: str) -> str | None:
+    """The one spelling of an absolute address, or ``None`` where it is none or reads differently in different clients.
+
+    Scheme and host are in lower case, the host in ASCII (IDNA), user information, default port and fragment are dropped, an empty path is
+    ``/``, ``.`` and ``..`` are resolved, escapes are in upper case and only where they are needed. The result is a fixed point.
+    """
+    if len(url) > _LONGEST or not _PLAIN.fullmatch(url):
+        return None
+    match = _ADDRESS.fullmatch(url)
+    if match is None:
+        return None
+    scheme = match["scheme"].lower()
+    place = _authority(scheme, match["authority"])
+    rest = _rest(match["rest"].partition("#")[0])
+    return None if place is None or rest is None else f"{scheme}://{place}{rest}"
+
+
+def host_of(url: str) -> str | None:
+    """The host of an address in the spelling of :func:`normalise`, without port and brackets; ``None`` where it is not known."""
+    address = normalise(url)
+    if address is None:
+        return None
+    authority = address.split("/", 3)[2]
+    if authority.startswith("["):
+        return authority[1 : authority.index("]")]
+    return authority.partition(":")[0]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is always this machine: ``localhost``, names below it, ``127.0.0.0/8`` in every spelling, ``::1``.
+
+    ``0.0.0.0`` is not: it is this machine on some systems only.
+    """
+    name = canonical_host(host.strip("[]") if host[:1] == "[" else host)
+    if name is None:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
+    """The trusted domain that a host is: the same name, or below ``*.name``. The one whose content is trusted comes first."""
+    name = canonical_host(host)
+    if name is None:
+        return None
+    hits = [domain for domain in around.rules.trusted_domains if _is_below(name, domain.host)]
+    return max(hits, key=lambda domain: domain.content, default=None)
+
+
+def extract(text: str, limit: int = 1000) -> list[str]:
+    """All whole addresses in a text, normalised, each once, in order; at most ``limit``.
+
+    Works on prose, Markdown, HTML and JSON. Where the end is not clear (a bracket, a full stop) the shorter reading is taken.
+    """
+    found: dict[str, None] = {}
+    for match in _IN_TEXT.finditer(text.replace("\\/", "/") if "\\/" in text else text):
+        address = normalise(_trimmed(match.group()))
+        if address is not None:
+            found[address] = None
+            if len(found) >= limit:
+                break
+    return list(found)
+
+
+def canonical_host(host: str) -> str | None:
+    """The one spelling of a host name or address, without brackets; ``None`` where it is not valid."""
+    if ":" in host:
+        return _ipv6(host)
+    name = host.lower() if host.isascii() else _idna(host)
+    if name is None or not name:
+        return None
+    name = name[:-1] if name.endswith(".") else name
+    labels = name.split(".")
+    if len(name) > 253 or not all(len(label) <= 63 and _LABEL.fullmatch(label) for label in labels):
+        return None
+    # The WHATWG rule: a host whose last label is a number is an IPv4 address, or an error.
+    return _ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else name
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------------
+
+
+def _authority(scheme: str, authority: str) -> str | None:
+    plain = scheme.removeprefix("git+")
+    if plain not in _PORTS:
+        return None
+    _, at, place = authority.rpartition("@")
+    if at and authority.count("@") > 1:
+        return None
+    host, port = _host_and_port(place)
+    if host is None or port is None:
+        return None
+    known = port in {"", _PORTS[plain]}
+    shown = f"[{host}]" if ":" in host else host
+    return shown if known else f"{shown}:{port}"
+
+
+def _host_and_port(place: str) -> tuple[str | None, str | None]:
+    if place.startswith("["):
+        inside, bracket, port = place[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            return None, None
+        return _ipv6(inside), _port(port[1:])
+    host, _, port = place.partition(":")
+    # An escape in a host is decoded by some readers and refused by others.
+    return (None if "%" in host else canonical_host(host)), _port(port)
+
+
+def _port(text: str) -> str | None:
+    if not text:
+        return ""
+    if not (text.isascii() and text.isdigit()) or len(text) > 5:
+        return None
+    number = int(text)
+    return str(number) if 0 < number <= 65535 else None
+
+
+def _ipv6(text: str) -> str | None:
+    if "%" in text:
+        return None
+    try:
+        return str(ipaddress.IPv6Address(text))
+    except ValueError:
+        return None
+
+
+def _ipv4(labels: list[str]) -> str | None:
+    """Read an IPv4 address as C and WHATWG do: up to four numbers, hexadecimal or octal too, the last one fills the rest."""
+    if len(labels) > 4 or not all(_NUMBER.fullmatch(label) for label in labels):
+        return None
+    try:
+        numbers = [_number(label) for label in labels]
+    except ValueError:
+        return None
+    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
+        return None
+    value = numbers[-1] + sum(number << (8 * (3 - index)) for index, number in enumerate(numbers[:-1]))
+    return str(ipaddress.IPv4Address(value))
+
+
+def _number(label: str) -> int:
+    if label.startswith("0x"):
+        return int(label[2:] or "0", 16)
+    return int(label, 8) if label.startswith("0") and len(label) > 1 else int(label)
+
+
+def _idna(host: str) -> str | None:
+    import unicodedata  # noqa: PLC0415 - hosts beyond ASCII are rare
+
+    # Characters that IDNA turns into delimiters would move the end of the host.
+    mapped = unicodedata.normalize("NFKC", host).lower().replace("\u3002", ".")
+    if any(character in mapped for character in "/?#@:\\%[] "):
+        return None
+    try:
+        return mapped.encode("idna").decode("ascii")
+    except UnicodeError:
+        return None
+
+
+def _rest(rest: str) -> str | None:
+    path, question, query = rest.partition("?")
+    escaped = _path(_escapes(path))
+    return None if escaped is None else f"{escaped}{question}{_escapes(query)}"
+
+
+def _escapes(text: str) -> str:
+    """Escape what is beyond ASCII, spell escapes in one way, and undo those of unreserved characters."""
+    return _ESCAPE.sub(_one_escape, "".join(map(_ascii, text)) if not text.isascii() else text)
+
+
+def _ascii(character: str) -> str:
+    if character.isascii():
+        return character
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "replace"))
+
+
+def _one_escape(match: re.Match[str]) -> str:
+    digits = match.group(1)
+    if digits is None:
+        return "%25"
+    code = int(digits, 16)
+    return chr(code) if code in _UNRESERVED else f"%{digits.upper()}"
+
+
+def _path(path: str) -> str | None:
+    out: list[str] = []
+    names = path.split("/")[1:] or [""]
+    for index, name in enumerate(names):
+        last = index == len(names) - 1
+        if name == "..":
+            del out[-1:]
+        elif name != ".":
+            out.append(name)
+            continue
+        if last:
+            out.append("")
+    return "/" + "/".join(out)
+
+
+def _is_below(name: str, pattern: str) -> bool:
+    wanted = pattern.lower().rstrip(".")
+    if wanted.startswith("*."):
+        suffix = canonical_host(wanted[2:])
+        return suffix is not None and name.endswith("." + suffix)
+    return name == canonical_host(wanted)
+
+
+def _trimmed(found: str) -> str:
+    """An address found in text without the punctuation of the text around it."""
+    for written, meant in _ENTITIES:
+        found = found.replace(written, meant)
+    for mark in ("'", "&quot;", "&lt;", "&gt;", "&#39;"):
+        found = found.partition(mark)[0]
+    end = len(found)
+    counts = {closing: found.count(closing) - found.count(opening) for closing, opening in _CLOSING.items()}
+    while end and (found[end - 1] in ".,;:!?*_~" or counts.get(found[end - 1], 0) > 0):
+        if found[end - 1] in counts:
+            counts[found[end - 1]] -= 1
+        end -= 1
+    return found[:end]

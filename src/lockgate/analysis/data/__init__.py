@@ -1,0 +1,1 @@
+"""Knowledge about places, tools and secrets, as tables."""

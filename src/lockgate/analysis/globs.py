@@ -1,0 +1,159 @@
+"""Shell-like patterns over the names of a path, and whether two of them can mean the same path.
+
+A *pattern* and a *path* are tuples of names. In a pattern, ``*``, ``?`` and ``[...]`` stay within one name and the name ``**`` stands
+for any number of names, also none. A path may hold the same marks (a shell expands them later); the question is then whether
+some path is matched by both.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+Names = tuple[str, ...]
+_ANY = ""
+"""Token for a star. All other tokens are sets of characters as text: one of them, or with a leading ``!`` none of them."""
+
+_LONGEST = 512
+"""Names longer than this cannot exist (255 bytes); as a pattern, what lies behind is taken as a star."""
+
+
+def is_wild(name: str) -> bool:
+    """Whether a name has a mark that a shell would expand."""
+    return "*" in name or "?" in name or "[" in name
+
+
+def _class_end(name: str, start: int) -> int:
+    """Index of the ``]`` that closes the class opened before ``start``, -1 where it is not closed."""
+    first = start + 1 if name[start : start + 1] in {"!", "^"} else start
+    return name.find("]", first + 1)
+
+
+def _expand(members: str) -> str:
+    """The characters of a class, ranges written out; everything (``"!"``) where it is not a plain one."""
+    if "[" in members or "\\" in members:
+        return "!"
+    negated = members[:1] in {"!", "^"}
+    body = members[1:] if negated else members
+    out: list[str] = []
+    index = 0
+    while index < len(body):
+        if body[index + 1 : index + 2] == "-" and index + 2 < len(body):
+            low, high = ord(body[index]), ord(body[index + 2])
+            if high - low > 256:
+                return "!"
+            out += [chr(code).casefold() for code in range(low, high + 1)]
+            index += 3
+        else:
+            out.append(body[index])
+            index += 1
+    return ("!" if negated else "=") + "".join(out)
+
+
+@lru_cache(maxsize=1024)
+def _tokens(name: str) -> tuple[str, ...]:
+    tokens: list[str] = []
+    index, text = 0, name[:_LONGEST]
+    while index < len(text):
+        character = text[index]
+        if character == "*":
+            if not tokens or tokens[-1] != _ANY:
+                tokens.append(_ANY)
+        elif character == "?":
+            tokens.append("!")
+        elif character == "[" and (end := _class_end(text, index + 1)) > 0:
+            tokens.append(_expand(text[index + 1 : end]))
+            index = end
+        else:
+            tokens.append("=" + character)
+        index += 1
+    if len(name) > _LONGEST:
+        tokens.append(_ANY)
+    return tuple(tokens)
+
+
+def _meet(left: str, right: str) -> bool:
+    """Whether some character is in both sets."""
+    if left[0] == "=" and right[0] == "=":
+        return any(character in right[1:] for character in left[1:])
+    if left[0] == "!" and right[0] == "!":
+        return True
+    inside, outside = (left, right) if left[0] == "=" else (right, left)
+    return any(character not in outside[1:] for character in inside[1:])
+
+
+@lru_cache(maxsize=4096)
+def names_meet(left: str, right: str) -> bool:
+    """Whether some one name is matched by both patterns. A leading wildcard of ``right`` does not match a dot, as in a shell."""
+    if left == right:
+        return True
+    if right[:1] in {"*", "?", "["} and left[:1] == ".":
+        return False
+    return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+
+
+def _can_meet(left, right, is_star, meet) -> bool:  # type: ignore[no-untyped-def]
+    """Whether two sequences with stars can stand for one: a table of ``len(left) * len(right)`` cells, row by row."""
+    width = len(right)
+    row = [True] + [False] * width
+    for index in range(width):
+        row[index + 1] = row[index] and is_star(right[index])
+    for item in left:
+        star = is_star(item)
+        fresh = [row[0] and star] + [False] * width
+        for index in range(width):
+            other = right[index]
+            if star or is_star(other):
+                fresh[index + 1] = (fresh[index] or row[index + 1]) if star and is_star(other) else (
+                    (row[index + 1] or fresh[index]) if star else (fresh[index] or row[index + 1])
+                )
+            else:
+                fresh[index + 1] = row[index] and meet(item, other)
+        row = fresh
+    return row[width]
+
+
+def paths_meet(pattern: Names, path: Names) -> bool:
+    """Whether some one path is matched by both."""
+    return bool(_can_meet(pattern, path, lambda name: name == "**", names_meet))
+
+
+@lru_cache(maxsize=8192)
+def name_matches(pattern: str, name: str) -> bool:
+    """Whether a pattern matches a name as it is written, whatever marks the name holds."""
+    if pattern == name:
+        return True
+    if not is_wild(pattern):
+        return False
+    return _matches(_tokens(pattern), name[:_LONGEST])
+
+
+def _matches(tokens: tuple[str, ...], name: str) -> bool:
+    """Match with one point to go back to, the last star: at most ``len(tokens) * len(name)`` steps."""
+    at = token = 0
+    star = back = -1
+    while at < len(name):
+        if token < len(tokens) and tokens[token] == _ANY:
+            star, back = token, at
+            token += 1
+        elif token < len(tokens) and (name[at] in tokens[token][1:]) == (tokens[token][0] == "="):
+            token += 1
+            at += 1
+        elif star >= 0:
+            token, back = star + 1, back + 1
+            at = back
+        else:
+            return False
+    return all(rest == _ANY for rest in tokens[token:])
+
+
+def path_matches(pattern: Names, path: Names) -> bool:
+    """Whether a pattern matches a path as it is written."""
+    if "**" not in pattern:
+        return len(pattern) == len(path) and all(map(name_matches, pattern, path))
+    first = pattern.index("**")
+    if not all(map(name_matches, pattern[:first], path[:first])) or len(path) < first:
+        return False
+    rest = pattern[first + 1 :]
+    if "**" not in rest:
+        return len(path) - first >= len(rest) and (not rest or all(map(name_matches, rest, path[-len(rest) :])))
+    return any(path_matches(rest, path[start:]) for start in range(first, len(path) - len([n for n in rest if n != "**"]) + 1))
