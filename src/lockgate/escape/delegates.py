@@ -1,9 +1,9 @@
 """Delegates: sub-agents that start with clean labels to do what one approved brief says.
 
 A tainted agent asks for a delegate; its brief, the only text that the delegate will know, is shown to a person in the
-client's own prompt before the delegate is started. The client starts it only after a yes (measured for Claude Code 2.1.197
-and 2.1.329, in every permission mode; without a person it refuses). The gate binds the sub-agent to the brief by the call
-that spawned it, and a sub-agent that is bound to no brief has no clean labels. The parent's labels are never touched.
+client's own prompt before the delegate is started. The client starts it only after a yes (measured for Claude Code
+2.1.197 and 2.1.329, in every permission mode; without a person it refuses). The gate binds the sub-agent to the brief
+by the call that spawned it; one that is bound to no brief has no clean labels. The parent's labels are never touched.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def brief_of(call: ToolCall) -> str | Refusal:
     if lines > SHOWN_LINES:
         return Refusal(
             f"the brief takes {lines} lines and a person is sure to see only {SHOWN_LINES} of {SHOWN_COLUMNS} "
-            "characters: put long content in a file, name the file in the brief, and say in few words what to do with it",
+            "characters: put long content in a file, name the file in the brief, and say shortly what to do with it",
         )
     return text.strip()
 
