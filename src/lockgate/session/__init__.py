@@ -1,1 +1,36 @@
-"""Labels over time: what each event changes."""
+"""Labels over time: what each event changes.
+
+Pure functions over a transaction; the clock is handed in. Nothing else in the product changes a label. Labels only
+grow, but for three cases: a session with a new id starts clean after a start-up or a clear, a delegate starts clean, and
+the pending taint of a call that brought nothing is dropped.
+"""
+
+from lockgate.session.addresses import address_key, knows, remember
+from lockgate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
+from lockgate.session.calls import Outcome, abandon, call_key, expect, failed, finished, refused
+from lockgate.session.labels import column, labels_of, lock_state, provenance
+from lockgate.session.sessions import begin_session, end_session
+
+__all__ = [
+    "Outcome",
+    "abandon",
+    "address_key",
+    "begin_agent",
+    "begin_session",
+    "call_key",
+    "column",
+    "end_agent",
+    "end_session",
+    "ensure_subject",
+    "expect",
+    "failed",
+    "finished",
+    "join_message",
+    "knows",
+    "labels_of",
+    "launched",
+    "lock_state",
+    "provenance",
+    "refused",
+    "remember",
+]

@@ -285,10 +285,10 @@ class SqliteTransaction:
 
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit."""
-        old = "SELECT session FROM sessions WHERE ended_at > 0 AND ended_at < ?"
+        old = "SELECT session FROM sessions WHERE ended_at > 0 AND max(ended_at, seen_at) < ?"
         for table in ("agents", "taints", "calls", "briefs", "blocked", "addresses"):
             self._write(f"DELETE FROM {table} WHERE session IN ({old})", (before,))  # noqa: S608
-        return self._write("DELETE FROM sessions WHERE ended_at > 0 AND ended_at < ?", (before,)).rowcount
+        return self._write(f"DELETE FROM sessions WHERE session IN ({old})", (before,)).rowcount  # noqa: S608
 
     # how a statement is run
 

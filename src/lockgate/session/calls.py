@@ -1,0 +1,251 @@
+"""What a tool call changes: taint is pending when it may run, and confirmed or dropped by what it brought."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.session.agents import come_back, come_back_from
+from lockgate.store.protocol import CallRow, Transaction
+
+SPAWNS = frozenset({"Agent", "Task"})
+"""Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
+
+_OPEN = frozenset({"running", "asked"})
+_CLIENT_WORDS = (r"Exit code -?\d+",)
+"""What a client adds to the output of a failed command, in full lines."""
+_SOURCES = 8
+"""How many sources of one label are kept of one call."""
+_SOURCE_LENGTH = 300
+_QUIET_LINES = 2000
+_QUIET_LENGTH = 2000
+"""Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
+
+
+class Outcome(NamedTuple):
+    """What the result of a call changed."""
+
+    labels: frozenset[Label]
+    """The labels that the result gave."""
+    known: bool
+    """Whether the call was seen before it ran."""
+
+
+def call_key(call: ToolCall, digest: str) -> str:
+    """The id under which a call is kept: the client's, or the call's digest where the client gives none."""
+    return call.call_id or f"sha256:{digest}"
+
+
+def expect(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    analysis: Analysis,
+    digest: str,
+    now: float,
+    *,
+    asked: bool = False,
+) -> None:
+    """Note a call that may run now: what its result will give is pending from here on. Doing it twice changes nothing.
+
+    Args:
+        tx: The transaction.
+        subject: Who makes the call.
+        call: The call.
+        analysis: What it can do.
+        digest: SHA-256 of the exact call, hexadecimal.
+        now: Seconds since the epoch.
+        asked: Whether a person is asked first.
+    """
+    key = call_key(call, digest)
+    before = tx.call(subject.session, key)
+    mixed = before is not None and before.state in _OPEN and before.digest != digest
+    row = CallRow(
+        subject.session,
+        key,
+        subject.agent,
+        call.tool,
+        digest,
+        "asked" if asked else "running",
+        # One id for two calls that are both out: no answer is known to be this call's own.
+        quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
+        facts=_facts(call, analysis),
+        at=now,
+    )
+    if before is not None and before.state in _OPEN:
+        gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
+        row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
+    tx.put_call(row)
+    tx.add_taints(subject, _taints(call.tool, analysis.effects, key, now, TaintState.PENDING))
+
+
+def finished(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    text: str,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+) -> Outcome:
+    """Settle a call by its result.
+
+    The result gives nothing where it is empty, or where each of its lines is one of the call's own quiet answers.
+
+    Args:
+        tx: The transaction.
+        subject: Who made the call.
+        call: The call.
+        text: All text of the result that enters the subject's context.
+        now: Seconds since the epoch.
+        digest: SHA-256 of the exact call, hexadecimal.
+        fresh: Analyses the call anew; called only where it was not seen before it ran.
+    """
+    return _settle(tx, subject, call, text.splitlines(), now, digest=digest, fresh=fresh, state="finished")
+
+
+def failed(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    error: str,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    client_words: tuple[str, ...] = (),
+) -> Outcome:
+    """Settle a call that failed. Its output is a source like any; the client's own words are not.
+
+    Args:
+        tx: The transaction.
+        subject: Who made the call.
+        call: The call.
+        error: The error's text as it enters the subject's context.
+        now: Seconds since the epoch.
+        digest: SHA-256 of the exact call, hexadecimal.
+        fresh: Analyses the call anew; called only where it was not seen before it ran.
+        client_words: Further full-line patterns of what only the client says.
+    """
+    own = _compiled(_CLIENT_WORDS + client_words)
+    lines = [line for line in error.splitlines() if not _matches(line, own)]
+    return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
+
+
+def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:
+    """Settle a call that was not run after all: nothing came of it."""
+    key = call_key(call, digest)
+    row = tx.call(subject.session, key)
+    if row is not None and row.state in _OPEN:
+        tx.settle(subject.session, key, confirm=False)
+        tx.put_call(row._replace(state="refused"))
+
+
+def abandon(tx: Transaction, subject: Subject) -> int:
+    """Give up a subject's calls that a person was asked about and that never came back; how many.
+
+    To be called when the person writes again: a client tells nobody that its question was answered with no. A result
+    that comes all the same is labelled when it comes.
+    """
+    asked = [row for row in tx.calls(subject.session, state="asked") if row.agent == subject.agent]
+    for row in asked:
+        tx.settle(subject.session, row.call_id, confirm=False)
+        tx.put_call(row._replace(state="refused"))
+    return len(asked)
+
+
+def _settle(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    lines: list[str],
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    state: str,
+) -> Outcome:
+    key = call_key(call, digest)
+    row = tx.call(subject.session, key)
+    if row is not None and row.state in _OPEN:
+        tx.put_call(row._replace(state=state))
+        come_back_from(tx, row)
+        if row.agent == subject.agent:
+            return Outcome(_settle_known(tx, row, lines), known=True)
+        # Another agent than the one that made the call gets its result: both have it then.
+        tx.settle(row.session, key, confirm=True)
+    analysis = fresh()
+    quiet = () if Label.SECRET in analysis.gives else analysis.quiet
+    gave = frozenset()
+    if not _says_nothing(lines, quiet):
+        tx.add_taints(subject, _taints(call.tool, analysis.effects, key, now, TaintState.CONFIRMED))
+        gave = analysis.gives
+        _late(tx, subject)
+    if row is None:
+        row = CallRow(subject.session, key, subject.agent, call.tool, digest, facts=_facts(call, analysis), at=now)
+    tx.put_call(row._replace(state=state))
+    return Outcome(gave, known=False)
+
+
+def _settle_known(tx: Transaction, row: CallRow, lines: list[str]) -> frozenset[Label]:
+    expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
+    if not expected:
+        return frozenset()
+    confirm = not _says_nothing(lines, row.quiet)
+    tx.settle(row.session, row.call_id, confirm=confirm)
+    return expected if confirm else frozenset()
+
+
+def _late(tx: Transaction, subject: Subject) -> None:
+    """What an ended sub-agent still gets, its parent gets too."""
+    row = tx.agent(subject) if subject.agent else None
+    if row is not None and row.state == "ended":
+        come_back(tx, row)
+
+
+def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
+    facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
+    if call.tool in SPAWNS:
+        kind = call.tool_input.get("subagent_type", "")
+        facts["spawns"] = kind if isinstance(kind, str) else ""
+    return facts
+
+
+def _taints(
+    tool: str,
+    effects: Iterable[Effect],
+    key: str,
+    now: float,
+    state: TaintState,
+) -> list[Taint]:
+    found: dict[tuple[Label, str], Taint] = {}
+    count = dict.fromkeys(Label, 0)
+    for effect in effects:
+        if effect.gives is None:
+            continue
+        source = f"{tool}: {effect.what}"[:_SOURCE_LENGTH] if effect.what else tool
+        if (effect.gives, source) not in found and count[effect.gives] < _SOURCES:
+            count[effect.gives] += 1
+            found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
+    return list(found.values())
+
+
+def _says_nothing(lines: list[str], quiet: tuple[str, ...]) -> bool:
+    said = [line for line in lines if line.strip()]
+    if not said:
+        return True
+    if not quiet or len(said) > _QUIET_LINES:
+        return False
+    patterns = _compiled(quiet)
+    return all(_matches(line, patterns) for line in said)
+
+
+def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
+    return [re.compile(pattern) for pattern in patterns]
+
+
+def _matches(line: str, patterns: list[re.Pattern[str]]) -> bool:
+    return len(line) <= _QUIET_LENGTH and any(pattern.fullmatch(line) for pattern in patterns)

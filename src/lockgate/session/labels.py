@@ -1,0 +1,110 @@
+"""What a subject carries, and how labels flow from one subject to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lockgate.model import Label, LabelState, Subject, Taint, TaintState
+from lockgate.store.protocol import Transaction
+
+BOTH = frozenset(Label)
+
+_INHERITED = 16
+"""How many confirmed taints of each label are told on. One is enough for the label; the oldest tell how it began."""
+
+
+def labels_of(tx: Transaction, subject: Subject) -> frozenset[Label]:
+    """The labels of a subject. Pending taint counts; an agent that was never seen has all that its session has."""
+    if subject.agent and tx.agent(subject) is None:
+        return frozenset().union(*(tx.labels(other) for other in everyone(tx, subject.session)))
+    return tx.labels(subject)
+
+
+def column(tx: Transaction, subject: Subject) -> LabelState:
+    """The column of a profile's table that decides for a subject."""
+    return LabelState.of(labels_of(tx, subject))
+
+
+def provenance(tx: Transaction, subject: Subject) -> list[Taint]:
+    """Where a subject's labels come from, oldest first."""
+    if subject.agent and tx.agent(subject) is None:
+        return sorted(
+            (taint for other in everyone(tx, subject.session) for taint in tx.taints(other)),
+            key=lambda taint: taint.at,
+        )
+    return tx.taints(subject)
+
+
+def lock_state(tx: Transaction, session: str) -> dict[str, Any]:
+    """The main agent's state in Lockbox's words.
+
+    Returns:
+        ``locked`` (bool), ``locked_by`` (text or ``None``), ``locked_at`` (ISO 8601 in UTC or ``None``) and
+        ``blocked_tools`` (a list of text, each once, oldest first).
+    """
+    from datetime import UTC, datetime
+
+    first = next((taint for taint in tx.taints(Subject(session)) if taint.label is Label.UNTRUSTED), None)
+    return {
+        "locked": first is not None,
+        "locked_by": first.source if first else None,
+        "locked_at": datetime.fromtimestamp(first.at, UTC).isoformat() if first else None,
+        "blocked_tools": list(dict.fromkeys(what for _, what, _ in tx.blocked(session))),
+    }
+
+
+def everyone(tx: Transaction, session: str) -> list[Subject]:
+    """The main agent and every sub-agent of a session, ended ones too."""
+    return [Subject(session), *(Subject(session, row.agent) for row in tx.agents(session))]
+
+
+def who(subject: Subject) -> str:
+    """A subject within its session, as an origin says it."""
+    return f"agent {subject.agent}" if subject.agent else "main agent"
+
+
+def flow(
+    tx: Transaction,
+    source: Subject,
+    target: Subject,
+    *,
+    only: frozenset[Label] = BOTH,
+    settled: bool = False,
+    origin: str = "",
+) -> None:
+    """Let labels flow from one subject to another, with their provenance.
+
+    Args:
+        tx: The transaction.
+        source: Where they come from.
+        target: Who gets them.
+        only: The labels that flow.
+        settled: Whether pending taint arrives confirmed: in another session nothing would ever settle it.
+        origin: What is written as their origin; the source's name where it is empty.
+    """
+    if source == target:
+        return
+    have = {(taint.label, taint.source, taint.call_id): taint.state for taint in tx.taints(target)}
+    new = []
+    for taint in _told(tx.taints(source), only):
+        state = TaintState.CONFIRMED if settled else taint.state
+        there = have.get((taint.label, taint.source, taint.call_id))
+        if there is None or (there is TaintState.PENDING and state is TaintState.CONFIRMED):
+            new.append(taint._replace(state=state, origin=origin or who(source)))
+    tx.add_taints(target, new)
+
+
+def _told(taints: Iterable[Taint], only: frozenset[Label]) -> list[Taint]:
+    """Every pending taint, since it may yet be dropped, and the oldest confirmed ones."""
+    told: list[Taint] = []
+    count = dict.fromkeys(Label, 0)
+    for taint in taints:
+        if taint.label not in only:
+            continue
+        if taint.state is TaintState.CONFIRMED:
+            count[taint.label] += 1
+            if count[taint.label] > _INHERITED:
+                continue
+        told.append(taint)
+    return told

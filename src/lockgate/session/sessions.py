@@ -1,0 +1,133 @@
+"""How a session begins, goes on and ends."""
+
+from __future__ import annotations
+
+from lockgate.events import Context
+from lockgate.model import Label, Subject, Taint
+from lockgate.session.labels import flow
+from lockgate.store.protocol import SessionRow, Transaction
+
+_UNWATCHED = {
+    "resume": "resumed a session that Lockgate did not watch",
+    "compact": "compacted a session that Lockgate did not watch",
+    "fork": "forked a session that Lockgate did not watch",
+    "": "began before Lockgate watched it",
+}
+
+
+def begin_session(
+    tx: Transaction,
+    context: Context,
+    how: str,
+    parents: tuple[str, ...],
+    now: float,
+) -> SessionRow:
+    """Begin a session, or go on with it.
+
+    A session whose id is known keeps its labels, however the client says that it begins: only a new id is a fresh
+    context. A new id is clean after ``startup`` and ``clear``; after ``fork`` it has what its parents have; after
+    anything else it holds what Lockgate never saw, which is untrusted.
+
+    Args:
+        tx: The transaction.
+        context: The event's context.
+        how: startup, resume, clear, compact or fork.
+        parents: The sessions that a fork's transcript names.
+        now: Seconds since the epoch.
+    """
+    session = context.subject.session
+    known = tx.session(session)
+    if known is not None:
+        row = _go_on(known, context, now)._replace(how=known.how or how)
+        tx.put_session(row)
+        return row
+    parent = ""
+    if how == "clear":
+        parent = _cleared(tx, context.process)
+        if parent:
+            tx.copy_addresses(parent, session, human_only=True)
+    elif how == "fork":
+        parent = _fork(tx, session, parents, now)
+    elif how != "startup":
+        _unwatched(tx, session, how, now)
+    row = _new(context, how, now)._replace(parent=parent)
+    tx.put_session(row)
+    return row
+
+
+def touch_session(tx: Transaction, context: Context, now: float, *, history: bool) -> None:
+    """Note that a session is alive. One whose beginning was not seen is made known.
+
+    Args:
+        tx: The transaction.
+        context: The event's context.
+        now: Seconds since the epoch.
+        history: Whether a session that is not known has read or done something already, as its transcript shows.
+    """
+    known = tx.session(context.subject.session)
+    if known is None:
+        if history:
+            _unwatched(tx, context.subject.session, "", now)
+        tx.put_session(_new(context, "", now))
+    else:
+        # An end that was told stays told: a call of the old context may still come back after a clear.
+        tx.put_session(_go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why))
+
+
+def end_session(tx: Transaction, context: Context, why: str, now: float) -> None:
+    """End a session. Its labels stay: it may be resumed."""
+    session = context.subject.session
+    known = tx.session(session) or _new(context, "", now)
+    tx.put_session(_go_on(known, context, now)._replace(ended_at=now, why=why or "other"))
+    for agent in tx.agents(session):
+        if agent.state == "running":
+            tx.put_agent(agent._replace(state="ended"))
+
+
+def _new(context: Context, how: str, now: float) -> SessionRow:
+    return SessionRow(
+        context.subject.session,
+        client=context.client,
+        cwd=context.cwd,
+        workspace=context.workspace,
+        how=how,
+        process=context.process,
+        started_at=now,
+        seen_at=now,
+    )
+
+
+def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
+    return known._replace(
+        client=context.client or known.client,
+        cwd=context.cwd or known.cwd,
+        workspace=context.workspace or known.workspace,
+        process=context.process or known.process,
+        seen_at=max(now, known.seen_at),
+        ended_at=0.0,
+        why="",
+    )
+
+
+def _unwatched(tx: Transaction, session: str, how: str, now: float) -> None:
+    source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
+    tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", "", now)])
+
+
+def _cleared(tx: Transaction, process: str) -> str:
+    """The session that the same client process cleared last, if any."""
+    if not process:
+        return ""
+    ended = [row for row in tx.sessions(process=process) if row.why == "clear"]
+    return max(ended, key=lambda row: row.ended_at).session if ended else ""
+
+
+def _fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> str:
+    """Give a fork what its parents have; the parent where there is one."""
+    known = [parent for parent in dict.fromkeys(parents) if parent != session and tx.session(parent) is not None]
+    for parent in known:
+        flow(tx, Subject(parent), Subject(session), settled=True, origin=f"session {parent}")
+        tx.copy_addresses(parent, session, human_only=False)
+    if not known or len(known) < len({parent for parent in parents if parent != session}):
+        _unwatched(tx, session, "fork", now)
+    return known[0] if len(known) == 1 else ""
