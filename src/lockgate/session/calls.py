@@ -179,7 +179,7 @@ def _settle(
         tx.settle(row.session, key, confirm=True)
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
-    gave = frozenset()
+    gave: frozenset[Label] = frozenset()
     if not _says_nothing(lines, quiet):
         tx.add_taints(subject, _taints(call.tool, analysis.effects, key, now, TaintState.CONFIRMED))
         gave = analysis.gives
