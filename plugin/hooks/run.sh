@@ -1,0 +1,58 @@
+#!/bin/sh
+# Runs the installed gate for one hook event of Claude Code, and blocks where it cannot.
+#
+#   run.sh EVENT [PLUGIN_DATA]
+#
+# Where the program is was recorded by `lockgate install claude-code --plugin`. The record is looked for in the home
+# folder that the client itself uses (PLUGIN_DATA, or where this plugin is installed), before $HOME: a project's
+# settings can set variables for hooks. Only builtins are used, so that PATH does not matter.
+
+event=${1:-PreToolUse}
+
+refuse() {
+    # Exit code 2 blocks in every version of the client, with the text on stderr as the reason.
+    echo "Lockgate blocks to be safe: $1" >&2
+    exit 2
+}
+
+case $event in
+*[!A-Za-z]*) refuse "the event has no proper name" ;;
+esac
+
+run() {
+    "$@"
+    code=$?
+    [ "$code" -eq 0 ] && exit 0
+    [ "$code" -eq 2 ] || refuse "the hook could not run (exit code $code); run: lockgate doctor"
+    exit 2
+}
+
+home=
+for place in "${2:-}" "$0"; do
+    case $place in
+    /*/.claude/plugins/*) home=${place%%/.claude/plugins/*} && break ;;
+    esac
+done
+[ -n "$home" ] || home=${HOME:-}
+
+record=$home/.config/lockgate/claude-code.launch
+if [ -r "$record" ]; then
+    { IFS= read -r python && IFS= read -r hook && IFS= read -r h && IFS= read -r state && IFS= read -r config; } \
+        <"$record" || refuse "$record is damaged; run: lockgate install claude-code --plugin"
+    [ -x "$python" ] && [ -r "$hook" ] ||
+        refuse "the program recorded in $record is gone; run: lockgate install claude-code --plugin"
+    run "$python" -I -S "$hook" claude-code --home "$h" --state "$state" --config "$config" --event "$event"
+fi
+
+if [ -x "$home/.local/bin/lockgate" ]; then
+    run "$home/.local/bin/lockgate" hook claude-code --event "$event"
+fi
+
+found=$(command -v lockgate 2>/dev/null)
+case $found in
+"${CLAUDE_PROJECT_DIR:-$PWD}"/* | "$PWD"/*) ;; # a project may not bring its own gate
+/*) run "$found" hook claude-code --event "$event" ;;
+esac
+
+refuse "lockgate is not installed. A person can install it: uv tool install lockgate (or pipx install lockgate), \
+then: lockgate install claude-code --plugin"
