@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs the agent clients that the end-to-end tests run into .clients/, from the npm registry, with the versions and
+# hashes in tests/e2e/clients/. No script of any package is run. Does nothing when nothing changed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+pins=tests/e2e/clients
+if cmp -s "$pins/package-lock.json" .clients/.installed; then
+  exit 0
+fi
+command -v npm >/dev/null || {
+  echo "install_clients: npm is missing; run scripts/setup_system.sh" >&2
+  exit 1
+}
+echo "install_clients: installing the agent clients into .clients"
+mkdir -p .clients
+cp "$pins/package.json" "$pins/package-lock.json" .clients/
+npm ci --prefix .clients --ignore-scripts --no-audit --no-fund --loglevel=error
+cp "$pins/package-lock.json" .clients/.installed

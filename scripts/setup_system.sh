@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
+# zsh (differential tests), npm (to install the agent clients). Only what is missing.
+set -euo pipefail
+
+missing=()
+command -v bwrap >/dev/null || missing+=(bubblewrap)
+command -v zsh >/dev/null || missing+=(zsh)
+command -v npm >/dev/null || missing+=(npm)
+if [[ ${#missing[@]} -eq 0 ]]; then
+  exit 0
+fi
+
+if [[ "$(uname -s)" == Darwin ]]; then
+  brewable=()
+  for name in "${missing[@]}"; do
+    case "$name" in
+      bubblewrap) ;; # Linux only; the tests that run real shells belong to Linux
+      npm) brewable+=(node) ;;
+      *) brewable+=("$name") ;;
+    esac
+  done
+  if [[ ${#brewable[@]} -gt 0 ]]; then
+    echo "setup_system: missing: ${brewable[*]}; run: brew install ${brewable[*]}" >&2
+    exit 1
+  fi
+  exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+  echo "setup_system: missing: ${missing[*]}; install them with this system's package manager" >&2
+  exit 1
+fi
+
+as_root=()
+if [[ "$(id -u)" -ne 0 ]]; then
+  command -v sudo >/dev/null || {
+    echo "setup_system: missing: ${missing[*]}; as root, run: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+echo "setup_system: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
