@@ -21,23 +21,35 @@ _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?
 _PLAIN = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000e0000]+")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_DOTS = frozenset({"%2e", "%2e.", ".%2e", "%2e%2e"})
+_DEVIATIONS = frozenset("\u00df\u03c2\u200c\u200d\u3002\uff0e\uff61")
+"""Characters that IDNA 2003 and IDNA 2008 read differently, and dots that are none."""
 # One linear pass over prose. The characters after the scheme are those that a URL may hold when it stands in text.
 _IN_TEXT = re.compile(
     r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+", re.IGNORECASE
 )
 _CLOSING = {")": "(", "]": "["}
 _ENTITIES = (("&amp;", "&"), ("&#38;", "&"), ("&#x26;", "&"))
+_JSON = (("\\/", "/"), ("\\u0026", "&"), ("\\u003d", "="), ("\\u003D", "="))
 
 
 def normalise(url: str) -> str | None:
     """The one spelling of an absolute address, or ``None`` where it is none or reads differently in different clients.
 
-    Scheme and host are in lower case, the host in ASCII (IDNA), user information, default port and fragment are dropped, an empty path is
-    ``/``, ``.`` and ``..`` are resolved, escapes are in upper case and only where they are needed. The result is a fixed point.
+    Two addresses share a spelling only where a client sends the same bytes for them: scheme and host are in lower case, the host in ASCII
+    (IDNA), default port and fragment are dropped, an empty path is ``/``, ``.`` and ``..`` are resolved, and what is beyond ASCII is
+    escaped. Escapes stay as they are written (``%7e`` and ``~`` are two addresses): which of them are used can carry data. For the same
+    reason an address with a user name or password has no spelling, except for ``ssh`` where it is the account.
     """
+    parts = _split(url)
+    if parts is None:
+        return None
+    scheme, place, rest, user = parts
+    escaped = None if user and "ssh" not in scheme else _rest(rest)
+    return None if escaped is None else f"{scheme}://{place}{escaped}"
+
+
+def _split(url: str) -> tuple[str, str, str, bool] | None:
+    """Scheme, host with port, the rest without fragment, and whether there is user information."""
     if len(url) > _LONGEST or not _PLAIN.fullmatch(url):
         return None
     match = _ADDRESS.fullmatch(url)
@@ -45,16 +57,15 @@ def normalise(url: str) -> str | None:
         return None
     scheme = match["scheme"].lower()
     place = _authority(scheme, match["authority"])
-    rest = _rest(match["rest"].partition("#")[0])
-    return None if place is None or rest is None else f"{scheme}://{place}{rest}"
+    return None if place is None else (scheme, place, match["rest"].partition("#")[0], "@" in match["authority"])
 
 
 def host_of(url: str) -> str | None:
-    """The host of an address in the spelling of :func:`normalise`, without port and brackets; ``None`` where it is not known."""
-    address = normalise(url)
-    if address is None:
+    """The host of an address in its one spelling, without user, port and brackets; ``None`` where it is not known."""
+    parts = _split(url)
+    if parts is None:
         return None
-    authority = address.split("/", 3)[2]
+    authority = parts[1]
     if authority.startswith("["):
         return authority[1 : authority.index("]")]
     return authority.partition(":")[0]
@@ -93,7 +104,10 @@ def extract(text: str, limit: int = 1000) -> list[str]:
     Works on prose, Markdown, HTML and JSON. Where the end is not clear (a bracket, a full stop) the shorter reading is taken.
     """
     found: dict[str, None] = {}
-    for match in _IN_TEXT.finditer(text.replace("\\/", "/") if "\\/" in text else text):
+    if "\\" in text:
+        for written, meant in _JSON:
+            text = text.replace(written, meant)
+    for match in _IN_TEXT.finditer(text):
         address = normalise(_trimmed(match.group()))
         if address is not None:
             found[address] = None
@@ -185,54 +199,43 @@ def _number(label: str) -> int:
 
 
 def _idna(host: str) -> str | None:
+    """The ASCII form of a name, where both versions of IDNA agree on it and no character of it stands for another one."""
     import unicodedata  # noqa: PLC0415 - hosts beyond ASCII are rare
 
-    # Characters that IDNA turns into delimiters would move the end of the host.
-    mapped = unicodedata.normalize("NFKC", host).lower().replace("\u3002", ".")
-    if any(character in mapped for character in "/?#@:\\%[] "):
+    name = host.lower()
+    if unicodedata.normalize("NFKC", name) != name or any(character in _DEVIATIONS for character in name):
         return None
     try:
-        return mapped.encode("idna").decode("ascii")
+        return name.encode("idna").decode("ascii")
     except UnicodeError:
         return None
 
 
 def _rest(rest: str) -> str | None:
-    path, question, query = rest.partition("?")
-    escaped = _path(_escapes(path))
-    return None if escaped is None else f"{escaped}{question}{_escapes(query)}"
+    path, question, query = _escaped(rest).partition("?")
+    resolved = _path(path)
+    return None if resolved is None else f"{resolved}{question}{query}"
 
 
-def _escapes(text: str) -> str:
-    """Escape what is beyond ASCII, spell escapes in one way, and undo those of unreserved characters."""
-    return _ESCAPE.sub(_one_escape, "".join(map(_ascii, text)) if not text.isascii() else text)
-
-
-def _ascii(character: str) -> str:
-    if character.isascii():
-        return character
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "replace"))
-
-
-def _one_escape(match: re.Match[str]) -> str:
-    digits = match.group(1)
-    if digits is None:
-        return "%25"
-    code = int(digits, 16)
-    return chr(code) if code in _UNRESERVED else f"%{digits.upper()}"
+def _escaped(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(c if c.isascii() else "".join(f"%{byte:02X}" for byte in c.encode("utf-8", "replace")) for c in text)
 
 
 def _path(path: str) -> str | None:
+    """Resolve dot segments. An escaped dot segment is one to browsers and none to RFC 3986."""
     out: list[str] = []
     names = path.split("/")[1:] or [""]
     for index, name in enumerate(names):
-        last = index == len(names) - 1
+        if "%2" in name and name.lower().replace("%2e", ".") in {".", ".."}:
+            return None
         if name == "..":
             del out[-1:]
         elif name != ".":
             out.append(name)
             continue
-        if last:
+        if index == len(names) - 1:
             out.append("")
     return "/" + "/".join(out)
 

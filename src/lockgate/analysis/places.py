@@ -108,6 +108,9 @@ def _telling(pattern: Names, path: Path) -> bool:
         return True
     stem, _, extension = name.rpartition(".") if name.rfind(".") > 0 else (name, "", "")
     spelt = extension if wanted.startswith("*.") else stem
+    if wanted.startswith("*") and spelt is stem:
+        # What stands before the first mark says nothing about a pattern that begins with one (`cred*` and `*_rsa`).
+        spelt = stem[min(stem.find(mark) % (len(stem) + 1) for mark in "*?[") :]
     return any(character not in "*?[]" for character in spelt)
 
 
