@@ -1,0 +1,56 @@
+# Every target does the set-up that it needs; a second run of a set-up does nothing.
+# PYTHON=/path/to/python3.X chooses the interpreter of .venv (3.11 to 3.14).
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+# The modules that compile a knowledge table, each run as `python -m MODULE [--check]`.
+KNOWLEDGE := $(shell find src/lockgate -name build.py | sort | sed -e 's|^src/||' -e 's|/|.|g' -e 's|\.py$$||')
+PYTEST_ARGS ?=
+
+.PHONY: help demo test lint format unit e2e knowledge lock setup system clients clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: setup ## set everything up and show the main job with real hooks
+	@$(BIN)/lockgate demo
+
+test: setup system clients lint ## set everything up and run every check
+	@$(BIN)/pytest --numprocesses=auto --dist=worksteal $(PYTEST_ARGS)
+
+lint: setup ## style, types, import rules, stale knowledge
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check; done
+
+format: setup ## mend what ruff can mend
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+unit: setup system ## all tests but those with real agent clients
+	@$(BIN)/pytest --numprocesses=auto --dist=worksteal -m 'not e2e' $(PYTEST_ARGS)
+
+e2e: setup clients ## the tests with real agent clients
+	@$(BIN)/pytest --numprocesses=auto --dist=worksteal tests/e2e $(PYTEST_ARGS)
+
+knowledge: setup ## compile the YAML tables to what the hook reads
+	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module"; done
+
+lock: ## resolve pyproject.toml into the lock files (UPGRADE=1 for the newest versions)
+	@scripts/lock.sh
+
+setup: ## .venv from the lock file
+	@scripts/setup.sh
+
+system: ## what the tests need from the system
+	@scripts/setup_system.sh
+
+clients: ## the real agent clients, into .clients
+	@scripts/install_clients.sh
+
+clean: ## remove everything that is made
+	rm -rf .venv .venvs .clients dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
