@@ -1,1 +1,4 @@
-"""The append-only record of decisions."""
+"""The append-only record of decisions.
+
+This package imports nothing by itself: ``record`` is on the hot path, ``chain`` is not.
+"""

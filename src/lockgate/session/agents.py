@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.events import Context
-from lockgate.model import Label, Subject
+from lockgate.model import Label, Subject, TaintState
 from lockgate.session.labels import BOTH, everyone, flow
 from lockgate.session.sessions import touch_session
 from lockgate.store.protocol import AgentRow, CallRow, Transaction
@@ -26,7 +26,14 @@ def ensure_subject(tx: Transaction, context: Context, now: float, *, history: bo
         begin_agent(tx, context, now)
 
 
-def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str = "") -> AgentRow:
+def begin_agent(
+    tx: Transaction,
+    context: Context,
+    now: float,
+    *,
+    spawned_by: str = "",
+    delegate: str = "",
+) -> AgentRow:
     """Begin a sub-agent with its parent's labels, or a delegate without any.
 
     The parent is whoever has an outstanding call that spawns an agent of this type: several could, then all of them
@@ -36,6 +43,7 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
         tx: The transaction.
         context: The event's context; its subject is the sub-agent.
         now: Seconds since the epoch.
+        spawned_by: The call that spawned it, where the client says so.
         delegate: Id of the approved brief that it runs under. It counts only where the parent is untrusted already:
             else what the delegate brings back would come to a parent that is clean, and be laundered.
     """
@@ -45,12 +53,12 @@ def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str 
     if row is not None:
         return _begin_again(tx, row)
     row = AgentRow(context.subject.session, context.subject.agent, context.agent_type, started_at=now)
-    row, parents = _with_parents(tx, row)
+    row, parents = _with_parents(tx, row, spawned_by)
     brief = tx.brief(delegate) if delegate else None
     if brief is not None and brief.session == row.session:
         parents = [Subject(row.session, brief.parent)]
         row = row._replace(parent=brief.parent, parents=(), call_id=brief.call_id)
-        if Label.UNTRUSTED in tx.labels(parents[0]):
+        if _is_untrusted(tx, parents[0]):
             row = row._replace(delegate=delegate)
     tx.put_agent(row)
     if not row.delegate:
@@ -69,7 +77,8 @@ def launched(tx: Transaction, session: str, call_id: str, agent: str) -> None:
 def end_agent(tx: Transaction, context: Context, now: float) -> None:
     """End a sub-agent: its parent gets its labels, pending ones too.
 
-    Of a delegate only ``secret`` comes back: its parent is untrusted already, and stays so. An agent that was never
+    Of a delegate only ``secret`` comes back: its parent is untrusted already, and stays so (where it is not, the
+    delegate counts as an ordinary sub-agent). An agent that was never
     seen (a client's internal helper) has met nothing and brings nothing.
     """
     row = tx.agent(context.subject)
@@ -123,8 +132,13 @@ def _begin_again(tx: Transaction, row: AgentRow) -> AgentRow:
     return again
 
 
-def _with_parents(tx: Transaction, row: AgentRow) -> tuple[AgentRow, list[Subject]]:
-    calls = _spawning(tx, row)
+def _is_untrusted(tx: Transaction, subject: Subject) -> bool:
+    """Whether a subject is untrusted for good: pending taint may yet be dropped."""
+    return any(taint.label is Label.UNTRUSTED and taint.state is TaintState.CONFIRMED for taint in tx.taints(subject))
+
+
+def _with_parents(tx: Transaction, row: AgentRow, spawned_by: str) -> tuple[AgentRow, list[Subject]]:
+    calls = _spawning(tx, row, spawned_by)
     if not calls:
         parents = everyone(tx, row.session)
     else:
@@ -135,8 +149,11 @@ def _with_parents(tx: Transaction, row: AgentRow) -> tuple[AgentRow, list[Subjec
     return row._replace(parents=tuple(parent.agent for parent in parents), call_id=call_id), parents
 
 
-def _spawning(tx: Transaction, row: AgentRow) -> list[CallRow]:
-    """The outstanding calls that may have spawned an agent."""
+def _spawning(tx: Transaction, row: AgentRow, spawned_by: str) -> list[CallRow]:
+    """The calls that may have spawned an agent: the one that is named, else the outstanding ones."""
+    named = tx.call(row.session, spawned_by) if spawned_by else None
+    if named is not None:
+        return [named]
     outstanding = [
         call
         for state in ("running", "asked")
@@ -163,12 +180,12 @@ def _come_back(
     only: frozenset[Label],
     seen: set[str],
 ) -> None:
-    flowing = only & _SECRET if row.delegate else only
     for name in row.parents or (row.parent,):
         if name in seen:
             continue
         seen.add(name)
         parent = Subject(row.session, name)
+        flowing = only & _SECRET if row.delegate and _is_untrusted(tx, parent) else only
         flow(tx, source, parent, only=flowing)
         above = tx.agent(parent) if name else None
         if above is not None and above.state == "ended":

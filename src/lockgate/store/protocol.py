@@ -96,8 +96,9 @@ class AuditHead(NamedTuple):
 
     seq: int = 0
     digest: str = ""
+    """The last record's digest; 64 zeros for an empty chain, and empty where the head is missing."""
     seal: str = ""
-    """Keyed hash of the two, hexadecimal; empty for an empty chain."""
+    """Keyed hash of the two, hexadecimal; empty where the head is missing."""
 
 
 class Transaction(Protocol):
@@ -176,7 +177,7 @@ class Transaction(Protocol):
         """Audit records in order, those with a greater sequence number than ``after``."""
 
     def audit_head(self) -> AuditHead:
-        """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` when empty."""
+        """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` where it is missing."""
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own (cached configuration, trust), or ``None``."""

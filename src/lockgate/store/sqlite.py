@@ -15,6 +15,7 @@ from typing import Self
 
 from lockgate.errors import StoreError
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
+from lockgate.store.links import ROOT, seal
 from lockgate.store.schema import MIGRATIONS, VERSION
 from lockgate.store.transaction import SqliteTransaction
 
@@ -48,7 +49,7 @@ class SqliteStore:
         key = read_key(folder)
         path = os.path.join(folder, DATABASE)
         if not own_file(path):
-            publish(path, lambda draft: _make(draft, folder))
+            publish(path, lambda draft: _make(draft, folder, key))
         return cls(_connect(path, folder, busy_seconds), folder, key)
 
     @classmethod
@@ -171,7 +172,7 @@ def _apply(connection: sqlite3.Connection, number: int) -> None:
     connection.execute(f"PRAGMA user_version = {number + 1:d}")
 
 
-def _make(path: str, folder: str) -> None:
+def _make(path: str, folder: str, key: bytes) -> None:
     """Make a whole database in an empty file."""
     try:
         connection = sqlite3.connect(path, isolation_level=None)
@@ -181,6 +182,8 @@ def _make(path: str, folder: str) -> None:
             connection.execute("BEGIN")
             for number in range(VERSION):
                 _apply(connection, number)
+            # An empty chain is sealed too, so that a chain without a head is known to have lost it.
+            connection.execute("INSERT INTO audit_head VALUES (1, 0, ?, ?)", (ROOT, seal(key, 0, ROOT)))
             connection.execute("COMMIT")
         finally:
             connection.close()

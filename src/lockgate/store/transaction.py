@@ -9,7 +9,7 @@ from typing import Any
 
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.store.links import ROOT, canonical, link_digest, seal
+from lockgate.store.links import canonical, link_digest, seal
 from lockgate.store.protocol import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
 
 _Value = str | bytes | int | float
@@ -230,7 +230,7 @@ class SqliteTransaction:
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""
         head = self.audit_head()
-        if head.seq and seal(self._key, head.seq, head.digest) != head.seal:
+        if seal(self._key, head.seq, head.digest) != head.seal:
             raise StoreError(
                 "the head of the audit chain was changed by something else:"
                 " see `lockgate audit verify`, then move the state folder aside to begin anew",
@@ -239,8 +239,8 @@ class SqliteTransaction:
             text = canonical(body)
         except (TypeError, ValueError, RecursionError) as error:
             raise StoreError(f"cannot record this: {error}") from error
-        seq, previous = head.seq + 1, head.digest or ROOT
-        row = AuditRow(seq, float(at), text, previous, link_digest(previous, seq, float(at), text))
+        seq = head.seq + 1
+        row = AuditRow(seq, float(at), text, head.digest, link_digest(head.digest, seq, float(at), text))
         self._write("INSERT INTO audit VALUES (?, ?, ?, ?, ?)", row)
         self._write(
             "INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)",
