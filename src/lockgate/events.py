@@ -77,6 +77,8 @@ class PromptSubmitted(NamedTuple):
     context: Context
     prompt: str
     human: bool
+    rejected: tuple[str, ...] = ()
+    """Ids of calls that the person answered with no since, as the client's own record shows."""
 
 
 class SessionStarted(NamedTuple):

@@ -156,6 +156,14 @@ def brief_needs_person() -> str:
     )
 
 
+def settings_changed(harm: str, file: str) -> str:
+    """Say that a change of the client's settings is kept out of the running session."""
+    return (
+        f"Lockgate keeps this session's settings as they were: {visible(harm, 200)}. The file itself is changed "
+        f"({visible(file, 200)}): mend it before the next session starts (lockgate doctor)"
+    )
+
+
 def problems(found: Sequence[Exception]) -> str:
     """Say which configuration files are not valid, for the person at the start of a session."""
     lines = ["Lockgate: a configuration file is not valid; deciding with the last good one (lockgate config check):"]

@@ -59,8 +59,8 @@ def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: st
     return row
 
 
-def bind(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str, now: float) -> BriefRow | None:
-    """Bind a sub-agent to the brief that it was started for, by the call that spawned it.
+def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str) -> BriefRow | None:
+    """The brief that a sub-agent, which makes itself heard for the first time, was started for.
 
     That it has begun is the proof of the yes: the client runs an asked call only after one.
 
@@ -68,24 +68,19 @@ def bind(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str, no
         The brief, or ``None`` where the sub-agent is no delegate, or the call that spawned it is not known or had no
         brief (then it is an ordinary sub-agent and starts with its parent's labels).
     """
-    if agent_type not in DELEGATE_TYPES:
+    if agent_type not in DELEGATE_TYPES or not spawned_by:
         return None
-    known = tx.agent(subject)
-    if known is not None:
-        return tx.brief(known.delegate) if known.delegate else None
-    waiting = [
-        row
-        for row in tx.briefs(subject.session)
-        if spawned_by and row.call_id == spawned_by and row.state == "asked" and not row.agent
-    ]
-    if not waiting:
-        return None
-    row = waiting[0]._replace(state="running", agent=subject.agent)
-    tx.put_brief(row)
-    tx.put_agent(
-        AgentRow(subject.session, subject.agent, agent_type, row.parent, row.call_id, row.brief, "running", now),
-    )
-    return row
+    for row in tx.briefs(subject.session):
+        if row.call_id == spawned_by and row.state == "asked" and not row.agent:
+            return row
+    return None
+
+
+def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
+    """Bind a sub-agent to its brief, once."""
+    bound = row._replace(state="running", agent=subject.agent)
+    tx.put_brief(bound)
+    return bound
 
 
 def give_up_waiting(tx: Transaction, session: str) -> None:

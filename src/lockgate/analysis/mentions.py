@@ -1,0 +1,46 @@
+"""What a prompt brings into the context beside its own words: files and resources that it mentions with ``@``.
+
+Claude Code attaches a mentioned file without running a tool, so no other event tells of it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.analysis.paths import read_effects
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import Effect, EffectKind, Label
+
+_MENTION = re.compile(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
+_RESOURCE = re.compile(r"[\w.-]+:[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_LINES = re.compile(r"#L?\d.*$")
+_MOST = 200
+
+
+def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    """The effects of what a prompt mentions.
+
+    Args:
+        prompt: The prompt's text.
+        cwd: The folder that relative paths start at.
+        around: The surroundings.
+    """
+    found: dict[Effect, None] = {}
+    for number, match in enumerate(_MENTION.finditer(prompt)):
+        if number >= _MOST:
+            break
+        name = match[1] or match[2]
+        if _RESOURCE.match(name):
+            found[
+                Effect(
+                    EffectKind.INGEST,
+                    name,
+                    "mention:resource",
+                    "the prompt attaches a resource of an MCP server, which others may have written",
+                    gives=Label.UNTRUSTED,
+                )
+            ] = None
+            continue
+        path = _LINES.sub("", name).rstrip(".!?:")
+        found.update(dict.fromkeys(read_effects(path, cwd, around)))
+    return tuple(found)
