@@ -1,0 +1,77 @@
+"""Putting the gate together on a real machine: the store, the configuration, the file system, the clock."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import lockgate
+from lockgate import configuration
+from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.configuration import Configuration
+from lockgate.events import Context
+from lockgate.folders import Folders
+from lockgate.gate import Gate, Parts
+from lockgate.store.sqlite import SqliteStore
+
+_VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
+"""Variables of the hook's environment that a command's words may be resolved with."""
+
+
+def open_gate(where: Folders) -> Gate:
+    """Open the gate on this machine's default store.
+
+    Args:
+        where: The folders.
+
+    Raises:
+        StoreError: The state cannot be opened or trusted.
+    """
+    store = SqliteStore.open(where.state)
+
+    def configure(context: Context) -> Configuration:
+        return configuration.load(store, home=where.home, config_dir=where.config, workspace=context.workspace)
+
+    def surroundings(context: Context, rules: Rules) -> Surroundings:
+        return surroundings_of(where, context.workspace, context.transcript, rules)
+
+    return Gate(Parts(store, configure, surroundings, time.time))
+
+
+def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
+    """What the analysis may know of this machine."""
+    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    variables["HOME"] = where.home
+    return Surroundings(
+        home=where.home,
+        workspace=workspace,
+        own_paths=own_paths(where),
+        client_paths=_client_paths(where, transcript),
+        variables=variables,
+        realpath=os.path.realpath,
+        rules=rules,
+    )
+
+
+def own_paths(where: Folders) -> tuple[str, ...]:
+    """What belongs to the gate: state, configuration, code, and the environment that it is installed in."""
+    package = os.path.dirname(os.path.abspath(lockgate.__file__))
+    paths = {where.state, where.config, package}
+    environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
+    if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
+        paths.add(environment)
+    return tuple(sorted(paths | {os.path.realpath(path) for path in paths}))
+
+
+def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
+    """Folders of transcripts, and of the output of background tasks.
+
+    The latter lie in ``<tmp>/claude-<uid>/<project>/<session>/tasks``.
+    """
+    paths = [os.path.join(where.home, ".claude", "projects")]
+    if transcript:
+        paths.append(os.path.dirname(transcript))
+    temporary = dict.fromkeys((os.environ.get("TMPDIR") or "/tmp", "/tmp"))  # noqa: S108 - only looked at
+    tasks = [f"{os.path.normpath(folder)}/claude-{os.getuid()}/*/*/tasks" for folder in temporary]
+    return (*paths, *tasks)
