@@ -73,8 +73,15 @@ def _head_broken(head: AuditHead, count: int, last: str, key: bytes | None) -> s
 def export_lines(rows: Iterable[AuditRow], head: AuditHead) -> Iterator[str]:
     """The chain as JSON lines: one record a line, and last its head. What :func:`read_export` reads."""
     for row in rows:
-        yield canonical({**row._asdict(), "body": json.loads(row.body)})
+        yield canonical({**row._asdict(), "body": _body(row.body)})
     yield canonical({"head": head._asdict()})
+
+
+def _body(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # not written by us; as text it is exported whole, and does not verify
 
 
 def read_export(lines: Iterable[str]) -> tuple[list[AuditRow], AuditHead]:

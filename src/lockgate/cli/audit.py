@@ -1,0 +1,181 @@
+"""``lockgate audit``: show, verify and export the record of decisions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import click
+
+from lockgate.audit.chain import Verification, export_lines, read_export, verify
+from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
+from lockgate.errors import AuditError
+from lockgate.store.protocol import AuditRow, Transaction
+from lockgate.text import visible
+
+_PAGE = 500
+_COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow", "deny": "red"}
+
+
+@click.group()
+def audit() -> None:
+    """Show, verify and export the record of decisions."""
+
+
+@audit.command()
+@click.option("--session", default="", help="Only records of sessions whose id begins so.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most records to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def show(session: str, limit: int, as_json: bool) -> None:
+    """Show the newest records, oldest of them first.
+
+    Exit status: 0 shown (also where there are none), 2 usage, 3 state not readable.
+    """
+    with looking() as tx:
+        rows = _newest(tx, session, limit) if tx is not None else []
+    if not rows and not as_json:
+        click.echo("nothing recorded yet" if not session else "nothing recorded of such a session")
+    for row, body in rows:
+        click.echo(json.dumps({**row._asdict(), "at": iso(row.at), "body": body}) if as_json else _line(row, body))
+
+
+@audit.command("verify")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"), required=False)
+@click.option("--foreign", is_flag=True, help="FILE is another installation's: its seal cannot be checked here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verify_command(file: TextIO | None, foreign: bool, as_json: bool) -> None:
+    """Check that no record was changed, removed, added or moved.
+
+    Without FILE the installation's own chain is checked, else an export of it.
+
+    Exit status: 0 the chain holds, 1 it does not, 2 usage, 3 state not readable.
+    """
+    if foreign and file is None:
+        raise click.UsageError("--foreign needs a FILE")
+    found = _verify_file(file, foreign=foreign) if file is not None else _verify_state()
+    sealed = not foreign and found.head.seal != ""
+    if as_json:
+        told = {
+            "ok": found.ok,
+            "records": found.records,
+            "problem": visible(found.problem) or None,
+            "seq": found.seq or None,
+            "head": {"seq": found.head.seq, "digest": found.head.digest} if found.head.digest else None,
+            "seal_checked": sealed,
+        }
+        click.echo(json.dumps(told, indent=2))
+    elif found.ok:
+        click.echo(_holds(found, sealed=sealed))
+    else:
+        click.echo(f"{paint('the audit chain does not hold', 'red')}: {visible(found.problem)}")
+        click.echo(f"{found.records} records before that hold")
+    if not found.ok:
+        raise click.exceptions.Exit(WRONG)
+
+
+@audit.command()
+@click.option("--output", type=click.File("w", encoding="utf-8", lazy=True), default="-", help="File to write.")
+def export(output: TextIO) -> None:
+    """Write all records as JSON lines, with the sealed head as the last line.
+
+    `lockgate audit verify FILE` checks the file. Exit status: 0 written, 2 usage, 3 state not readable.
+    """
+    with looking() as tx:
+        if tx is None:
+            click.echo("nothing recorded yet", err=True)
+            return
+        for line in export_lines(_all(tx), tx.audit_head()):
+            output.write(line + "\n")
+
+
+def _all(tx: Transaction) -> Iterator[AuditRow]:
+    after = 0
+    while page := tx.audit(after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].seq
+
+
+def _newest(tx: Transaction, session: str, limit: int) -> list[tuple[AuditRow, Any]]:
+    """The newest records, read backwards in pages, so that a long chain costs nothing."""
+    found: list[tuple[AuditRow, Any]] = []
+    upper = tx.audit_head().seq
+    while upper > 0 and len(found) < limit:
+        lower = max(upper - _PAGE, 0)
+        page = [(row, _body(row)) for row in tx.audit(after=lower, limit=_PAGE) if row.seq <= upper]
+        found = [entry for entry in page if _is_of(entry[1], session)] + found
+        upper = lower
+    return found[-limit:]
+
+
+def _body(row: AuditRow) -> Any:
+    try:
+        return json.loads(row.body)
+    except ValueError:
+        return {"event": "unreadable"}
+
+
+def _is_of(body: Any, session: str) -> bool:
+    return not session or (isinstance(body, dict) and str(body.get("session", "")).startswith(session))
+
+
+def _line(row: AuditRow, body: Any) -> str:
+    facts = body if isinstance(body, dict) else {}
+    verdict = str(facts.get("verdict", ""))
+    words = [
+        f"{row.seq:>6}",
+        clock(iso(row.at)),
+        f"{visible(str(facts.get('session', '')), 64)[:8]:8}",
+        visible(str(facts.get("event", "")), 30),
+        paint(verdict, _COLOURS.get(verdict, "white")) if verdict in _COLOURS else visible(verdict, 20),
+        _what(facts),
+    ]
+    return "  ".join(word for word in words if word)
+
+
+def _what(facts: dict[str, Any]) -> str:
+    said = [visible(str(facts["tool"]), 60)] if facts.get("tool") else []
+    given = facts.get("input")
+    if isinstance(given, dict):
+        text = next((str(value) for value in given.values() if isinstance(value, str)), "")
+        said.append(visible(text, 100))
+    if facts.get("outcome"):
+        gave = ", ".join(str(label) for label in facts.get("gave") or ())
+        said.append(visible(f"{facts['outcome']}{f', gave {gave}' if gave else ''}", 80))
+    reasons = facts.get("reasons")
+    if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
+        said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
+    return " ".join(part for part in said if part)
+
+
+def _verify_state() -> Verification:
+    with opened() as store:
+        if store is None:
+            return Verification(True, 0)
+        with store.reading() as tx:
+            return verify(_all(tx), tx.audit_head(), store.key)
+
+
+def _verify_file(file: TextIO, *, foreign: bool) -> Verification:
+    try:
+        rows, head = read_export(file)
+    except AuditError as error:
+        return Verification(False, 0, str(error))
+    return verify(rows, head, None if foreign else _own_key())
+
+
+def _own_key() -> bytes:
+    with opened() as store:
+        if store is None:
+            raise click.UsageError("there is no key here to check the file's seal with: say --foreign")
+        return store.key
+
+
+def _holds(found: Verification, *, sealed: bool) -> str:
+    if not found.head.digest:
+        return "nothing recorded yet"
+    seal = "" if sealed else "; its seal was not checked"
+    return (
+        f"{paint('the audit chain holds', 'green')}: {found.records} records{seal}\n"
+        f"head {found.head.seq}:{found.head.digest}"
+    )

@@ -1,0 +1,77 @@
+"""What the commands that look at the state share: opening it without making it, times, colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import click
+
+from lockgate.errors import StoreError
+from lockgate.folders import state_dir
+from lockgate.store.protocol import Transaction
+from lockgate.store.sqlite import SqliteStore
+from lockgate.text import visible
+
+WRONG = 1
+"""Exit status: something wrong was found."""
+UNREADABLE = 3
+"""Exit status: the state could not be read."""
+
+
+@contextmanager
+def opened() -> Iterator[SqliteStore | None]:
+    """The store, or ``None`` where nothing was recorded yet. Never makes one; exits with 3 where it cannot be read."""
+    try:
+        store = SqliteStore.open_existing(state_dir())
+        try:
+            yield store
+        finally:
+            if store is not None:
+                store.close()
+    except StoreError as error:
+        click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
+        raise click.exceptions.Exit(UNREADABLE) from error
+
+
+@contextmanager
+def looking() -> Iterator[Transaction | None]:
+    """A consistent look at the state, or ``None`` where nothing was recorded yet."""
+    with opened() as store:
+        if store is None:
+            yield None
+        else:
+            with store.reading() as tx:
+                yield tx
+
+
+def iso(at: float) -> str | None:
+    """A time as ISO 8601 in UTC; ``None`` for never."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
+
+
+def clock(at: str | None) -> str:
+    """An ISO time for a person, in their own zone."""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "never"
+
+
+def ago(at: str | None) -> str:
+    """How long ago an ISO time was, for a person."""
+    if not at:
+        return "never"
+    seconds = max(int(time.time() - datetime.fromisoformat(at).timestamp()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def paint(text: str, colour: str, *, bold: bool = False) -> str:
+    """Colour text where standard output is a terminal and ``NO_COLOR`` is not set (https://no-color.org)."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return text
+    return click.style(text, fg=colour, bold=bold)

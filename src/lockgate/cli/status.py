@@ -1,0 +1,235 @@
+"""``lockgate status`` and ``lockgate sessions``: what each session has been exposed to, and what follows from it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import click
+
+from lockgate.cli.state import ago, clock, iso, looking, paint
+from lockgate.model import Label, LabelState, Subject, Taint, TaintState
+from lockgate.session import column, labels_of, lock_state, provenance
+from lockgate.store.protocol import SessionRow, Transaction
+from lockgate.text import visible
+
+_COLOURS = {
+    LabelState.CLEAN: "green",
+    LabelState.UNTRUSTED: "yellow",
+    LabelState.SECRET: "magenta",
+    LabelState.BOTH: "red",
+}
+_MEANING = {
+    LabelState.CLEAN: "has met nothing that others wrote, and no secrets",
+    LabelState.UNTRUSTED: "has read what others wrote: external actions are closed",
+    LabelState.SECRET: "has read secrets",
+    LabelState.BOTH: "has read secrets and what others wrote: external actions are closed",
+}
+_WAYS_OUT = (
+    "ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief says, once you"
+    " have approved it",
+    "accept a plan with its context cleared (plan mode), or /clear: the new session is clean",
+    "do it yourself, outside the agent",
+)
+_SHOWN_BLOCKED = 10
+_SHOWN_TAINTS = 12
+
+
+@click.command()
+@click.option("--session", "wanted", default="", help="The session's id, or the beginning of it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(wanted: str, as_json: bool) -> None:
+    """Show what a session has been exposed to, and where from.
+
+    Without --session: the last session of the current folder's project.
+
+    Exit status: 0 shown (also where nothing is recorded yet), 1 no such session, 2 usage, 3 state not readable.
+    """
+    with looking() as tx:
+        row = _find(tx, wanted) if tx is not None else None
+        told = _describe(tx, row) if tx is not None and row is not None else None
+    if told is None:
+        _nothing(wanted, as_json)
+        return
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo("\n".join(_lines(told)))
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Ended sessions too.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most sessions to list.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def sessions(everything: bool, limit: int, as_json: bool) -> None:
+    """List sessions, last seen first, with their labels.
+
+    Exit status: 0 listed (also where there are none), 2 usage, 3 state not readable.
+    """
+    with looking() as tx:
+        rows = tx.sessions() if tx is not None else []
+        chosen = [row for row in rows if everything or not row.ended_at][:limit]
+        told = [_summary(tx, row) for row in chosen] if tx is not None else []
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    elif not rows:
+        click.echo("nothing recorded yet")
+    elif not told:
+        click.echo("no session is running; --all lists ended ones")
+    for entry in told if not as_json else ():
+        state = LabelState(entry["state"])
+        where = visible(entry["workspace"] or entry["cwd"], 60)
+        ended = " ended" if entry["ended_at"] else ""
+        click.echo(
+            f"{visible(entry['session'], 64):36}  {paint(f'{state.value:9}', _COLOURS[state])}"
+            f"  {ago(entry['seen_at']):>8}  {where}{ended}",
+        )
+
+
+def _nothing(wanted: str, as_json: bool) -> None:
+    if as_json:
+        click.echo("null")
+    if wanted:
+        click.echo(f"no session begins with {visible(wanted, 80)}; `lockgate sessions --all` lists them", err=True)
+        raise click.exceptions.Exit(1)
+    if not as_json:
+        click.echo("nothing recorded yet for this folder; `lockgate sessions` lists all sessions")
+
+
+def _find(tx: Transaction, wanted: str) -> SessionRow | None:
+    if not wanted:
+        here = os.path.realpath(os.getcwd())
+        return next((row for row in tx.sessions() if _covers(row, here)), None)
+    exact = tx.session(wanted)
+    if exact is not None:
+        return exact
+    found = [row for row in tx.sessions() if row.session.startswith(wanted)]
+    if len(found) > 1:
+        click.echo(f"{len(found)} sessions begin with {visible(wanted, 80)}: give more of the id", err=True)
+        raise click.exceptions.Exit(1)
+    return found[0] if found else None
+
+
+def _covers(row: SessionRow, here: str) -> bool:
+    """Whether a folder is in a session's project."""
+    root = os.path.realpath(row.workspace or row.cwd) if row.workspace or row.cwd else ""
+    return bool(root) and (here == root or here.startswith(root.rstrip("/") + "/"))
+
+
+def _summary(tx: Transaction, row: SessionRow) -> dict[str, Any]:
+    return {
+        "session": row.session,
+        "client": row.client,
+        "cwd": row.cwd,
+        "workspace": row.workspace,
+        "parent": row.parent or None,
+        "how": row.how or None,
+        "started_at": iso(row.started_at),
+        "seen_at": iso(row.seen_at),
+        "ended_at": iso(row.ended_at),
+        "why": row.why or None,
+        "state": column(tx, Subject(row.session)).value,
+        "labels": sorted(labels_of(tx, Subject(row.session))),
+        **lock_state(tx, row.session),
+    }
+
+
+def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
+    main = provenance(tx, Subject(row.session))
+    return {
+        **_summary(tx, row),
+        "provenance": [_taint(taint) for taint in main],
+        "pending": [_taint(taint) for taint in main if taint.state is TaintState.PENDING],
+        "agents": [
+            {
+                "agent": agent.agent,
+                "type": agent.agent_type,
+                "parent": agent.parent,
+                "state": agent.state,
+                "delegate": agent.delegate or None,
+                "labels": sorted(labels_of(tx, Subject(row.session, agent.agent))),
+                "started_at": iso(agent.started_at),
+            }
+            for agent in tx.agents(row.session)
+        ],
+        "delegates": [
+            {"brief": brief.brief, "state": brief.state, "agent": brief.agent, "text": brief.text, "at": iso(brief.at)}
+            for brief in tx.briefs(row.session)
+        ],
+        "blocked": [{"agent": agent, "what": what, "at": iso(at)} for agent, what, at in tx.blocked(row.session)],
+    }
+
+
+def _taint(taint: Taint) -> dict[str, Any]:
+    return {
+        "label": taint.label.value,
+        "source": taint.source,
+        "tool": taint.tool,
+        "call": taint.call_id,
+        "at": iso(taint.at),
+        "state": taint.state.value,
+        "origin": taint.origin or None,
+    }
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    state = LabelState(told["state"])
+    lines = [f"{paint(state.value, _COLOURS[state], bold=True)}: this session {_MEANING[state]}"]
+    lines += _about(told)
+    lines += _sources(told["provenance"])
+    lines += _agents(told)
+    lines += _blocked(told["blocked"])
+    if Label.UNTRUSTED.value in told["labels"]:
+        lines += ["", "to act outside all the same:", *(f"  - {way}" for way in _WAYS_OUT)]
+    return lines
+
+
+def _about(told: dict[str, Any]) -> list[str]:
+    lines = [
+        "",
+        f"session  {visible(told['session'], 80)} ({visible(told['client'], 40)})",
+        f"project  {visible(told['workspace'] or told['cwd'], 120)}",
+        f"began    {clock(told['started_at'])} by {visible(told['how'] or 'an event before its start was seen', 40)}"
+        f", last seen {ago(told['seen_at'])}",
+    ]
+    if told["ended_at"]:
+        lines.append(f"ended    {clock(told['ended_at'])} ({visible(told['why'] or 'other', 40)})")
+    if told["parent"]:
+        lines.append(f"from     session {visible(told['parent'], 80)}")
+    return lines
+
+
+def _sources(taints: list[dict[str, Any]]) -> list[str]:
+    if not taints:
+        return []
+    lines = ["", "where its labels come from:"]
+    for taint in taints[:_SHOWN_TAINTS]:
+        origin = f", from {visible(taint['origin'], 60)}" if taint["origin"] else ""
+        waiting = " (no result yet)" if taint["state"] == TaintState.PENDING.value else ""
+        lines.append(f"  {clock(taint['at'])}  {taint['label']:9}  {visible(taint['source'], 120)}{origin}{waiting}")
+    more = len(taints) - _SHOWN_TAINTS
+    return [*lines, f"  and {more} more (--json lists them)"] if more > 0 else lines
+
+
+def _agents(told: dict[str, Any]) -> list[str]:
+    lines = [
+        f"  {visible(agent['agent'], 40)}  {visible(agent['type'], 40)}  {agent['state']}"
+        f"  {'delegate, ' if agent['delegate'] else ''}{', '.join(agent['labels']) or 'clean'}"
+        for agent in told["agents"]
+    ]
+    lines = ["", "sub-agents:", *lines] if lines else []
+    briefs = [f"  {brief['state']:8}  {visible(brief['text'], 200)}" for brief in told["delegates"]]
+    return [*lines, "", "delegates' briefs:", *briefs] if briefs else lines
+
+
+def _blocked(blocked: list[dict[str, Any]]) -> list[str]:
+    if not blocked:
+        return []
+    lines = [
+        f"  {clock(entry['at'])}  {visible(entry['what'], 160)}"
+        + (f"  (agent {visible(entry['agent'], 40)})" if entry["agent"] else "")
+        for entry in blocked[-_SHOWN_BLOCKED:]
+    ]
+    more = len(blocked) - _SHOWN_BLOCKED
+    return ["", "blocked:", *([f"  {more} earlier (--json lists them)"] if more > 0 else []), *lines]
