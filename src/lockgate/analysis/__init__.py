@@ -1,1 +1,39 @@
 """A tool call in, its effects out: pure functions with no clock, file, socket or environment."""
+
+from __future__ import annotations
+
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall
+
+_SHELL = "Bash"
+
+
+def analyse(call: ToolCall, around: Surroundings) -> Analysis:
+    """What a call can do.
+
+    Never raises: where the analysis itself fails, the call is taken to run anything and to bring in anything (rule
+    ``analysis:error``).
+    """
+    try:
+        return _analyse(call, around)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a fault of ours must not open the gate
+        because = f"the analysis failed ({type(error).__name__}), so nobody knows what this call does"
+        return Analysis(
+            (
+                Effect(EffectKind.EXECUTE, call.tool, "analysis:error", because),
+                Effect(EffectKind.INGEST, call.tool, "analysis:error", because, gives=Label.UNTRUSTED),
+            ),
+        )
+
+
+def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
+    command = call.tool_input.get("command")
+    if call.tool == _SHELL and isinstance(command, str):
+        from lockgate.analysis.shell import analyse_shell
+
+        return analyse_shell(command, call.cwd, around)
+    from lockgate.analysis.tools import analyse_tool
+
+    return analyse_tool(call, around)

@@ -1,9 +1,9 @@
 """Addresses: one spelling for each, whose they are, and finding them in text.
 
-A fetch may follow an address that was seen before, so two things must hold: the same address always gets the same spelling, and an
-address that two readers understand differently gets none. The readers that matter disagree: browsers and most runtimes follow the WHATWG
-URL standard (https://url.spec.whatwg.org/), ``curl`` and ``git`` follow RFC 3986. What only one of them accepts, or reads as another
-host, is unknown here (``None``), never guessed.
+A fetch may follow an address that was seen before, so two things must hold: the same address always gets the same
+spelling, and an address that two readers understand differently gets none. The readers that matter disagree: browsers
+and most runtimes follow the WHATWG URL standard (https://url.spec.whatwg.org/), ``curl`` and ``git`` follow RFC 3986.
+What only one of them accepts, or reads as another host, is unknown here (``None``), never guessed.
 """
 
 from __future__ import annotations
@@ -13,19 +13,36 @@ import re
 
 from lockgate.analysis.surroundings import Surroundings, TrustedDomain
 
-_PORTS = {"http": "80", "https": "443", "ftp": "21", "ftps": "990", "git": "9418", "ssh": "22", "ws": "80", "wss": "443"}
+_PORTS = {
+    "http": "80",
+    "https": "443",
+    "ftp": "21",
+    "ftps": "990",
+    "git": "9418",
+    "ssh": "22",
+    "ws": "80",
+    "wss": "443",
+}
 _LONGEST = 8192
 
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
-# What a URL may be made of. Everything else, controls, spaces, backslashes, quotes, is read differently by different readers.
-_PLAIN = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000e0000]+")
+# What a URL may be made of. Everything else, controls, spaces, backslashes, quotes, is read differently by different
+# readers.
+_PLAIN = re.compile(
+    r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000e0000]+"
+)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_METADATA = frozenset(
+    {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254", "::ffff:a9fe:a9fe"}
+    | {"metadata.google.internal", "metadata", "metadata.goog", "instance-data"},
+)
 _DEVIATIONS = frozenset("\u00df\u03c2\u200c\u200d\u3002\uff0e\uff61")
 """Characters that IDNA 2003 and IDNA 2008 read differently, and dots that are none."""
 # One linear pass over prose. The characters after the scheme are those that a URL may hold when it stands in text.
 _IN_TEXT = re.compile(
-    r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+", re.IGNORECASE
+    r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+",
+    re.IGNORECASE,
 )
 _CLOSING = {")": "(", "]": "["}
 _ENTITIES = (("&amp;", "&"), ("&#38;", "&"), ("&#x26;", "&"))
@@ -35,10 +52,11 @@ _JSON = (("\\/", "/"), ("\\u0026", "&"), ("\\u003d", "="), ("\\u003D", "="))
 def normalise(url: str) -> str | None:
     """The one spelling of an absolute address, or ``None`` where it is none or reads differently in different clients.
 
-    Two addresses share a spelling only where a client sends the same bytes for them: scheme and host are in lower case, the host in ASCII
-    (IDNA), default port and fragment are dropped, an empty path is ``/``, ``.`` and ``..`` are resolved, and what is beyond ASCII is
-    escaped. Escapes stay as they are written (``%7e`` and ``~`` are two addresses): which of them are used can carry data. For the same
-    reason an address with a user name or password has no spelling, except for ``ssh`` where it is the account.
+    Two addresses share a spelling only where a client sends the same bytes for them: scheme and host are in lower
+    case, the host in ASCII (IDNA), default port and fragment are dropped, an empty path is ``/``, ``.`` and ``..``
+    are resolved, and what is beyond ASCII is escaped. Escapes stay as they are written (``%7e`` and ``~`` are two
+    addresses): which of them are used can carry data. For the same reason an address with a user name or password has
+    no spelling, except for ``ssh`` where it is the account.
     """
     parts = _split(url)
     if parts is None:
@@ -89,8 +107,16 @@ def is_loopback(host: str) -> bool:
     return bool((mapped or address).is_loopback)
 
 
+def is_metadata(host: str) -> bool:
+    """Whether a host is the metadata service of a cloud, which hands out credentials to whoever asks from inside."""
+    return canonical_host(host.strip("[]") if host[:1] == "[" else host) in _METADATA
+
+
 def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
-    """The trusted domain that a host is: the same name, or below ``*.name``. The one whose content is trusted comes first."""
+    """The trusted domain that a host is: the same name, or below ``*.name``.
+
+    Of several, one whose content is trusted comes first.
+    """
     name = canonical_host(host)
     if name is None:
         return None
@@ -101,7 +127,8 @@ def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
 def extract(text: str, limit: int = 1000) -> list[str]:
     """All whole addresses in a text, normalised, each once, in order; at most ``limit``.
 
-    Works on prose, Markdown, HTML and JSON. Where the end is not clear (a bracket, a full stop) the shorter reading is taken.
+    Works on prose, Markdown, HTML and JSON. Where the end is not clear (a bracket, a full stop) the shorter reading
+    is taken.
     """
     found: dict[str, None] = {}
     if "\\" in text:
@@ -131,7 +158,7 @@ def canonical_host(host: str) -> str | None:
     return _ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else name
 
 
-# -- parts ------------------------------------------------------------------------------------------------------------------
+# -- parts -----------------------------------------------------------------------------------------------------------
 
 
 def _authority(scheme: str, authority: str) -> str | None:
@@ -179,7 +206,10 @@ def _ipv6(text: str) -> str | None:
 
 
 def _ipv4(labels: list[str]) -> str | None:
-    """Read an IPv4 address as C and WHATWG do: up to four numbers, hexadecimal or octal too, the last one fills the rest."""
+    """Read an IPv4 address as C and WHATWG do.
+
+    Up to four numbers, hexadecimal or octal too, the last one fills the rest.
+    """
     if len(labels) > 4 or not all(_NUMBER.fullmatch(label) for label in labels):
         return None
     try:
@@ -199,8 +229,8 @@ def _number(label: str) -> int:
 
 
 def _idna(host: str) -> str | None:
-    """The ASCII form of a name, where both versions of IDNA agree on it and no character of it stands for another one."""
-    import unicodedata  # noqa: PLC0415 - hosts beyond ASCII are rare
+    """The ASCII form of a name, where both versions of IDNA agree on it and no character stands for another one."""
+    import unicodedata
 
     name = host.lower()
     if unicodedata.normalize("NFKC", name) != name or any(character in _DEVIATIONS for character in name):

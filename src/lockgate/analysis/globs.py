@@ -1,17 +1,21 @@
 """Shell-like patterns over the names of a path, and whether two of them can mean the same path.
 
-A *pattern* and a *path* are tuples of names. In a pattern, ``*``, ``?`` and ``[...]`` stay within one name and the name ``**`` stands
-for any number of names, also none. A path may hold the same marks (a shell expands them later); the question is then whether
-some path is matched by both.
+A *pattern* and a *path* are tuples of names. In a pattern, ``*``, ``?`` and ``[...]`` stay within one name and the
+name ``**`` stands for any number of names, also none. A path may hold the same marks (a shell expands them later);
+the question is then whether some path is matched by both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 Names = tuple[str, ...]
 _ANY = ""
-"""Token for a star. All other tokens are sets of characters as text: one of them, or with a leading ``!`` none of them."""
+"""Token for a star.
+
+All other tokens are sets of characters as text: one of them, or with a leading ``!`` none of them.
+"""
 
 _LONGEST = 512
 """Names longer than this cannot exist (255 bytes); as a pattern, what lies behind is taken as a star."""
@@ -83,7 +87,10 @@ def _meet(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def names_meet(left: str, right: str) -> bool:
-    """Whether some one name is matched by both patterns. A leading wildcard of ``right`` does not match a dot, as in a shell."""
+    """Whether some one name is matched by both patterns.
+
+    A leading wildcard of ``right`` does not match a dot, as in a shell.
+    """
     if left == right:
         return True
     if right[:1] in {"*", "?", "["} and left[:1] == ".":
@@ -91,30 +98,28 @@ def names_meet(left: str, right: str) -> bool:
     return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
 
 
-def _can_meet(left, right, is_star, meet) -> bool:  # type: ignore[no-untyped-def]
+def _can_meet(
+    left: Sequence[str], right: Sequence[str], is_star: Callable[[str], bool], meet: Callable[[str, str], bool]
+) -> bool:
     """Whether two sequences with stars can stand for one: a table of ``len(left) * len(right)`` cells, row by row."""
-    width = len(right)
-    row = [True] + [False] * width
-    for index in range(width):
-        row[index + 1] = row[index] and is_star(right[index])
+    row = [True]
+    for other in right:
+        row.append(row[-1] and is_star(other))
     for item in left:
         star = is_star(item)
-        fresh = [row[0] and star] + [False] * width
-        for index in range(width):
-            other = right[index]
+        fresh = [row[0] and star]
+        for index, other in enumerate(right):
             if star or is_star(other):
-                fresh[index + 1] = (fresh[index] or row[index + 1]) if star and is_star(other) else (
-                    (row[index + 1] or fresh[index]) if star else (fresh[index] or row[index + 1])
-                )
+                fresh.append(fresh[index] or row[index + 1])
             else:
-                fresh[index + 1] = row[index] and meet(item, other)
+                fresh.append(row[index] and meet(item, other))
         row = fresh
-    return row[width]
+    return row[-1]
 
 
 def paths_meet(pattern: Names, path: Names) -> bool:
     """Whether some one path is matched by both."""
-    return bool(_can_meet(pattern, path, lambda name: name == "**", names_meet))
+    return _can_meet(pattern, path, lambda name: name == "**", names_meet)
 
 
 @lru_cache(maxsize=8192)
@@ -156,4 +161,5 @@ def path_matches(pattern: Names, path: Names) -> bool:
     rest = pattern[first + 1 :]
     if "**" not in rest:
         return len(path) - first >= len(rest) and (not rest or all(map(name_matches, rest, path[-len(rest) :])))
-    return any(path_matches(rest, path[start:]) for start in range(first, len(path) - len([n for n in rest if n != "**"]) + 1))
+    last = len(path) - sum(name != "**" for name in rest)
+    return any(path_matches(rest, path[start:]) for start in range(first, last + 1))

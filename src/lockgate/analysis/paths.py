@@ -1,8 +1,9 @@
 """What reading or writing a path means.
 
-The functions take a path as a tool or a shell word spells it: relative or absolute, with ``~``, ``..``, repeated slashes, and marks
-that a shell still expands (``~/.s?h/id_*``). Each path is looked up twice, as written and with symbolic links resolved
-(``Surroundings.realpath``); whatever either finds holds. Letters match in both cases, because the file systems of macOS do.
+The functions take a path as a tool or a shell word spells it: relative or absolute, with ``~``, ``..``, repeated
+slashes, and marks that a shell still expands (``~/.s?h/id_*``). Each path is looked up twice, as written and with
+symbolic links resolved (``Surroundings.realpath``); whatever either finds holds. Letters match in both cases, because
+the file systems of macOS do.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
 def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of reading everything below a folder.
 
-    A home folder or ``/`` holds known secrets. A project is taken to hold none but what its own path says: a search in it stays local.
+    A home folder or ``/`` holds known secrets. A project is taken to hold none but what its own path says: a search
+    in it stays local.
     """
     found: list[Effect] = []
     for form in _folders(root, cwd, around):
@@ -82,7 +84,10 @@ def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[
 
 
 def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
-    """Whether a path, as written or with links resolved, lies outside the project. An unknown folder counts as outside."""
+    """Whether a path, as written or with links resolved, lies outside the project.
+
+    An unknown folder counts as outside.
+    """
     full = absolute(path, cwd, around)
     if full is None or not around.workspace:
         return True
@@ -94,8 +99,8 @@ def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
 def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of a client loading a file of instructions by itself.
 
-    Instructions in the project and in the person's own client configuration are the person's; those that came with a package, or lie
-    anywhere else, may be a stranger's.
+    Instructions in the project and in the person's own client configuration are the person's; those that came with a
+    package, or lie anywhere else, may be a stranger's.
     """
     vendored = [effect for effect in read_effects(path, cwd, around) if effect.kind is EffectKind.INGEST]
     if vendored:
@@ -116,7 +121,7 @@ def _is_client_configuration(full: str, around: Surroundings) -> bool:
     return above or any(_inside(full, folder) for folder in folders + system)
 
 
-# -- spelling ---------------------------------------------------------------------------------------------------------------
+# -- spelling --------------------------------------------------------------------------------------------------------
 
 
 def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
@@ -153,7 +158,10 @@ def _real(path: str, around: Surroundings) -> str:
 
 
 def _fold(path: str) -> str:
-    """The spelling that a file system which ignores case also ignores: composed, case-folded, without invisible characters."""
+    """The spelling that a file system which ignores case also ignores.
+
+    Composed, case-folded, without invisible characters.
+    """
     if path.isascii():
         return path.lower()
     shown = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
@@ -174,9 +182,8 @@ def _forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
 def _aliases(path: str) -> list[str]:
     """A path, and what it is where it leads through a name that the system gives to another folder."""
     out = [path]
-    for prefix in ("/private", "/System/Volumes/Data"):
-        if path.casefold().startswith(prefix.casefold() + "/"):
-            out.append(path[len(prefix) :])
+    moved = ("/private/", "/system/volumes/data/")
+    out += [path[len(prefix) - 1 :] for prefix in moved if path.lower().startswith(prefix)]
     names = path.split("/")
     if names[1:2] == ["proc"]:
         for index in range(3, min(len(names), 7)):
@@ -231,7 +238,7 @@ def _below(form: Path) -> Path:
     return Path((*form.names, "**"), home, wild=True)
 
 
-# -- effects ----------------------------------------------------------------------------------------------------------------
+# -- effects ---------------------------------------------------------------------------------------------------------
 
 
 def _read(place: Place, path: str) -> Effect | None:
@@ -291,7 +298,9 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[tuple[Names, str], ...]:
     return tuple(out)
 
 
-def _configured(form: Path, path: str, patterns: tuple[str, ...], kind: EffectKind, gives: Label | None) -> list[Effect]:
+def _configured(
+    form: Path, path: str, patterns: tuple[str, ...], kind: EffectKind, gives: Label | None
+) -> list[Effect]:
     for names, pattern in _compiled(patterns):
         if _meets(names, form):
             name = {EffectKind.READ_SECRET: "secret", EffectKind.TAMPER: "protected"}.get(kind, "persistent")
@@ -310,7 +319,11 @@ def _configured_writes(form: Path, path: str, around: Surroundings) -> list[Effe
 def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
     """Writing into a folder of ``PATH`` outside the project."""
     for folder in around.variables.get("PATH", "").split(":"):
-        if folder.startswith("/") and not _inside(folder, around.workspace or "/nowhere") and _meets((*names_of(folder), "**"), form):
+        if (
+            folder.startswith("/")
+            and not _inside(folder, around.workspace or "/nowhere")
+            and _meets((*names_of(folder), "**"), form)
+        ):
             because = "programs that people start by name are looked for here"
             return [Effect(EffectKind.PERSIST, path, "place:persist/programs", because)]
     return []

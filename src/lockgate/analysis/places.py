@@ -53,7 +53,7 @@ def floats(pattern: Names) -> bool:
 def places() -> tuple[Place, ...]:
     """The shipped table."""
     file = os.path.join(os.path.dirname(__file__), "data", "places.json")
-    with open(file, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib is too dear for a hook
+    with open(file, encoding="utf-8") as stream:
         rows = json.load(stream)
     return tuple(
         Place(
@@ -143,7 +143,10 @@ def _excepted(place: Place, path: Path) -> bool:
 
 
 def _starts(pattern: Names, names: Names) -> bool:
-    """Whether a folder's last names are the first of what a floating pattern spells (``.docker`` of ``.docker/config.json``)."""
+    """Whether a folder's last names are the first that a pattern for any folder spells.
+
+    The folder ``.docker`` begins ``.docker/config.json``.
+    """
     spelt = pattern[1:]
     return any(
         len(spelt) > length and all(map(name_matches, spelt[:length], names[-length:]))
@@ -154,11 +157,13 @@ def _starts(pattern: Names, names: Names) -> bool:
 def find_below(path: Path) -> list[Place]:
     """All places that a folder is or that lie below it.
 
-    Patterns for any folder count only where the folder's own name begins to spell them. Text of packages does not count: people search
-    in ``node_modules`` for code all day.
+    Patterns for any folder count only where the folder's own name begins to spell them. Text of packages does not
+    count: people search in ``node_modules`` for code all day.
     """
     below = [
-        place for place in places() if place.kind != "vendored" and any(_lies_below(pattern, path) for pattern in place.match)
+        place
+        for place in places()
+        if place.kind != "vendored" and any(_lies_below(pattern, path) for pattern in place.match)
     ]
     return [*below, *(place for place in find(path) if place not in below)]
 

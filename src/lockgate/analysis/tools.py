@@ -1,0 +1,161 @@
+"""Tools other than the shell: their effects, by the table ``data/tools.yaml``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from lockgate.analysis.categories import overrule
+from lockgate.analysis.mcp import is_mcp, mcp_effects, service_effects
+from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.analysis.web import fetch_effects
+from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
+
+_HINT = "give every parameter of the tool as its schema says"
+_LONGEST = 100_000
+"""Characters of a path, address or pattern that are looked at; a longer one is not understood."""
+
+
+def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
+    """What a call of any tool can do. A shell command in it (``Monitor``) is analysed like one of ``Bash``."""
+    if is_mcp(call.tool):
+        return Analysis(mcp_effects(call.tool, around))
+    row = _rows().get(call.tool)
+    if row is None:
+        return Analysis(_configured(call.tool, _unknown(call.tool), around))
+    problem = _misfit(row, call.tool_input)
+    if problem:
+        return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
+    effects: list[Effect] = [
+        _effect(call, row, written) for written in (*row.get("effects", ()), *_by(row, call.tool_input))
+    ]
+    analysis = Analysis(echoes=row.get("echoes", True))
+    for name, role in row.get("input", {}).items():
+        value = call.tool_input.get(name)
+        if role == "command" and value is not None:
+            analysis = _command(value, call, around)
+        else:
+            effects += _by_role(role, value, call, around)
+    if call.tool == "Monitor":
+        effects += _socket(call, around)
+    effects = [*analysis.effects, *effects]
+    return analysis._replace(effects=_configured(call.tool, tuple(dict.fromkeys(effects)), around))
+
+
+def not_understood(tool: str, problem: str) -> Effect:
+    """The effect of a call whose input is not what the tool takes: nobody can say what it does."""
+    return Effect(EffectKind.EXECUTE, tool, "tool:input", f"the input was not understood: {problem}")
+
+
+@lru_cache(maxsize=1)
+def _rows() -> dict[str, dict[str, Any]]:
+    file = os.path.join(os.path.dirname(__file__), "data", "tools.json")
+    with open(file, encoding="utf-8") as stream:
+        return {tool: row for row in json.load(stream) for tool in row["tools"]}
+
+
+def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What is wrong with an input, empty where nothing is."""
+    for name in row.get("required", ()):
+        if given.get(name) is None:
+            return f"{name} is missing"
+    for name in row.get("input", {}):
+        value = given.get(name)
+        if value is not None and not isinstance(value, str):
+            return f"{name} is not a text"
+        if isinstance(value, str) and len(value) > _LONGEST and row["input"][name] not in {"text", "command"}:
+            return f"{name} is too long"
+    return ""
+
+
+def _unknown(tool: str) -> tuple[Effect, ...]:
+    return (
+        Effect(EffectKind.EXECUTE, tool, "tool:unknown", "nobody knows what this tool does"),
+        Effect(EffectKind.INGEST, tool, "tool:unknown", "nobody knows what this tool returns", gives=Label.UNTRUSTED),
+    )
+
+
+def _effect(call: ToolCall, row: Mapping[str, Any], written: Mapping[str, str]) -> Effect:
+    gives = written.get("gives")
+    return Effect(
+        EffectKind(written["kind"]),
+        call.tool,
+        f"tool:{row['name']}",
+        written["because"],
+        Variant(written.get("variant", "")),
+        gives=Label(gives) if gives else None,
+    )
+
+
+def _by(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """The effects that one parameter decides. A value of another type than a text or a truth value fits no case."""
+    by = row.get("by")
+    if by is None:
+        return []
+    value = given.get(by["parameter"])
+    word = str(value).lower() if isinstance(value, bool) else value
+    cases: dict[str, list[Mapping[str, str]]] = by["cases"]
+    other: list[Mapping[str, str]] = by.get("other", [])
+    return cases.get(word, other) if isinstance(word, str) else other
+
+
+def _by_role(role: str, value: str | None, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+    if role == "search":
+        return _search(value or ".", call, around)
+    if value is None:
+        return ()
+    by_path: dict[str, Callable[[str, str, Surroundings], tuple[Effect, ...]]] = {
+        "read": read_effects,
+        "write": write_effects,
+    }
+    if role in by_path:
+        return by_path[role](value, call.cwd, around)
+    return fetch_effects(value, around) if role == "address" else ()
+
+
+def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+    """Effects of a search in all files below a folder, or in those that a glob picks."""
+    found = list(recursive_read_effects(root, call.cwd, around))
+    picked = call.tool_input.get("glob")
+    for pattern in _alternatives(picked) if isinstance(picked, str) else ():
+        if not pattern.startswith("!"):
+            found += read_effects(f"{root}/**/{pattern.lstrip('/')}", call.cwd, around)
+    return tuple(found)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns that braces stand for, at most 64; nested braces are left as they are."""
+    head, brace, rest = pattern[:1024].partition("{")
+    inside, closing, tail = rest.partition("}")
+    if not brace or not closing:
+        return [pattern]
+    return [head + choice + end for choice in inside.split(",")[:8] for end in _alternatives(tail)][:64]
+
+
+def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:
+    from lockgate.analysis.shell import analyse_shell
+
+    return analyse_shell(command, call.cwd, around)
+
+
+def _socket(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+    socket = call.tool_input.get("ws")
+    if socket is None:
+        return ()
+    url = socket.get("url") if isinstance(socket, Mapping) else None
+    if not isinstance(url, str):
+        return (not_understood(call.tool, "ws.url is not a text"),)
+    return fetch_effects(url, around)
+
+
+def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) -> tuple[Effect, ...]:
+    """Apply what the configuration says about a tool by its name."""
+    declared = around.rules.service(tool)
+    if declared is not None:
+        effects = service_effects(tool, declared)
+    rule = around.rules.tool_category(tool)
+    return effects if rule is None else overrule(effects, rule, tool)
