@@ -233,19 +233,20 @@ def _stop_deadline() -> None:
 # ---------------------------------------------------------------- the whole
 def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
     from lockgate.adapters import claude_code
+    from lockgate.adapters.claude_command import Launch
     from lockgate.folders import Folders, folders
 
-    decoded = claude_code.decode(payload, os.environ, options.settings)
-    if decoded is None:
-        return "", 0
     if options.home and options.state and options.config:
         where = Folders(options.home, options.state, options.config)
     else:
         where = folders(os.environ)
+    launch = Launch(sys.executable, os.path.abspath(__file__), where, options.settings) if options.settings else None
+    decoded = claude_code.decode(payload, os.environ, launch)
+    if decoded is None:
+        return "", 0
     from lockgate.runtime import open_gate
 
-    gate = open_gate(where)
-    return claude_code.encode(event, gate.handle(decoded))
+    return claude_code.encode(event, open_gate(where).handle(decoded))
 
 
 def _event_of(payload: Mapping[str, Any], expected: str) -> str:

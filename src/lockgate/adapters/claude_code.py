@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lockgate.adapters import claude_files
+from lockgate.adapters.claude_command import Launch, hook_entry
 from lockgate.adapters.claude_results import result_text, spawned_agent
 from lockgate.errors import BadInputError
 from lockgate.events import (
@@ -95,13 +96,13 @@ _MAX_ID = 256
 
 
 # ---------------------------------------------------------------- payload to event
-def decode(payload: Mapping[str, Any], environ: Mapping[str, str], installed_in: str = "") -> Event | None:
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
     """Translate one hook payload.
 
     Args:
         payload: The JSON object that the client wrote to the hook's stdin.
         environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
-        installed_in: The settings file that the gate's hooks stand in, empty where that is not known.
+        launch: How the gate was started, to tell whether changed settings would still start it so.
 
     Returns:
         The event, or ``None`` for an event of the client that needs nothing.
@@ -116,7 +117,7 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], installed_in:
     if decoder is not None:
         return decoder(payload, _context(payload, environ))
     if name == "ConfigChange":
-        return _config_changed(payload, _context(payload, environ), installed_in)
+        return _config_changed(payload, _context(payload, environ), launch)
     if name in _IGNORED:
         return None
     raise BadInputError(f"unknown event {visible(name, 60)!r}; is this version of Lockgate older than the client?")
@@ -235,14 +236,11 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
     return InstructionsLoaded(context, _text(payload, "file_path"), _optional(payload, "load_reason"))
 
 
-def _config_changed(payload: Mapping[str, Any], context: Context, installed_in: str) -> Event:
+def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
     file = _optional(payload, "file_path")
-    return ConfigChanged(
-        context,
-        source=_text(payload, "source"),
-        file=file,
-        harm=claude_files.harm_of_change(file, installed_in, EVENTS),
-    )
+    entries = {event: hook_entry(launch, event) for event in EVENTS} if launch else {}
+    harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
+    return ConfigChanged(context, source=_text(payload, "source"), file=file, harm=harm)
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {

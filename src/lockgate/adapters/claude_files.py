@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from lockgate.adapters.claude_command import missing_entries
 
 _TRANSCRIPT_PART = 2 * 1024 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
@@ -18,8 +20,8 @@ _META_MAX = 64 * 1024
 _ANCESTORS = 12
 
 
-def _read(path: str, limit: int) -> bytes | None:
-    """A regular file of at most ``limit`` bytes, or ``None``."""
+def read_file(path: str, limit: int) -> bytes | None:
+    """Read a regular file of at most ``limit`` bytes, or ``None``."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -49,7 +51,7 @@ def _process_facts(pid: int) -> tuple[int, str] | None:
 
     See proc_pid_stat(5): fields 4 and 22, counted after the command's closing parenthesis, which may hold anything.
     """
-    data = _read(f"/proc/{pid}/stat", 4096)
+    data = read_file(f"/proc/{pid}/stat", 4096)
     if data is None:
         return None
     fields = data.rpartition(b")")[2].split()
@@ -94,7 +96,7 @@ def spawning_call(transcript: str, agent: str) -> str:
     """
     if not transcript.endswith(".jsonl") or not agent.replace("-", "").replace("_", "").isalnum():
         return ""
-    meta = _parse(_read(f"{transcript[: -len('.jsonl')]}/subagents/agent-{agent}.meta.json", _META_MAX))
+    meta = _parse(read_file(f"{transcript[: -len('.jsonl')]}/subagents/agent-{agent}.meta.json", _META_MAX))
     call = meta.get("toolUseId") if isinstance(meta, dict) else None
     return call if isinstance(call, str) else ""
 
@@ -143,53 +145,33 @@ def _session_ids(value: Any) -> Iterator[str]:
 
 
 # ---------------------------------------------------------------- settings
-def is_own_command(command: object) -> bool:
-    """Whether a hook's command runs this gate."""
-    return isinstance(command, str) and "lockgate" in command and "claude-code" in command
-
-
-def guarded_events(settings: Any) -> set[str]:
-    """The events for which settings hold a hook of this gate that sees every call."""
-    hooks = settings.get("hooks") if isinstance(settings, dict) else None
-    guarded: set[str] = set()
-    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for group in groups if isinstance(groups, list) else ():
-            if not isinstance(group, dict) or group.get("matcher") not in (None, "", "*"):
-                continue
-            entries = group.get("hooks")
-            for entry in entries if isinstance(entries, list) else ():
-                if isinstance(entry, dict) and is_own_command(entry.get("command")) and "if" not in entry:
-                    guarded.add(event)
-    return guarded
-
-
-def harm_of_change(file: str, installed_in: str, events: Iterable[str]) -> str:
+def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Mapping[str, Any]]) -> str:
     """Say what a settings file, as it is now, does to the protection; empty where it does nothing to it.
 
     Args:
         file: The settings file that changed, empty where the client did not say.
         installed_in: The settings file that the gate's hooks stand in, empty where that is not known.
-        events: The events that must be guarded.
+        entries: The hook entry of each event, as it must stand in that file.
     """
     if not file:
         return ""
     ours = bool(installed_in) and os.path.realpath(file) == os.path.realpath(installed_in)
-    data = _read(file, _SETTINGS_MAX)
+    data = read_file(file, _SETTINGS_MAX)
     if data is None:
         if os.path.lexists(file):
             return "the settings file cannot be read"
         return "the settings file that the gate's hooks stand in is gone" if ours else ""
     settings = _parse(data)
     if not isinstance(settings, dict):
-        return (
-            ""
-            if not file.endswith(".json")
-            else "the settings file is not a JSON object, so its hooks are not in force"
-        )
+        return "the settings file is not a JSON object, so its hooks are not in force" if ours else ""
     if settings.get("disableAllHooks"):
         return "disableAllHooks switches the gate off"
     if ours:
-        missing = [event for event in events if event not in guarded_events(settings)]
+        missing = missing_entries(settings, entries)
         if missing:
-            return f"the gate's hooks are gone for {', '.join(missing)}"
+            return f"the gate's hooks are gone or changed for {', '.join(missing)}"
+    plugins = settings.get("enabledPlugins")
+    for name, enabled in plugins.items() if isinstance(plugins, dict) else ():
+        if name.startswith("lockgate@") and not enabled:
+            return f"the plugin {name} is switched off"
     return ""

@@ -1,0 +1,95 @@
+"""The command line that Claude Code runs for the gate, and the entry in its settings that holds it.
+
+Also a hook process builds these, to tell whether the settings still hold exactly what was installed; so this module
+stays light.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from lockgate.folders import Folders
+
+HOOK_TIMEOUT = 20
+"""Seconds that the client waits for a hook; the gate's own deadline is much shorter."""
+
+
+class Launch(NamedTuple):
+    """All that is needed to start the gate, as absolute paths."""
+
+    python: str
+    hook: str
+    """The file of :mod:`lockgate.hook`."""
+    folders: Folders
+    settings: str = ""
+    """The settings file that the hooks stand in."""
+
+
+def quoted(text: str) -> str:
+    """Quote a word for a POSIX shell."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def hook_command(launch: Launch, event: str) -> str:
+    """Build the shell command for one event.
+
+    Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
+    program that is missing, crashes or is killed blocks too.
+    """
+    words = [launch.python, "-I", "-S", launch.hook, "claude-code"]
+    words += ["--home", launch.folders.home, "--state", launch.folders.state, "--config", launch.folders.config]
+    words += ["--event", event]
+    if launch.settings and event == "ConfigChange":
+        words += ["--settings", launch.settings]
+    shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
+    return (
+        f'{shown} || {{ r=$?; [ "$r" -eq 2 ] || echo "lockgate: the hook could not run (exit code $r); '
+        'run: lockgate doctor" >&2; exit 2; }'
+    )
+
+
+def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
+    """Build the hook entry for one event, as it stands in the settings."""
+    return {
+        "type": "command",
+        "command": hook_command(launch, event),
+        "timeout": HOOK_TIMEOUT,
+        "onFailure": "block",
+    }
+
+
+def statusline_entry(launch: Launch) -> dict[str, Any]:
+    """Build the status line's entry."""
+    script = os.path.join(os.path.dirname(launch.hook), "statusline.py")
+    command = f"{quoted(launch.python)} -I -S {quoted(script)} --state {quoted(launch.folders.state)}"
+    return {"type": "command", "command": command}
+
+
+def is_own_command(command: object) -> bool:
+    """Whether a command in the settings was written by this program, in any of its versions."""
+    return isinstance(command, str) and "lockgate/hook.py' claude-code " in command
+
+
+def missing_entries(settings: Any, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """List the events whose entry does not stand in the settings exactly as it was installed, for every tool.
+
+    Args:
+        settings: The parsed settings.
+        entries: The expected hook entry of each event.
+    """
+    hooks = settings.get("hooks") if isinstance(settings, dict) else None
+    if not isinstance(hooks, dict):
+        return list(entries)
+    return [event for event, entry in entries.items() if not _has(hooks.get(event), entry)]
+
+
+def _has(groups: Any, entry: Mapping[str, Any]) -> bool:
+    for group in groups if isinstance(groups, list) else ():
+        if not isinstance(group, dict) or group.get("matcher") not in (None, "", "*"):
+            continue
+        inside = group.get("hooks")
+        if isinstance(inside, list) and entry in inside:
+            return True
+    return False

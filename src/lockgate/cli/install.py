@@ -1,0 +1,111 @@
+"""``lockgate install`` and ``lockgate uninstall``."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from lockgate.adapters import claude_install
+from lockgate.adapters.claude_install import SCOPES, Change
+from lockgate.cli.person import require_person
+from lockgate.errors import InstallError
+from lockgate.folders import Folders, folders
+
+_CLIENTS = click.Choice(["claude-code"])
+
+
+def _options(command: click.decorators.FC) -> click.decorators.FC:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.option(
+            "--project",
+            type=click.Path(exists=True, file_okay=False, resolve_path=True),
+            default=".",
+            help="The project's folder, for the scopes project and local.  [default: the current folder]",
+        ),
+        click.option(
+            "--scope",
+            type=click.Choice(SCOPES),
+            default="user",
+            show_default=True,
+            help="Whose settings: yours for all projects, the project's shared ones, or yours for the project.",
+        ),
+        click.argument("client", type=_CLIENTS),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_options
+@click.option("--statusline", is_flag=True, help="Also show the session's labels in the status line, if there is none.")
+@click.option("--plugin", is_flag=True, help="Only tell the installed plugin where this program is; its hooks do it.")
+def install(
+    client: str, scope: str, project: str, dry_run: bool, as_json: bool, statusline: bool, plugin: bool
+) -> None:
+    """Register the gate with an agent client.
+
+    Entries are added to the client's settings and nothing else in them changes. Doing it again renews the entries.
+    """
+    where = folders()
+    try:
+        if plugin:
+            _install_for_plugin(client, where, dry_run=dry_run, as_json=as_json)
+            return
+        file = claude_install.settings_file(scope, where, project, os.environ)
+        change = claude_install.plan_install(file, claude_install.this_launch(where, file), statusline=statusline)
+        _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
+    except InstallError as error:
+        raise click.ClickException(str(error)) from None
+    if not (as_json or dry_run):
+        if scope == "project":
+            click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
+        click.echo("Sessions that start from now on are guarded. Check it: lockgate doctor")
+
+
+@click.command()
+@_options
+def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: bool) -> None:
+    """Take the gate out of an agent client's settings, and leave them as they were before.
+
+    Labels and the audit are kept.
+    """
+    where = folders()
+    try:
+        file = claude_install.settings_file(scope, where, project, os.environ)
+        _carry_out(claude_install.plan_uninstall(file, where), where, "uninstalled", dry_run=dry_run, as_json=as_json)
+    except InstallError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _install_for_plugin(client: str, where: Folders, *, dry_run: bool, as_json: bool) -> None:
+    launch = claude_install.this_launch(where)
+    file = claude_install.launch_record(where)
+    if not dry_run:
+        require_person("change how the agent's hooks run")
+        claude_install.write_launch_record(launch)
+    if as_json:
+        click.echo(json.dumps({"client": client, "file": file, "dry_run": dry_run}))
+    else:
+        click.echo(f"{'would write' if dry_run else 'wrote'} {file}")
+
+
+def _carry_out(change: Change, where: Folders, done: str, *, dry_run: bool, as_json: bool) -> None:
+    if not dry_run and change.changes:
+        require_person("change the agent's hooks")
+        claude_install.apply(change, where)
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"file": change.file, "changed": change.changes, "dry_run": dry_run, "diff": change.diff()},
+            )
+        )
+    elif not change.changes:
+        click.echo(f"nothing to do: {change.file} is as it should be")
+    elif dry_run:
+        click.echo(change.diff(), nl=False)
+    else:
+        click.echo(f"{done}: {change.file}")
