@@ -26,6 +26,7 @@ _WRITE_KINDS = {"tamper": EffectKind.TAMPER, "persist": EffectKind.PERSIST, "des
 _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".json", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
+_SYSTEM_NAMES = frozenset({"bin", "sbin", "lib", "lib64", "libexec", "local", "share", "etc", "games", "include"})
 _LONGEST = 4096
 
 
@@ -67,7 +68,8 @@ def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ..
     found: list[Effect] = []
     for form in _forms(path, cwd, around):
         found += _own_write(form, path, around)
-        found += [effect for place in find(form) if (effect := _write(place, path))]
+        inside = _in_project(form, around)
+        found += [effect for place in find(form) if place.project or not inside if (effect := _write(place, path))]
         found += _configured_writes(form, path, around)
         found += _program_folder(form, path, around)
     return _unique(found)
@@ -209,6 +211,12 @@ def _form(path: str, around: Surroundings) -> Path:
     if wild and paths_meet((*home, "**"), names):
         return Path(names, _wild_home(home, names), wild)
     return Path(names, None, wild)
+
+
+def _in_project(form: Path, around: Surroundings) -> bool:
+    """Whether a path lies in a project that is a folder of its own, and not a folder of the system such as ``/usr``."""
+    names = names_of(around.workspace) if around.workspace else ()
+    return len(names) > 2 and names[-1] not in _SYSTEM_NAMES and form.names[: len(names)] == names
 
 
 def _folders(root: str, cwd: str, around: Surroundings) -> list[Path]:

@@ -21,6 +21,8 @@ class Place(NamedTuple):
     because: str
     own: bool
     """Whether it belongs to the gate itself."""
+    project: bool
+    """Whether it also holds inside the project."""
     match: tuple[Names, ...]
     exceptions: tuple[Names, ...]
 
@@ -61,6 +63,7 @@ def places() -> tuple[Place, ...]:
             row["kind"],
             row["because"],
             row.get("self", False),
+            row.get("project", True),
             tuple(map(pattern_names, row["match"])),
             tuple(map(pattern_names, row.get("except", ()))),
         )

@@ -1,0 +1,21 @@
+"""The machine that most tests speak about."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockgate.analysis.surroundings import Surroundings
+
+HOME = "/home/user"
+WORK = "/home/user/work"
+
+
+@pytest.fixture
+def around() -> Surroundings:
+    return Surroundings(
+        home=HOME,
+        workspace=WORK,
+        own_paths=("/home/user/.local/state/lockgate", "/opt/lockgate"),
+        client_paths=("/tmp/claude-1000/work",),
+        variables={"PATH": "/home/user/tools:/home/user/work/.venv/bin:/usr/bin"},
+    )

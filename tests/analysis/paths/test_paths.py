@@ -1,0 +1,307 @@
+"""What reading and writing a path means, however it is spelt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.analysis.paths import (
+    absolute,
+    instructions_effects,
+    outside_workspace,
+    read_effects,
+    recursive_read_effects,
+    recursive_write_effects,
+    write_effects,
+)
+from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.model import EffectKind, Label, Variant
+
+WORK = "/home/user/work"
+
+
+def reads(path: str, around: Surroundings, cwd: str = WORK) -> set[str]:
+    return {effect.rule for effect in read_effects(path, cwd, around)}
+
+
+def writes(path: str, around: Surroundings, cwd: str = WORK) -> set[str]:
+    return {effect.rule for effect in write_effects(path, cwd, around)}
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        (".env", "secret/dotenv"),
+        ("./.env", "secret/dotenv"),
+        ("sub/../.env", "secret/dotenv"),
+        ("/home/user/work//.env", "secret/dotenv"),
+        ("/home/user/work/.env/", "secret/dotenv"),
+        (".ENV", "secret/dotenv"),
+        (".e\u200bnv", "secret/dotenv"),
+        ("~/.ssh/id_rsa", "secret/ssh"),
+        ("~user/.ssh/id_rsa", "secret/ssh"),
+        ("~root/.ssh/id_rsa", "secret/ssh"),
+        ("~other/.ssh/id_rsa", "secret/ssh"),
+        ("/Users/ann/.ssh/work", "secret/ssh"),
+        ("../.ssh/id_rsa", "secret/ssh"),
+        ("../../user/.aws/credentials", "secret/cloud"),
+        ("//etc/shadow", "secret/system"),
+        ("/../etc/shadow", "secret/system"),
+        ("/private/etc/master.passwd", "secret/system"),
+        ("/System/Volumes/Data/Users/a/.aws/credentials", "secret/cloud"),
+        ("/proc/self/root/etc/shadow", "secret/system"),
+        ("/proc/1/root/home/user/.ssh/id_rsa", "secret/ssh"),
+        ("/proc/self/cwd/.env", "secret/dotenv"),
+        ("/proc/thread-self/root/etc/shadow", "secret/system"),
+        ("/proc/self/task/1/root/etc/shadow", "secret/system"),
+        (".en?", "secret/dotenv"),
+        (".e*", "secret/dotenv"),
+        (".[e]nv", "secret/dotenv"),
+        (".[a-z]nv", "secret/dotenv"),
+        ("**/.env", "secret/dotenv"),
+        ("config/.env*", "secret/dotenv"),
+        ("~/.s?h/id_*", "secret/ssh"),
+        ("~/.ssh/*", "secret/ssh"),
+        ("~/.s*/*", "secret/ssh"),
+        ("/home/*/.ssh/work", "secret/ssh"),
+        ("/h*/u*/.ssh/work", "secret/ssh"),
+        ("/*/*/.aws/credentials", "secret/cloud"),
+        ("/etc/shad[o]w", "secret/system"),
+        ("/e?c/shadow", "secret/system"),
+        ("*.pem", "secret/private-key"),
+        ("certs/*.k*y", "secret/private-key"),
+        ("cred*.json", "secret/named-so"),
+        ("a\0/../.env", "secret/dotenv"),
+    ],
+)
+def test_secret_in_any_spelling(path, rule, around):
+    assert f"place:{rule}" in reads(path, around)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "*",
+        "*.json",
+        "*.md",
+        "src/*",
+        "src/**/*.py",
+        "**/*.ts",
+        "?",
+        "[a-z]*.py",
+        "~/*",
+        "/tmp/*",
+        "tests/*.y*ml",
+        "app/[slug]/*.tsx",
+        "docs/*",
+    ],
+)
+def test_everyday_glob_reads_nothing(path, around):
+    assert reads(path, around) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        (".claude/settings.json", "tamper/claude-settings"),
+        (".claude/settings.JSON", "tamper/claude-settings"),
+        (".claude/SETTINGS.local.json", "tamper/claude-settings"),
+        (".claude/x/../settings.json", "tamper/claude-settings"),
+        (".clau*/settings.json", "tamper/claude-settings"),
+        (".claude/set*", "tamper/claude-settings"),
+        ("~/.claude/*.json", "tamper/claude-settings"),
+        ("/proc/self/cwd/.claude/settings.json", "tamper/claude-settings"),
+        ("~/.claude/\u017fettings.json", "tamper/claude-settings"),
+        ("sub/project/.claude/settings.json", "tamper/claude-settings"),
+        ("~/.bashr?", "persist/shell-start"),
+        (".git/hooks/*", "persist/git"),
+        ("/etc/cron.d/job", "persist/scheduled"),
+        ("~/tools/git", "persist/programs"),
+        ("/dev/sd?", "destroy/device"),
+    ],
+)
+def test_written_place_in_any_spelling(path, rule, around):
+    assert f"place:{rule}" in writes(path, around)
+
+
+def test_gates_own_files_are_never_written_and_its_state_never_read(around):
+    for path in (
+        "~/.local/state/lockgate/state.db",
+        "/opt/lockgate/lib/gate.py",
+        "~/.local/state/lock*/x",
+        "~/.local/state/lockgate",
+    ):
+        assert {(e.kind, e.variant) for e in write_effects(path, WORK, around)} >= {(EffectKind.TAMPER, Variant.SELF)}
+    for path in ("~/.local/state/lockgate/key", "~/.local/state/lockgate/*", "~/.local/state/lock????/state.db"):
+        assert {(e.kind, e.variant) for e in read_effects(path, WORK, around)} == {(EffectKind.TAMPER, Variant.SELF)}
+    assert read_effects("/opt/lockgate/lib/gate.py", WORK, around) == ()
+
+
+def test_a_link_is_what_it_leads_to_and_what_it_is_called(around):
+    links = {"/home/user/work/notes.txt": "/home/user/.ssh/id_rsa", "/home/user/work/.env": "/home/user/work/plain"}
+    linked = around._replace(realpath=lambda path: links.get(path, path))
+    assert "place:secret/ssh" in reads("notes.txt", linked)
+    assert "place:secret/dotenv" in reads(".env", linked)
+    assert "place:persist/remote-login" in writes("notes.txt", linked)
+
+
+def test_a_failing_realpath_leaves_the_spelling(around):
+    def broken(path: str) -> str:
+        raise OSError("too many links")
+
+    assert "place:secret/dotenv" in reads(".env", around._replace(realpath=broken))
+
+
+def test_an_unknown_folder_may_be_the_home_folder(around):
+    assert "place:secret/ssh" in reads(".ssh/id_rsa", around, cwd="")
+    assert "place:persist/shell-start" in writes("../.bashrc", around, cwd="")
+    assert reads("src/main.py", around, cwd="") == set()
+
+
+@pytest.mark.parametrize(
+    "root",
+    ["~", "/", "/home", "/home/user", "~/.ssh", "~/.aws", "~/.config", "..", "../..", "/etc", "~/.docker", "~/.*"],
+)
+def test_searching_a_home_folder_reads_secrets(root, around):
+    assert EffectKind.READ_SECRET in {e.kind for e in recursive_read_effects(root, WORK, around)}
+
+
+@pytest.mark.parametrize(
+    "root",
+    [".", "src", "/home/user/work", "~/projects", "node_modules", "/usr/share/doc", "docs/", "~/Documents", "/opt"],
+)
+def test_searching_a_project_reads_no_secret(root, around):
+    assert recursive_read_effects(root, WORK, around) == ()
+
+
+@pytest.mark.parametrize(
+    ("root", "kind"),
+    [
+        ("~", "tamper"),
+        ("/", "tamper"),
+        (".claude", "tamper"),
+        ("~/.claude", "tamper"),
+        ("~/.local/state", "tamper"),
+        (".git", "persist"),
+        (".github", "persist"),
+    ],
+)
+def test_replacing_a_folder_replaces_what_is_in_it(root, kind, around):
+    assert kind in {e.kind.value for e in recursive_write_effects(root, WORK, around)}
+
+
+@pytest.mark.parametrize("root", ["src", "build", "/tmp/x", "node_modules", "~/projects/old", ".venv", "dist", "docs"])
+def test_replacing_an_everyday_folder_is_nothing(root, around):
+    assert recursive_write_effects(root, WORK, around) == ()
+
+
+def test_a_project_below_opt_is_a_project(around):
+    inside = around._replace(workspace="/opt/app")
+    assert write_effects("/opt/app/main.py", "/opt/app", inside) == ()
+    assert writes("/opt/other/main.py", inside) == {"place:persist/programs"}
+    assert writes("/opt/app/.git/hooks/x", inside) == {"place:persist/git"}
+    assert writes("/usr/local/bin/x", around._replace(workspace="/usr/local")) == {"place:persist/programs"}
+
+
+def test_configured_paths(around):
+    rules = Rules(
+        protected_paths=("infra/", "~/vault/*.txt"), secret_paths=("customers",), persistent_paths=("/srv/jobs",)
+    )
+    own = around._replace(rules=rules)
+    assert writes("infra/main.tf", own) == {"place:configured/protected"}
+    assert writes("infra", own) == {"place:configured/protected"}
+    assert writes("~/vault/a.txt", own) == {"place:configured/protected"}
+    assert writes("/srv/jobs/a.sh", own) == {"place:configured/persistent"}
+    assert reads("data/customers/a.csv", own) == {"place:configured/secret"}
+    assert reads("data/customers.py", own) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "cwd", "expected"),
+    [
+        ("a/../b", WORK, "/home/user/work/b"),
+        ("~", WORK, "/home/user"),
+        ("~/x//y/", WORK, "/home/user/x/y"),
+        ("~root/x", WORK, "/root/x"),
+        ("~ann/x", WORK, "/home/ann/x"),
+        ("/a/./b", "", "/a/b"),
+        ("a", "", None),
+        ("a", "relative", None),
+        ("//a", WORK, "/a"),
+    ],
+)
+def test_absolute(path, cwd, expected, around):
+    assert absolute(path, cwd, around) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a", False),
+        ("../work/a", False),
+        ("..", True),
+        ("/tmp/x", True),
+        ("/home/user/work2/a", True),
+        (".", False),
+        ("link/x", True),
+    ],
+)
+def test_outside_workspace(path, expected, around):
+    linked = around._replace(realpath=lambda p: p.replace("/work/link", "/elsewhere"))
+    assert outside_workspace(path, WORK, linked) is expected
+
+
+def test_outside_workspace_where_nothing_is_known(around):
+    assert outside_workspace("a", "", around)
+    assert outside_workspace("/a", WORK, around._replace(workspace=""))
+
+
+@pytest.mark.parametrize(
+    ("path", "foreign"),
+    [
+        ("CLAUDE.md", False),
+        ("sub/CLAUDE.md", False),
+        ("~/.claude/CLAUDE.md", False),
+        ("~/.claude/rules/a.md", False),
+        ("/etc/claude-code/CLAUDE.md", False),
+        ("/home/user/CLAUDE.md", False),
+        ("/tmp/CLAUDE.md", True),
+        ("/home/other/CLAUDE.md", True),
+        ("~/projects/other/CLAUDE.md", True),
+        ("node_modules/x/AGENTS.md", True),
+        ("vendor/x/AGENTS.md", True),
+    ],
+)
+def test_loaded_instructions(path, foreign, around):
+    effects = instructions_effects(path, WORK, around)
+    assert bool(effects) is foreign
+    assert all(effect.gives is Label.UNTRUSTED for effect in effects)
+
+
+def test_client_records_are_read_as_untrusted(around):
+    effects = read_effects("/tmp/claude-1000/work/s/tasks/b1.output", WORK, around)
+    assert {(e.kind, e.gives) for e in effects} == {(EffectKind.INGEST, Label.UNTRUSTED)}
+
+
+names = st.text(st.sampled_from("ab.*?[]~/-_ \0é🔑\u200b\\{}!^"), max_size=40)
+
+
+@given(names, names)
+def test_never_raises_and_the_longer_spelling_means_the_same(path, cwd):
+    around = Surroundings(home="/home/user", workspace=WORK)
+    for effects in (read_effects, write_effects, recursive_read_effects, recursive_write_effects, instructions_effects):
+        effects(path, cwd, around)
+    outside_workspace(path, cwd, around)
+    if path and not path.startswith(("~", "/")) and "\0" not in path:
+        plain = {e.rule for e in read_effects(path, WORK, around)}
+        assert {e.rule for e in read_effects(f"{WORK}/./{path}", WORK, around)} == plain
+
+
+@pytest.mark.parametrize(
+    "path", ["/".join(["**", "a*b"] * 400), "*a" * 2000, "[" * 3000, "a/" * 2000, "?" * 4000, "[a-z]" * 700]
+)
+def test_hostile_patterns_are_answered(path, around):
+    """Each of these would be slow where matching is not bounded by a product of lengths."""
+    read_effects(path, WORK, around)
+    recursive_write_effects(path, WORK, around)
