@@ -6,12 +6,17 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; a hook takes the short way, past everything that it does not need."""
+    """Run the command line; a hook and a status line take the short way, past everything that they do not need."""
     arguments = sys.argv[1:]
-    if arguments[:1] == ["hook"] and not {"-h", "--help"} & set(arguments):
-        from lockgate import hook
+    if not {"-h", "--help"} & set(arguments):
+        if arguments[:1] == ["hook"]:
+            from lockgate import hook
 
-        hook.main(arguments[1:])
+            hook.main(arguments[1:])
+        if arguments[:1] == ["statusline"]:
+            from lockgate import statusline
+
+            statusline.main(arguments[1:])
     from lockgate.cli.main import cli
 
     cli()

@@ -1,0 +1,20 @@
+"""``lockgate completion``."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes lockgate's commands in a shell.
+
+    For bash: lockgate completion bash > ~/.local/share/bash-completion/completions/lockgate
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    root = ctx.find_root()
+    click.echo(kind(root.command, {}, "lockgate", "_LOCKGATE_COMPLETE").source())
