@@ -1,0 +1,319 @@
+"""What every store must do. A test module gives ``make`` and inherits: ``class TestMine(StoreContract)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lockgate.audit.chain import verify
+from lockgate.errors import StoreError
+from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.store.links import ROOT, canonical
+from lockgate.store.protocol import AgentRow, AuditHead, BriefRow, CallRow, SessionRow, Store
+
+PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
+UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET
+
+SESSION = SessionRow("s1", "claude-code", "/w", "/w", "s0", "clear", "12:34", 1.5, 2.25, 3.125, "logout")
+AGENT = AgentRow("s1", "a1", "general-purpose", "a0", "c1", "b1", "ended", 4.5, ("a0", ""))
+CALL = CallRow(
+    "s1", "c1", "a1", "Bash", "0" * 64, "asked", ("ok .*", "fine"), {"spawns": "x", "n": [1, {"a": None}]}, 5.5
+)
+BRIEF = BriefRow("b1", "s1", "a0", "c1", "1" * 64, "push it\nnow", "approved", "a1", 6.5)
+TAINT = Taint(UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c1", 7.5, PENDING, "agent a1")
+ODD = "a'b\"c\\d\x00e\n\u202e\U0001f512 ; DROP TABLE taints --"
+
+
+class StoreContract:
+    """Inherit and give the fixture ``make``: a function that opens one and the same, at first empty, store."""
+
+    @pytest.fixture
+    def store(self, make: Callable[[], Store]) -> Iterator[Store]:
+        store = make()
+        yield store
+        store.close()
+
+    def test_key_is_32_bytes_and_stays(self, store: Store, make: Callable[[], Store]) -> None:
+        again = make()
+        assert len(store.key) == 32
+        assert again.key == store.key
+        again.close()
+
+    @pytest.mark.parametrize(
+        ("put", "get", "row", "changed"),
+        [
+            pytest.param(
+                "put_session", lambda tx: tx.session("s1"), SESSION, {"cwd": ODD, "ended_at": 0.0}, id="session"
+            ),
+            pytest.param(
+                "put_agent",
+                lambda tx: tx.agent(Subject("s1", "a1")),
+                AGENT,
+                {"state": "running", "parents": ()},
+                id="agent",
+            ),
+            pytest.param(
+                "put_call", lambda tx: tx.call("s1", "c1"), CALL, {"facts": {ODD: ODD}, "quiet": ()}, id="call"
+            ),
+            pytest.param("put_brief", lambda tx: tx.brief("b1"), BRIEF, {"text": ODD, "state": "done"}, id="brief"),
+        ],
+    )
+    def test_rows_come_back_whole_and_are_replaced(self, store: Store, put, get, row, changed) -> None:
+        with store.reading() as tx:
+            assert get(tx) is None
+        with store.transaction() as tx:
+            getattr(tx, put)(row)
+        with store.reading() as tx:
+            assert get(tx) == row
+        with store.transaction() as tx:
+            getattr(tx, put)(row._replace(**changed))
+        with store.reading() as tx:
+            assert get(tx) == row._replace(**changed)
+
+    def test_everything_is_kept_for_the_next_process(self, store: Store, make: Callable[[], Store]) -> None:
+        with store.transaction() as tx:
+            tx.put_session(SESSION)
+            tx.put_agent(AGENT)
+            tx.put_call(CALL)
+            tx.put_brief(BRIEF)
+            tx.add_taints(Subject("s1", "a1"), [TAINT])
+            tx.block("s1", "a1", "Bash: git push", 8.5)
+            tx.add_addresses("s1", [b"k" * 16], human=True)
+            tx.put_setting("x", "y")
+            record = tx.append_audit(9.5, {"event": "test"})
+        store.close()
+        again = make()
+        with again.reading() as tx:
+            assert (tx.session("s1"), tx.agent(Subject("s1", "a1"))) == (SESSION, AGENT)
+            assert (tx.call("s1", "c1"), tx.brief("b1")) == (CALL, BRIEF)
+            assert tx.taints(Subject("s1", "a1")) == [TAINT]
+            assert tx.blocked("s1") == [("a1", "Bash: git push", 8.5)]
+            assert tx.knows_address("s1", b"k" * 16, human_only=True)
+            assert tx.setting("x") == "y"
+            assert tx.audit() == [record]
+        again.close()
+
+    def test_sessions_last_seen_first(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for number, process in enumerate(["p", "q", "p", "p"]):
+                tx.put_session(SessionRow(f"s{number}", process=process, seen_at=float(10 - number if number else 1)))
+        with store.reading() as tx:
+            assert [row.session for row in tx.sessions()] == ["s1", "s2", "s3", "s0"]
+            assert [row.session for row in tx.sessions(process="p")] == ["s2", "s3", "s0"]
+            assert [row.session for row in tx.sessions(process="p", limit=2)] == ["s2", "s3"]
+            assert tx.sessions(process="none") == []
+
+    def test_lists_are_oldest_first_and_of_one_session(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for at in (3.0, 1.0, 2.0):
+                tx.put_agent(AgentRow("s", f"a{at}", started_at=at))
+                tx.put_call(CallRow("s", f"c{at}", at=at, state="asked" if at == 2 else "running"))
+                tx.put_brief(BriefRow(f"b{at}", "s", "", "", "", "", at=at))
+                tx.block("s", "", f"w{at}", at)
+                tx.put_agent(AgentRow("other", "x"))
+                tx.put_call(CallRow("other", "x"))
+        with store.reading() as tx:
+            assert [row.started_at for row in tx.agents("s")] == [1, 2, 3]
+            assert [row.at for row in tx.calls("s")] == [1, 2, 3]
+            assert [row.at for row in tx.calls("s", state="running")] == [1, 3]
+            assert [row.at for row in tx.briefs("s")] == [1, 2, 3]
+            assert [at for _, _, at in tx.blocked("s")] == [1, 2, 3]
+
+    def test_taints_are_of_one_subject(self, store: Store) -> None:
+        with store.transaction() as tx:
+            tx.add_taints(Subject("s", "a"), [TAINT])
+        with store.reading() as tx:
+            assert tx.labels(Subject("s", "a")) == {UNTRUSTED}
+            for other in (Subject("s"), Subject("s", "b"), Subject("t", "a"), Subject("s", "A")):
+                assert tx.taints(other) == []
+                assert tx.labels(other) == frozenset()
+
+    @pytest.mark.parametrize(
+        ("first", "second", "kept"),
+        [
+            pytest.param(PENDING, CONFIRMED, CONFIRMED, id="confirmed replaces pending"),
+            pytest.param(CONFIRMED, PENDING, CONFIRMED, id="pending does not replace confirmed"),
+            pytest.param(PENDING, PENDING, PENDING, id="twice pending"),
+        ],
+    )
+    def test_a_taint_twice_is_one(self, store: Store, first, second, kept) -> None:
+        with store.transaction() as tx:
+            tx.add_taints(Subject("s"), [TAINT._replace(state=first)])
+            tx.add_taints(Subject("s"), [TAINT._replace(state=second, at=99.0, tool="Other")])
+        with store.reading() as tx:
+            assert tx.taints(Subject("s")) == [TAINT._replace(state=kept)]
+
+    @pytest.mark.parametrize(
+        "other",
+        [{"label": SECRET}, {"source": "x"}, {"call_id": "c9"}, {"origin": ""}],
+        ids=lambda value: str(next(iter(value))),
+    )
+    def test_taints_that_differ_are_two(self, store: Store, other) -> None:
+        with store.transaction() as tx:
+            tx.add_taints(Subject("s"), [TAINT, TAINT._replace(**other)])
+        with store.reading() as tx:
+            assert tx.taints(Subject("s")) == [TAINT, TAINT._replace(**other)]
+
+    @pytest.mark.parametrize("confirm", [True, False])
+    def test_settle_reaches_every_agent_of_the_session_and_no_other_call(self, store: Store, confirm: bool) -> None:
+        sure = TAINT._replace(label=SECRET, state=CONFIRMED)
+        with store.transaction() as tx:
+            for subject in (Subject("s"), Subject("s", "a"), Subject("t")):
+                tx.add_taints(subject, [TAINT, TAINT._replace(call_id="c2"), sure])
+            assert tx.settle("s", "c1", confirm=confirm) == 2
+            assert tx.settle("s", "c1", confirm=confirm) == 0
+        with store.reading() as tx:
+            for subject in (Subject("s"), Subject("s", "a")):
+                settled = [TAINT._replace(state=CONFIRMED)] if confirm else []
+                assert tx.taints(subject) == [*settled, TAINT._replace(call_id="c2"), sure]
+            assert tx.taints(Subject("t"))[0] == TAINT
+
+    def test_addresses(self, store: Store) -> None:
+        seen, said, both = b"1" * 16, b"2" * 16, b"3" * 16
+        with store.transaction() as tx:
+            tx.add_addresses("s", [seen, both], human=False)
+            tx.add_addresses("s", [said, both], human=True)
+            tx.add_addresses("s", [said], human=False)
+            tx.copy_addresses("s", "all", human_only=False)
+            tx.copy_addresses("s", "some", human_only=True)
+        with store.reading() as tx:
+            for session, known, human in (
+                ("s", {seen, said, both}, {said, both}),
+                ("all", {seen, said, both}, {said, both}),
+                ("some", {said, both}, {said, both}),
+                ("none", set(), set()),
+            ):
+                for key in (seen, said, both):
+                    assert tx.knows_address(session, key) == (key in known)
+                    assert tx.knows_address(session, key, human_only=True) == (key in human)
+
+    def test_settings(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for name in ("trust:/a", "trust:/b%", "trust", "other", "Trust:/c"):
+                tx.put_setting(name, name.upper())
+            tx.put_setting("trust:/a", "new")
+            tx.put_setting("other", None)
+            tx.put_setting("never there", None)
+        with store.reading() as tx:
+            assert tx.settings("trust:") == {"trust:/a": "new", "trust:/b%": "TRUST:/B%"}
+            assert tx.setting("other") is None
+            assert tx.settings("t%") == {}
+
+    def test_a_failed_transaction_leaves_nothing(self, store: Store) -> None:
+        with pytest.raises(ZeroDivisionError), store.transaction() as tx:
+            tx.put_session(SESSION)
+            tx.append_audit(1.0, {"event": "x"})
+            _ = 1 // 0
+        with store.reading() as tx:
+            assert tx.session("s1") is None
+            assert tx.audit() == []
+            assert tx.audit_head().seq == 0
+        with store.transaction() as tx:
+            assert tx.append_audit(1.0, {}).seq == 1
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            pytest.param(lambda tx: tx.put_session(SESSION), id="put_session"),
+            pytest.param(lambda tx: tx.put_agent(AGENT), id="put_agent"),
+            pytest.param(lambda tx: tx.put_call(CALL), id="put_call"),
+            pytest.param(lambda tx: tx.put_brief(BRIEF), id="put_brief"),
+            pytest.param(lambda tx: tx.add_taints(Subject("s"), [TAINT]), id="add_taints"),
+            pytest.param(lambda tx: tx.settle("s", "c", confirm=True), id="settle"),
+            pytest.param(lambda tx: tx.block("s", "", "x", 1.0), id="block"),
+            pytest.param(lambda tx: tx.add_addresses("s", [b"x"], human=True), id="add_addresses"),
+            pytest.param(lambda tx: tx.copy_addresses("s", "t", human_only=True), id="copy_addresses"),
+            pytest.param(lambda tx: tx.append_audit(1.0, {}), id="append_audit"),
+            pytest.param(lambda tx: tx.put_setting("x", "y"), id="put_setting"),
+            pytest.param(lambda tx: tx.prune(1.0), id="prune"),
+        ],
+    )
+    def test_a_look_cannot_write(self, store: Store, write) -> None:
+        with pytest.raises(StoreError, match="look"), store.reading() as tx:
+            write(tx)
+
+    def test_a_look_is_consistent_while_another_writes(self, store: Store, make: Callable[[], Store]) -> None:
+        writer = make()
+        with store.reading() as tx:
+            assert tx.session("s1") is None
+            with writer.transaction() as other:
+                other.put_session(SESSION)
+            assert tx.session("s1") is None
+        with store.reading() as tx:
+            assert tx.session("s1") == SESSION
+        writer.close()
+
+    def test_chain_links_and_is_sealed(self, store: Store) -> None:
+        with store.reading() as tx:
+            assert verify(tx.audit(), tx.audit_head(), store.key).ok
+        with store.transaction() as tx:
+            rows = [tx.append_audit(float(number), {"event": ODD, "n": number}) for number in range(5)]
+        assert [row.seq for row in rows] == [1, 2, 3, 4, 5]
+        assert [row.previous for row in rows] == [ROOT, *(row.digest for row in rows[:-1])]
+        assert rows[0].body == canonical({"n": 0, "event": ODD})
+        with store.reading() as tx:
+            assert tx.audit() == rows
+            assert tx.audit(after=2, limit=2) == rows[2:4]
+            head = tx.audit_head()
+            assert head == AuditHead(5, rows[-1].digest, head.seal)
+            assert verify(tx.audit(), head, store.key) == (True, 5, "", 0, head)
+
+    @pytest.mark.parametrize(
+        "body",
+        [{"x": float("nan")}, {"x": float("inf")}, {"x": {1, 2}}, {"x": b"y"}],
+        ids=["nan", "inf", "set", "bytes"],
+    )
+    def test_what_json_has_no_text_for_is_not_recorded(self, store: Store, body) -> None:
+        with pytest.raises(StoreError, match="record"), store.transaction() as tx:
+            tx.append_audit(1.0, body)
+
+    def test_prune_forgets_ended_sessions_and_keeps_the_audit(self, store: Store) -> None:
+        ended = {"old": (5.0, 5.0), "late": (5.0, 20.0), "new": (20.0, 20.0), "running": (0.0, 1.0)}
+        with store.transaction() as tx:
+            for session, (ended_at, seen_at) in ended.items():
+                tx.put_session(SessionRow(session, ended_at=ended_at, seen_at=seen_at))
+                tx.put_agent(AGENT._replace(session=session))
+                tx.put_call(CALL._replace(session=session))
+                tx.put_brief(BRIEF._replace(session=session, brief=session))
+                tx.add_taints(Subject(session), [TAINT])
+                tx.add_addresses(session, [b"k"], human=True)
+                tx.block(session, "", "x", 1.0)
+                tx.append_audit(1.0, {"session": session})
+            assert tx.prune(10.0) == 1
+        with store.reading() as tx:
+            assert {row.session for row in tx.sessions()} == set(ended) - {"old"}
+            assert tx.agents("old") == tx.calls("old") == tx.briefs("old") == tx.blocked("old") == []
+            assert tx.taints(Subject("old")) == []
+            assert not tx.knows_address("old", b"k")
+            for session in set(ended) - {"old"}:
+                assert tx.agents(session)
+                assert tx.calls(session)
+                assert tx.briefs(session)
+                assert tx.blocked(session)
+                assert tx.taints(Subject(session))
+                assert tx.knows_address(session, b"k")
+            assert len(tx.audit()) == len(ended)
+
+    @given(text=st.text(st.characters(codec=None)), number=st.floats(0, 1e11))
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_any_text_is_kept_and_found_again(self, store: Store, text: str, number: float) -> None:
+        subject = Subject(text, text)
+        taint = Taint(SECRET, text, text, text, number, CONFIRMED, text)
+        with store.transaction() as tx:
+            tx.put_session(SessionRow(text, cwd=text, seen_at=number))
+            tx.add_taints(subject, [taint])
+            tx.put_call(CallRow(text, text, facts={text: text}, quiet=(text,), at=number))
+            row = tx.append_audit(number, {text: text})
+        with store.reading() as tx:
+            found = tx.session(text)
+            assert found is not None
+            assert found.seen_at == number
+            assert tx.labels(subject) == {SECRET}
+            call = tx.call(text, text)
+            assert call is not None
+            assert (call.quiet, call.facts) == ((text,), {text: text})
+            assert tx.audit(after=row.seq - 1) == [row]
+            assert found.cwd == text or any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,258 @@
+"""The SQLite store keeps the contract, and its files are the user's alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from contract import SESSION, StoreContract
+
+from lockgate.errors import StoreError
+from lockgate.store import schema
+from lockgate.store.schema import VERSION
+from lockgate.store.sqlite import SqliteStore
+
+
+class TestSqlite(StoreContract):
+    @pytest.fixture
+    def make(self, tmp_path: Path) -> Callable[[], SqliteStore]:
+        return lambda: SqliteStore.open(str(tmp_path / "state"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a store that holds one session."""
+    folder = tmp_path / "state"
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        tx.put_session(SESSION)
+    store.close()
+    return folder
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o777], ids=oct)
+def test_rights_do_not_depend_on_the_umask(tmp_path: Path, mask: int) -> None:
+    folder = tmp_path / "state"
+    before = os.umask(mask)
+    try:
+        store = SqliteStore.open(str(folder))
+        with store.transaction() as tx:
+            tx.put_session(SESSION)
+        rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    finally:
+        os.umask(before)
+    store.close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert rights == dict.fromkeys(("key", "lockgate.db", "lockgate.db-wal", "lockgate.db-shm"), 0o600)
+
+
+def test_read_rights_of_others_are_taken_away(folder: Path) -> None:
+    folder.chmod(0o755)
+    (folder / "lockgate.db").chmod(0o644)
+    (folder / "key").chmod(0o640)
+    SqliteStore.open(str(folder)).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "lockgate.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / "key").stat().st_mode) == 0o600
+
+
+def _link_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(folder.with_name("elsewhere"))
+
+
+def _link_file(folder: Path, name: str) -> None:
+    (folder / name).rename(folder.with_name("elsewhere"))
+    (folder / name).symlink_to(folder.with_name("elsewhere"))
+
+
+def _file_for_folder(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.write_text("")
+
+
+def _newer(folder: Path) -> None:
+    with sqlite3.connect(folder / "lockgate.db") as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.close()
+
+
+def _cut(folder: Path, name: str, size: int) -> None:
+    with (folder / name).open("r+b") as file:
+        file.truncate(size)
+
+
+REFUSED = [
+    pytest.param(_link_folder, "is a symbolic link", id="folder is a link"),
+    pytest.param(_file_for_folder, "is not a folder", id="folder is a file"),
+    pytest.param(lambda folder: folder.chmod(0o720), "others can write", id="group can write"),
+    pytest.param(lambda folder: folder.chmod(0o1777), "others can write", id="all can write, sticky"),
+    pytest.param(lambda folder: _link_file(folder, "lockgate.db"), "not a regular file", id="database is a link"),
+    pytest.param(lambda folder: _link_file(folder, "key"), "not a regular file", id="key is a link"),
+    pytest.param(lambda folder: (folder / "key").unlink(), "key is missing", id="no key"),
+    pytest.param(lambda folder: _cut(folder, "key", 31), "key is damaged", id="short key"),
+    pytest.param(lambda folder: (folder / "key").write_bytes(b"x" * 33), "key is damaged", id="long key"),
+    pytest.param(_newer, "newer Lockgate", id="newer schema"),
+    pytest.param(lambda folder: _cut(folder, "lockgate.db", 0), "is empty", id="emptied"),
+    pytest.param(lambda folder: (folder / "lockgate.db").write_bytes(b"no" * 4096), "damaged", id="no database"),
+]
+
+
+@pytest.mark.parametrize("opened", [SqliteStore.open, SqliteStore.open_existing], ids=["open", "open_existing"])
+@pytest.mark.parametrize(("harm", "message"), REFUSED)
+def test_refuses_to_open(folder: Path, harm: Callable[[Path], None], message: str, opened) -> None:
+    harm(folder)
+    with pytest.raises(StoreError, match=message):
+        opened(str(folder))
+
+
+def test_refuses_what_belongs_to_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(StoreError, match="belongs to user"):
+        SqliteStore.open(str(folder))
+
+
+def _use(folder: Path) -> None:
+    store = SqliteStore.open(str(folder))
+    try:
+        with store.transaction() as tx:
+            tx.session("s1")
+            tx.sessions()
+            tx.append_audit(1.0, {})
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("pages", [1, 2, 5])
+def test_a_truncated_database_is_an_error_and_not_an_empty_one(folder: Path, pages: int) -> None:
+    _cut(folder, "lockgate.db", pages * 4096)
+    with pytest.raises(StoreError, match="damaged"):
+        _use(folder)
+
+
+def test_overwritten_pages_are_an_error(folder: Path) -> None:
+    path = folder / "lockgate.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    with pytest.raises(StoreError, match="damaged"):
+        _use(folder)
+
+
+def test_a_value_that_is_no_json_is_an_error(folder: Path) -> None:
+    with sqlite3.connect(folder / "lockgate.db") as connection:
+        connection.execute("INSERT INTO calls VALUES (1, 's1', 'c', '', '', '', 'running', '[', '{}', 1.0)")
+    connection.close()
+    store = SqliteStore.open(str(folder))
+    with pytest.raises(StoreError, match="damaged"), store.reading() as tx:
+        tx.calls("s1")
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE audit SET body = '{}'", "DELETE FROM audit", "DELETE FROM audit WHERE seq = 2"]
+)
+def test_the_audit_is_append_only(folder: Path, statement: str) -> None:
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        for number in range(3):
+            tx.append_audit(1.0, {"n": number})
+    store.close()
+    connection = sqlite3.connect(folder / "lockgate.db")
+    with pytest.raises(sqlite3.IntegrityError, match="append only"):
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        pytest.param("UPDATE audit_head SET seq = 1", id="number"),
+        pytest.param(
+            "UPDATE audit_head SET digest = (SELECT digest FROM audit WHERE seq = 1), seq = 1", id="moved back"
+        ),
+        pytest.param("UPDATE audit_head SET seal = replace(seal, substr(seal, 1, 1), 'x')", id="seal"),
+        pytest.param("DELETE FROM audit_head", id="removed"),
+    ],
+)
+def test_nothing_is_appended_behind_a_head_that_was_changed(folder: Path, harm: str) -> None:
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        for number in range(3):
+            tx.append_audit(1.0, {"n": number})
+    with sqlite3.connect(folder / "lockgate.db") as connection:
+        connection.execute(harm)
+    connection.close()
+    with pytest.raises(StoreError, match="audit verify"), store.transaction() as tx:
+        tx.append_audit(2.0, {})
+    store.close()
+
+
+def test_an_older_schema_is_migrated_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = (
+        *schema.MIGRATIONS,
+        ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)"),
+        ("UPDATE later SET x = x + 1",),
+    )
+    monkeypatch.setattr("lockgate.store.sqlite.MIGRATIONS", later)
+    monkeypatch.setattr("lockgate.store.sqlite.VERSION", len(later))
+    for _ in range(2):
+        store = SqliteStore.open(str(folder))
+        with store.reading() as tx:
+            assert tx.session("s1") == SESSION
+        store.close()
+    with sqlite3.connect(folder / "lockgate.db") as connection:
+        assert connection.execute("SELECT x FROM later").fetchall() == [(2,)]
+    connection.close()
+
+
+def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "lockgate.store.sqlite.MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE later (x)", "NONSENSE"))
+    )
+    monkeypatch.setattr("lockgate.store.sqlite.VERSION", VERSION + 1)
+    with pytest.raises(StoreError):
+        SqliteStore.open(str(folder))
+    monkeypatch.undo()
+    store = SqliteStore.open(str(folder))
+    with store.reading() as tx:
+        assert tx.session("s1") == SESSION
+    store.close()
+
+
+def test_looking_never_makes_anything(tmp_path: Path) -> None:
+    assert SqliteStore.open_existing(str(tmp_path / "state")) is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "state").mkdir(mode=0o700)
+    assert SqliteStore.open_existing(str(tmp_path / "state")) is None
+    assert list((tmp_path / "state").iterdir()) == []
+
+
+def test_a_path_with_characters_that_a_uri_knows(tmp_path: Path) -> None:
+    folder = tmp_path / "a?b#c%20d é"
+    SqliteStore.open(str(folder)).close()
+    assert {path.name for path in folder.iterdir()} == {"key", "lockgate.db"}
+
+
+def test_waiting_for_another_process_ends(folder: Path) -> None:
+    holder, waiter = SqliteStore.open(str(folder)), SqliteStore.open(str(folder), busy_seconds=0.05)
+    with holder.transaction(), pytest.raises(StoreError, match="another process holds"), waiter.transaction():
+        pass
+    with waiter.transaction() as tx:
+        tx.put_session(SESSION)
+    holder.close()
+    waiter.close()
+
+
+def test_a_transaction_inside_a_transaction_is_an_error(folder: Path) -> None:
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        tx.put_session(SESSION._replace(session="s2"))
+        with pytest.raises(StoreError), store.transaction():
+            pass
+    with store.reading() as tx:
+        assert tx.session("s2") is not None
+    store.close()
