@@ -119,6 +119,12 @@ def _can_meet(
 
 def paths_meet(pattern: Names, path: Names) -> bool:
     """Whether some one path is matched by both."""
+    for mine, theirs in zip(pattern, path, strict=False):
+        # Most pairs differ in one of the first names: the table is not needed for them.
+        if mine == "**" or theirs == "**":
+            break
+        if not names_meet(mine, theirs):
+            return False
     return _can_meet(pattern, path, lambda name: name == "**", names_meet)
 
 
