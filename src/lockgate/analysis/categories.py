@@ -1,8 +1,8 @@
 """What a person's category for a command or a tool does to the effects that our own knowledge found.
 
-Lockbox asks its lists in a fixed order: ``override_safe``, ``unsafe_acting``, ``unsafe``, ``acting``, ``safe``, then *acting* by
-default; its shipped patterns stand in the same lists as a person's own. Here the shipped knowledge is structural. It keeps
-its place in that order, so that ``safe`` makes an unknown program safe but not ``git push``, as with Lockbox.
+Lockbox asks its lists in a fixed order: ``override_safe``, ``unsafe_acting``, ``unsafe``, ``acting``, ``safe``, then
+*acting* by default; its shipped patterns stand in the same lists as a person's own. Here the shipped knowledge is
+structural. It keeps its place in that order, so that ``safe`` makes an unknown program safe but not ``git push``.
 """
 
 from __future__ import annotations

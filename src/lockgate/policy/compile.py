@@ -1,4 +1,9 @@
-"""Compiles ``profiles.yaml`` to the ``profiles.json`` that a process reads: ``python -m lockgate.policy.compile``."""
+"""Makes what is derived from data in this folder: ``python -m lockgate.policy.compile``.
+
+``profiles.yaml`` becomes the ``profiles.json`` that a process reads. The part of Lockgate's schema that Lockbox's
+files may hold becomes ``lockbox.schema.json``. Where this is a checkout, both schemas are published in its
+``schema`` folder.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from typing import Any
 
 from lockgate.model import LabelState
 from lockgate.policy.profiles import COLUMNS, Chain, Profile, chain, verdict
+from lockgate.policy.validation import LOCKBOX_KEYS
 
 FOLDER = Path(__file__).parent
 
@@ -45,10 +51,37 @@ def compile_profiles(source: str) -> str:
     return json.dumps(compiled, sort_keys=True) + "\n"
 
 
+def lockbox_schema(source: str) -> str:
+    """The text of ``lockbox.schema.json`` for the text of ``lockgate.schema.json``."""
+    schema = json.loads(source)
+    schema["$id"] = "urn:lockgate:schema:lockbox"
+    schema["title"] = "Lockbox configuration, as Lockgate reads it"
+    schema["description"] = "lockbox.json: categories of commands and tools. Every key may be left out."
+    schema["properties"] = {key: schema["properties"][key] for key in ("$schema", *LOCKBOX_KEYS)}
+    schema["$defs"] = {key: schema["$defs"][key] for key in ("category", "patterns", "tools")}
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def derived(folder: Path) -> dict[Path, str]:
+    """All derived files with their texts, for the sources in a folder."""
+    schemas = folder / "schema"
+    lockgate = (schemas / "lockgate.schema.json").read_text(encoding="utf-8")
+    files = {
+        folder / "profiles.json": compile_profiles((folder / "profiles.yaml").read_text(encoding="utf-8")),
+        schemas / "lockbox.schema.json": lockbox_schema(lockgate),
+    }
+    published = folder.parents[2] / "schema"
+    if (folder.parents[2] / "pyproject.toml").is_file():
+        files[published / "lockgate.schema.json"] = lockgate
+        files[published / "lockbox.schema.json"] = files[schemas / "lockbox.schema.json"]
+    return files
+
+
 def main() -> int:
-    """Write ``profiles.json``."""
-    text = compile_profiles((FOLDER / "profiles.yaml").read_text(encoding="utf-8"))
-    (FOLDER / "profiles.json").write_text(text, encoding="utf-8")
+    """Write all derived files."""
+    for path, text in derived(FOLDER).items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,0 +1,368 @@
+"""Reads the configuration files: which there are, which a project may be trusted with, what they come to.
+
+Where nothing has changed since the last look, what the files come to is taken from the store, and neither a YAML
+parser nor the schema is imported. A file that is not valid is reported, and its last good content stands in for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lockgate import __version__
+from lockgate.errors import ConfigError
+from lockgate.policy.rules import Policy, policy
+
+if TYPE_CHECKING:
+    from lockgate.policy.merging import Layer
+    from lockgate.store.protocol import Store, Transaction
+
+MOST_BYTES = 1_000_000
+"""The largest file that is read."""
+_KEPT = 200
+"""Workspaces whose compiled configuration is kept."""
+_FORMAT = 1
+"""Of what is kept; another number makes every kept configuration stale."""
+_CACHE, _GOOD, _GOOD_DIGEST, _TRUST = "config:compiled:", "config:good:", "config:good-digest:", "trust:"
+
+
+class Place(NamedTuple):
+    """Where a layer's file is looked for."""
+
+    name: str
+    """As evidence names it: ``user lockbox.json``."""
+    path: str
+    project: bool = False
+    """Whether it comes with a project, and so may not loosen until a person trusts its content."""
+
+
+class LayerState(NamedTuple):
+    """A place, and what was found there."""
+
+    name: str
+    path: str
+    state: str
+    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``last good``, or ``invalid`` (nothing stands in)."""
+    digest: str = ""
+    """SHA-256 of the content that counts, hexadecimal."""
+
+
+class Options(NamedTuple):
+    """Settings that are no policy. They come from trusted layers only."""
+
+    deadline_seconds: float | None = None
+    """Seconds that a decision may take; ``None`` where no layer says."""
+    retention_days: int | None = None
+    """Days that ended sessions are kept; ``None`` where no layer says."""
+
+
+class Configuration(NamedTuple):
+    """What all layers come to."""
+
+    policies: tuple[Policy, ...]
+    """At least one. A call gets the strictest of their verdicts and the union of their labels."""
+    problems: tuple[ConfigError, ...] = ()
+    """Files that are not valid."""
+    layers: tuple[LayerState, ...] = ()
+    """All places, from the lowest to the highest layer."""
+    options: Options = Options()
+    compiled: tuple[Mapping[str, Any], ...] = ()
+    """What the policies were made of, with the layer of each value."""
+
+
+class _Look(NamedTuple):
+    """A place and what is there now."""
+
+    place: Place
+    data: bytes | None
+    """``None`` where there is nothing, or nothing that can be read."""
+    problem: str
+    """Why it cannot be read."""
+    digest: str
+
+
+def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
+    """All places of configuration files, from the lowest to the highest layer.
+
+    Args:
+        home: The user's home folder.
+        config_dir: The folder of the user's ``lockgate.yaml``.
+        workspace: The project's root folder; empty where there is none.
+    """
+    managed = "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
+    found = [
+        Place("managed lockgate.yaml", os.path.join(managed, "lockgate.yaml")),
+        Place("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
+        Place("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
+    ]
+    if os.path.isabs(workspace):
+        # Resolved, so that a project is the same by whichever link a client names it.
+        root = os.path.realpath(workspace)
+        found += [
+            Place("project lockbox.json", os.path.join(root, ".claude", "lockbox.json"), project=True),
+            Place("project lockgate.yaml", os.path.join(root, "lockgate.yaml"), project=True),
+            Place("project .lockgate.yaml", os.path.join(root, ".lockgate.yaml"), project=True),
+        ]
+    # A session in the home folder has no other project file than the user's own.
+    users = {os.path.realpath(place.path) for place in found if not place.project}
+    return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
+
+
+def load(store: Store, *, home: str, config_dir: str, workspace: str) -> Configuration:
+    """The configuration that holds for a workspace now.
+
+    Files that are not valid are in ``problems`` and do not raise.
+
+    Args:
+        store: Keeps what the files came to, their last good contents, and which contents a person trusts.
+        home: The user's home folder.
+        config_dir: The folder of the user's ``lockgate.yaml``.
+        workspace: The project's root folder, absolute; empty where there is none.
+
+    Raises:
+        StoreError: The store cannot be read or written.
+    """
+    looks = [_look(place) for place in places(home, config_dir, workspace)]
+    name = _CACHE + _sha256("\0".join((home, config_dir, workspace)))[:32]
+    with store.reading() as tx:
+        trusted = _trusted(tx, looks)
+        key = _key(looks, trusted)
+        kept = _kept(tx, name, key)
+    if kept is not None:
+        return _configuration(kept)
+    with store.transaction() as tx:
+        value = {"key": key, **_compile(tx, looks, trusted)}
+        _keep(tx, name, value)
+    return _configuration(value)
+
+
+def load_for_cli(cwd: str) -> Configuration:
+    """The configuration that holds for the workspace around a folder. Writes nothing.
+
+    Raises:
+        StoreError: There is a store, and it cannot be read.
+    """
+    from lockgate.folders import folders
+    from lockgate.store.sqlite import SqliteStore
+
+    where = folders()
+    looks = [_look(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
+    store = SqliteStore.open_existing(where.state)
+    if store is None:
+        return _configuration(_compile(None, looks, frozenset()))
+    try:
+        with store.reading() as tx:
+            return _configuration(_compile(tx, looks, _trusted(tx, looks), keep=False))
+    finally:
+        store.close()
+
+
+def find_workspace(cwd: str, home: str) -> str:
+    """The project's root for a folder: the nearest with a repository or a project file, below the home folder."""
+    marks = (".git", os.path.join(".claude", "lockbox.json"), "lockgate.yaml", ".lockgate.yaml")
+    folder = os.path.realpath(cwd)
+    stop = os.path.realpath(home)
+    while folder not in (stop, os.path.dirname(folder)):
+        if any(os.path.lexists(os.path.join(folder, mark)) for mark in marks):
+            return folder
+        folder = os.path.dirname(folder)
+    return os.path.realpath(cwd)
+
+
+# ---------------------------------------------------------------- files
+
+
+def read_file(path: str) -> bytes | None:
+    """The content of a regular file of at most a megabyte; ``None`` where there is none.
+
+    Raises:
+        OSError: it is something else, is larger, or cannot be read; ``strerror`` says why.
+    """
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        parts = []
+        left = MOST_BYTES + 1
+        while left > 0 and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+        if left <= 0:
+            raise OSError(errno.EFBIG, f"the file is larger than {MOST_BYTES} bytes")
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def digest_of(data: bytes) -> str:
+    """SHA-256 of a file's content, hexadecimal: what a person trusts."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _look(place: Place) -> _Look:
+    try:
+        data = read_file(place.path)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or "the path cannot be opened"
+        return _Look(place, None, f"cannot be read: {problem[:1].lower()}{problem[1:]}", "")
+    return _Look(place, data, "", "" if data is None else digest_of(data))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+# ---------------------------------------------------------------- trust
+
+
+def trust_name(path: str) -> str:
+    """The store's setting that holds the digest of the content of a path that a person trusts."""
+    return _TRUST + path
+
+
+def _trusted(tx: Transaction, looks: Sequence[_Look]) -> frozenset[tuple[str, str]]:
+    """Paths of project files with the digest that a person trusts."""
+    found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
+    return frozenset((path, digest) for path, digest in found if digest)
+
+
+# ---------------------------------------------------------------- what was kept
+
+
+def _key(looks: Sequence[_Look], trusted: frozenset[tuple[str, str]]) -> str:
+    """Changes whenever what the files come to might."""
+    code = os.stat(os.path.join(os.path.dirname(os.path.abspath(__file__)), "policy", "profiles.json"))
+    facts = [
+        [_FORMAT, __version__, code.st_mtime_ns, code.st_size],
+        [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
+        sorted(trusted),
+    ]
+    return _sha256(json.dumps(facts))
+
+
+def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
+    text = tx.setting(name)
+    if text is None:
+        return None
+    value: dict[str, Any] = json.loads(text)
+    if value["key"] != key:
+        return None
+    # The last good content of a broken file is shared by all workspaces, and another one may have seen a newer.
+    if any(tx.setting(_GOOD_DIGEST + path) != digest for path, digest in value["good"].items()):
+        return None
+    return value
+
+
+def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
+    others = tx.settings(_CACHE)
+    if len(others) >= _KEPT and name not in others:
+        for other in others:
+            tx.put_setting(other, None)
+    tx.put_setting(name, json.dumps(value))
+
+
+def _configuration(value: Mapping[str, Any]) -> Configuration:
+    scalars = value["compiled"][0]["scalars"]
+    options = {key: scalars[key][0] for key in Options._fields if key in scalars}
+    return Configuration(
+        policies=tuple(map(policy, value["compiled"])),
+        problems=tuple(ConfigError(*problem) for problem in value["problems"]),
+        layers=tuple(LayerState(*layer) for layer in value["layers"]),
+        options=Options(**options),
+        compiled=tuple(value["compiled"]),
+    )
+
+
+# ---------------------------------------------------------------- what the files come to
+
+
+def _compile(
+    tx: Transaction | None,
+    looks: Sequence[_Look],
+    trusted: frozenset[tuple[str, str]],
+    *,
+    keep: bool = True,
+) -> dict[str, Any]:
+    from lockgate.policy.merging import compile_layers
+    from lockgate.policy.validation import parse
+
+    layers: list[Layer] = []
+    states: list[LayerState] = []
+    problems: list[ConfigError] = []
+    good: dict[str, str | None] = {}
+    for look in looks:
+        path = look.place.path
+        if look.data is None and not look.problem:
+            states.append(LayerState(look.place.name, path, "absent"))
+            if tx is not None and keep and tx.setting(_GOOD_DIGEST + path) is not None:
+                _put_good(tx, path, None)
+            continue
+        if look.data is not None:
+            parsed = parse(look.data, path)
+            problems += parsed.problems
+            if parsed.value is not None:
+                _take(look.place, parsed.value, look.digest, trusted, layers, states)
+                if tx is not None and keep and tx.setting(_GOOD_DIGEST + path) != look.digest:
+                    _put_good(tx, path, look.data)
+                continue
+        else:
+            problems.append(ConfigError(path, 0, "", look.problem))
+        good[path] = tx.setting(_GOOD_DIGEST + path) if tx is not None else None
+        _stand_in(tx, look.place, trusted, layers, states)
+    return {
+        "compiled": compile_layers(layers),
+        "good": good,
+        "layers": states,
+        "problems": [[error.file, error.line, error.key, error.problem] for error in problems],
+    }
+
+
+def _take(
+    place: Place,
+    value: Mapping[str, Any],
+    digest: str,
+    trusted: frozenset[tuple[str, str]],
+    layers: list[Layer],
+    states: list[LayerState],
+    state: str = "valid",
+) -> None:
+    from lockgate.policy.merging import Layer
+
+    may_loosen = not place.project or (place.path, digest) in trusted
+    layers.append(Layer(place.name, value, may_loosen))
+    states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
+
+
+def _stand_in(
+    tx: Transaction | None,
+    place: Place,
+    trusted: frozenset[tuple[str, str]],
+    layers: list[Layer],
+    states: list[LayerState],
+) -> None:
+    """Put the last good content of a file in its place, if there is one."""
+    from lockgate.policy.validation import parse
+
+    text = tx.setting(_GOOD + place.path) if tx is not None else None
+    data = None if text is None else text.encode("utf-8")
+    # What a former version accepted may not be valid any more.
+    value = None if data is None else parse(data, place.path).value
+    if data is None or value is None:
+        states.append(LayerState(place.name, place.path, "invalid"))
+    else:
+        _take(place, value, digest_of(data), trusted, layers, states, "last good")
+
+
+def _put_good(tx: Transaction, path: str, data: bytes | None) -> None:
+    tx.put_setting(_GOOD + path, None if data is None else data.decode("utf-8"))
+    tx.put_setting(_GOOD_DIGEST + path, None if data is None else digest_of(data))

@@ -1,0 +1,142 @@
+"""A compiled configuration to the functions that the analysis asks and the profile that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from lockgate.analysis.surroundings import CategoryRule, Rules, Service, TrustedDomain
+from lockgate.model import Category
+from lockgate.policy.commands import EVERY, CommandRules, Pattern
+from lockgate.policy.profiles import Profile
+
+_ALIASES = {"Task": "Agent", "Agent": "Task"}
+"""Claude Code's tool for sub-agents was called Task when Lockbox was written."""
+_SEVERITY = {"safe": 0, "unsafe": 1, "acting": 2, "unsafe_acting": 3}
+# A default speaks only about tools of which nothing is known, which count as both source and sink. It may say that
+# they are not one of the two; that they act says nothing about what they return.
+_DEFAULT_OVERRULES: dict[str, frozenset[Category | None]] = {
+    "safe": frozenset({Category.UNSAFE_ACTING, None}),
+    "unsafe": frozenset({Category.UNSAFE_ACTING, None}),
+}
+_FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
+
+
+class Policy(NamedTuple):
+    """What decides: a table, and a person's rules for the analysis."""
+
+    profile: Profile
+    rules: Rules
+
+
+def policy(compiled: Mapping[str, Any]) -> Policy:
+    """Read a compiled configuration (``lockgate.policy.merging.merge``)."""
+    paths = {key: tuple(entry for entry, _ in entries) for key, entries in compiled["paths"].items()}
+    patterns = [Pattern(*entry[:4]) for entry in compiled["patterns"]]
+    default = compiled["scalars"].get("mcp_default")
+    tables = (compiled["tools"], compiled["mcp_tools"])
+    rules = Rules(
+        trusted_domains=tuple(TrustedDomain(host, content) for host, content, _ in compiled["trusted_domains"]),
+        protected_paths=paths["protected_paths"],
+        secret_paths=paths["secret_paths"],
+        persistent_paths=paths["persistent_paths"],
+    )
+    # Where nothing is said, the rules keep their empty look-ups, which cost nothing.
+    if patterns:
+        rules = rules._replace(command_category=CommandRules(patterns))
+    if default or any(tables):
+        rules = rules._replace(tool_category=partial(tool_category, tables, default))
+    if compiled["services"]:
+        rules = rules._replace(service=partial(service, compiled["services"]))
+    return Policy(Profile.from_json(compiled["profile"]), rules)
+
+
+# ---------------------------------------------------------------- tools
+
+
+def tool_category(
+    tables: Sequence[Mapping[str, Sequence[str]]],
+    default: Sequence[str] | None,
+    tool: str,
+) -> CategoryRule | None:
+    """The category that a configuration gives to a tool: an exact name wins, then the longest with wildcards.
+
+    Args:
+        tables: ``tools`` and ``mcp_tools``: name to category and rule.
+        default: ``mcp_default`` and its layer, if any layer sets it.
+        tool: The tool's name.
+    """
+    names = [tool, _ALIASES[tool]] if tool in _ALIASES else [tool]
+    for name in names:
+        for table in tables:
+            if name in table:
+                category, rule = table[name]
+                return CategoryRule(Category(category), rule, EVERY)
+    found = [
+        (len(name.replace("*", "").replace("?", "")), _SEVERITY[category], category, rule)
+        for table in tables
+        for name, (category, rule) in table.items()
+        if any(_meets(name, candidate) for candidate in names)
+    ]
+    if found:
+        *_, category, rule = max(found)
+        return CategoryRule(Category(category), rule, EVERY)
+    if default and tool.startswith("mcp__"):
+        category, layer = default
+        return CategoryRule(Category(category), f"{layer}:mcp_default", _DEFAULT_OVERRULES.get(category, frozenset()))
+    return None
+
+
+def _meets(wild: str, name: str) -> bool:
+    """Whether a name with wildcards (``*`` any characters, ``?`` one) is that of a tool; at most len x len steps."""
+    if "*" not in wild and "?" not in wild:
+        return False
+    at = place = start = 0
+    star = -1
+    while place < len(name):
+        if at < len(wild) and wild[at] == "*":
+            star, start, at = at, place, at + 1
+        elif at < len(wild) and wild[at] in ("?", name[place]):
+            at, place = at + 1, place + 1
+        elif star >= 0:
+            # The last star takes one character more.
+            start += 1
+            at, place = star + 1, start
+        else:
+            return False
+    return wild[at:].strip("*") == ""
+
+
+# ---------------------------------------------------------------- services
+
+
+def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> Service | None:
+    """What a configuration declares about a service.
+
+    An MCP tool has what its server has where it says nothing itself; a host what ``*.domain`` has.
+
+    Args:
+        services: By name: flag to value and layer.
+        name: An MCP tool, an MCP server (``mcp__server``), a tool, or a host in lower case.
+    """
+    said: dict[str, Sequence[Any]] = {}
+    rules = []
+    for candidate in _service_names(services, name):
+        said.update(services[candidate])
+        rules += [f"{layer}:services.{candidate}" for layer in {layer for _, layer in services[candidate].values()}]
+    if not rules:
+        return None
+    flags = {flag: bool(said[flag][0]) if flag in said else None for flag in _FLAGS}
+    forbidden = any(value == "forbidden" for value, _ in said.values())
+    return Service(**flags, forbidden=forbidden, rule=", ".join(sorted(rules)))
+
+
+def _service_names(services: Mapping[str, Any], name: str) -> list[str]:
+    """The declared names that speak about a service, the most general first."""
+    wild = [declared for declared in services if _meets(declared, name)]
+    general = sorted(wild, key=len)
+    if name.startswith("mcp__") and name.count("__") > 1:
+        server = "__".join(name.split("__")[:2])
+        general = [*([server] if server in services else ()), *general]
+    return [*general, *([name] if name in services else ())]
