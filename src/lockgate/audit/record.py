@@ -6,13 +6,14 @@ place where secrets lie. The exact call is named by its digest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, Protocol
 
 from lockgate.analysis.redact import redact, redact_input
 from lockgate.events import Context
 from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
+from lockgate.store.protocol import BriefRow
 
 _TEXT = 2000
 _ITEMS = 64
@@ -22,67 +23,88 @@ _TAINTS = 8
 """How many sources are recorded of each label, the oldest first."""
 
 
-def record_decision(
-    event: str,
+class CameBack(Protocol):
+    """What ``session`` says of a call that has come back."""
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        """The labels that the result gave."""
+
+    @property
+    def known(self) -> bool:
+        """Whether the call was seen before it ran."""
+
+
+def decided(
     context: Context,
     call: ToolCall,
     digest: str,
     taints: Sequence[Taint],
     analysis: Analysis,
     decision: Decision,
+    shadow: Decision | None = None,
 ) -> dict[str, Any]:
     """The record of a decision.
 
     Args:
-        event: What happened, in the client's word (``PreToolUse``).
         context: The event's context.
         call: The call that was decided.
         digest: SHA-256 of the exact call, hexadecimal.
         taints: Where the subject's labels came from.
         analysis: What the call can do.
         decision: The verdict and its reasons.
+        shadow: What would have been decided, where the profile only observes.
     """
-    return {
-        **_common(event, context, call, digest),
+    body = {
+        **_of_call("decision", context, call, digest),
         "input": _bounded(redact_input(call.tool, call.tool_input)),
         "labels": sorted({taint.label.value for taint in taints}),
         "provenance": _provenance(taints),
         "effects": [_effect(effect) for effect in analysis.effects[:_EFFECTS]],
         "effects_omitted": max(len(analysis.effects) - _EFFECTS, 0),
-        "verdict": decision.verdict.word,
-        "column": decision.column.value,
-        "profile": decision.profile,
-        "reasons": [
-            {"rule": reason.effect.rule, "row": reason.row, "because": _text(reason.effect.because)}
-            for reason in decision.reasons[:_EFFECTS]
-        ],
+        **_verdict(decision),
     }
+    return body if shadow is None else {**body, "would_have": _verdict(shadow)}
 
 
-def record_outcome(
-    event: str,
+def came_back(
     context: Context,
     call: ToolCall,
     digest: str,
     outcome: str,
-    gave: Iterable[Label],
+    result: CameBack | None,
 ) -> dict[str, Any]:
     """The record of what came of a call.
 
     Args:
-        event: What happened, in the client's word (``PostToolUse``).
         context: The event's context.
         call: The call.
         digest: SHA-256 of the exact call, hexadecimal.
         outcome: finished, failed or refused.
-        gave: The labels that the result gave to the subject.
+        result: What its result changed; ``None`` where it brought none (yet).
     """
-    return {**_common(event, context, call, digest), "outcome": outcome, "gave": sorted(gave)}
+    body = {**_of_call("outcome", context, call, digest), "outcome": outcome}
+    if result is None:
+        return body
+    return {**body, "gave": sorted(label.value for label in result.labels), "was_expected": result.known}
 
 
-def record_event(event: str, context: Context, **facts: Any) -> dict[str, Any]:
-    """The record of any other event, with facts that are JSON values; text in them is redacted and cut."""
-    return {**_who(event, context), **{name: _bounded(_redacted(value)) for name, value in facts.items()}}
+def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
+    """The record of a brief that a person approved, by the delegate that runs under it."""
+    return {
+        **_who("delegate", context),
+        "brief": brief.brief,
+        "text": _text(brief.text),
+        "digest": brief.digest,
+        "parent": brief.parent,
+        "call": brief.call_id,
+    }
+
+
+def happened(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of any other event; its facts are JSON values, and text in them is redacted and cut."""
+    told = {name: _bounded(_redacted(value)) for name, value in facts.items()}
+    return {**told, **_who(event, context)}
 
 
 def _who(event: str, context: Context) -> dict[str, Any]:
@@ -94,13 +116,25 @@ def _who(event: str, context: Context) -> dict[str, Any]:
     }
 
 
-def _common(event: str, context: Context, call: ToolCall, digest: str) -> dict[str, Any]:
+def _of_call(event: str, context: Context, call: ToolCall, digest: str) -> dict[str, Any]:
     return {
         **_who(event, context),
         "cwd": call.cwd or context.cwd,
         "tool": call.tool,
         "call": call.call_id,
         "digest": digest,
+    }
+
+
+def _verdict(decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.verdict.word,
+        "column": decision.column.value,
+        "profile": decision.profile,
+        "reasons": [
+            {"rule": reason.effect.rule, "row": reason.row, "because": _text(reason.effect.because)}
+            for reason in decision.reasons[:_EFFECTS]
+        ],
     }
 
 

@@ -26,24 +26,16 @@ def ensure_subject(tx: Transaction, context: Context, now: float, *, history: bo
         begin_agent(tx, context, now)
 
 
-def begin_agent(
-    tx: Transaction,
-    context: Context,
-    now: float,
-    *,
-    spawned_by: str = "",
-    delegate: str = "",
-) -> AgentRow:
+def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str = "") -> AgentRow:
     """Begin a sub-agent with its parent's labels, or a delegate without any.
 
-    The parent is whoever has an outstanding call that spawns an agent of this type: several could, then all of them
+    The parent is whoever made the call that the client names, else whoever has an outstanding call that spawns an agent of this type: several could, then all of them
     are; nobody seems to, then the whole session is.
 
     Args:
         tx: The transaction.
         context: The event's context; its subject is the sub-agent.
         now: Seconds since the epoch.
-        spawned_by: The call that spawned it, where the client says so.
         delegate: Id of the approved brief that it runs under. It counts only where the parent is untrusted already:
             else what the delegate brings back would come to a parent that is clean, and be laundered.
     """
@@ -53,7 +45,7 @@ def begin_agent(
     if row is not None:
         return _begin_again(tx, row)
     row = AgentRow(context.subject.session, context.subject.agent, context.agent_type, started_at=now)
-    row, parents = _with_parents(tx, row, spawned_by)
+    row, parents = _with_parents(tx, row, context.spawned_by)
     brief = tx.brief(delegate) if delegate else None
     if brief is not None and brief.session == row.session:
         parents = [Subject(row.session, brief.parent)]

@@ -24,6 +24,10 @@ _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
 
 
+_UNHEARD = "\0"
+"""Stands for output that was not seen yet; no quiet pattern matches it."""
+
+
 class Outcome(NamedTuple):
     """What the result of a call changed."""
 
@@ -90,6 +94,7 @@ def finished(
     *,
     digest: str,
     fresh: Callable[[], Analysis],
+    background: bool = False,
 ) -> Outcome:
     """Settle a call by its result.
 
@@ -103,8 +108,11 @@ def finished(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
+        background: Whether the call goes on and its output comes later, by ways that fire no event: whatever it may
+            bring counts as come.
     """
-    return _settle(tx, subject, call, text.splitlines(), now, digest=digest, fresh=fresh, state="finished")
+    lines = [_UNHEARD] if background else text.splitlines()
+    return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="finished")
 
 
 def failed(
@@ -133,6 +141,19 @@ def failed(
     own = _compiled(_CLIENT_WORDS + client_words)
     lines = [line for line in error.splitlines() if not _matches(line, own)]
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
+
+
+def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect], now: float) -> None:
+    """Label a subject for what came into its context without a call: mentioned files, loaded instructions.
+
+    Args:
+        tx: The transaction.
+        subject: Whose context it is.
+        way: How it came, for the provenance: ``prompt``, ``instructions``.
+        effects: What was found in it.
+        now: Seconds since the epoch.
+    """
+    tx.add_taints(subject, _taints(way, effects, "", now, TaintState.CONFIRMED))
 
 
 def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:
