@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockgate.adapters import claude_files
+from lockgate.adapters.claude_code import EVENTS
+from lockgate.adapters.claude_command import Launch, hook_entry
+from lockgate.folders import Folders
+
+LAUNCH = Launch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "settings")
+ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}
+
+
+def test_the_client_is_an_ancestor() -> None:
+    own = claude_files.client_process(str(os.getpid()))
+    assert own.startswith(f"{os.getpid()}:")
+    assert claude_files.client_process(str(os.getppid())).startswith(f"{os.getppid()}:")
+
+
+def test_a_process_that_is_no_ancestor_is_not_believed() -> None:
+    child = os.fork()
+    if child == 0:
+        os.execv("/bin/sleep", ["sleep", "20"])
+    try:
+        # Where the system tells nothing of processes, the environment is all there is.
+        believed = "" if os.path.exists("/proc/self/stat") else f"{child}:"
+        assert claude_files.client_process(str(child)) == believed
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("claimed", ["", "x", "-1", "1; rm", "\u0661", "9" * 40])
+def test_nonsense_is_no_process(claimed: str) -> None:
+    assert claude_files.client_process(claimed) == ""
+
+
+def test_the_call_that_spawned_an_agent(tmp_path: Path) -> None:
+    transcript = tmp_path / "s.jsonl"
+    meta = tmp_path / "s" / "subagents" / "agent-a1.meta.json"
+    assert claude_files.spawning_call(str(transcript), "a1") == ""
+    meta.parent.mkdir(parents=True)
+    meta.write_text('{"toolUseId": "toolu_9", "agentType": "Explore"}')
+    assert claude_files.spawning_call(str(transcript), "a1") == "toolu_9"
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"toolUseId": 5}', "{", "[" * 100_000])
+def test_a_record_that_says_nothing(tmp_path: Path, content: str) -> None:
+    meta = tmp_path / "s" / "subagents" / "agent-a1.meta.json"
+    meta.parent.mkdir(parents=True)
+    meta.write_text(content)
+    assert claude_files.spawning_call(str(tmp_path / "s.jsonl"), "a1") == ""
+
+
+@pytest.mark.parametrize("agent", ["../../x", "a/b", "a\0b", "", "."])
+def test_an_agent_s_name_does_not_walk(tmp_path: Path, agent: str) -> None:
+    (tmp_path / "s" / "subagents").mkdir(parents=True)
+    (tmp_path / "x.meta.json").write_text('{"toolUseId": "stolen"}')
+    assert claude_files.spawning_call(str(tmp_path / "s.jsonl"), agent) == ""
+
+
+def test_parents_at_both_ends_of_a_long_transcript(tmp_path: Path) -> None:
+    filler = json.dumps({"type": "user", "sessionId": "own", "message": "x" * 1000}) + "\n"
+    first = json.dumps({"requestSessionId": "first", "sessionId": "own"}) + "\n"
+    last = json.dumps({"sessionId": "last"}) + "\n"
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text(first + filler * 6000 + last)
+    assert claude_files.parent_sessions(str(transcript), "own") == ("first", "last")
+
+
+def test_a_pipe_is_no_transcript(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.jsonl")
+    assert claude_files.parent_sessions(str(tmp_path / "t.jsonl"), "own") == ()
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    hooks = {event: [{"hooks": [entry]}] for event, entry in ENTRIES.items()}
+    return {"hooks": {**hooks, **changes}}
+
+
+def _without(event: str) -> dict[str, Any]:
+    whole = settings()
+    del whole["hooks"][event]
+    return whole
+
+
+_GONE = "the gate's hooks are gone or changed for "
+HARM = [
+    pytest.param(settings(), "", id="as installed"),
+    pytest.param({**settings(), "model": "opus"}, "", id="with other settings"),
+    pytest.param(settings(PreToolUse=[{"matcher": "*", "hooks": [ENTRIES["PreToolUse"]]}]), "", id="matches all"),
+    pytest.param({**settings(), "disableAllHooks": True}, "disableAllHooks switches the gate off", id="switched off"),
+    pytest.param({**settings(), "disableAllHooks": False}, "", id="not switched off"),
+    pytest.param({}, _GONE + ", ".join(EVENTS), id="emptied"),
+    pytest.param({"hooks": []}, _GONE + ", ".join(EVENTS), id="hooks no object"),
+    pytest.param(_without("PostToolUse"), _GONE + "PostToolUse", id="one event gone"),
+    pytest.param(
+        settings(PreToolUse=[{"matcher": "Read", "hooks": [ENTRIES["PreToolUse"]]}]),
+        _GONE + "PreToolUse",
+        id="narrowed",
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [{**ENTRIES["PreToolUse"], "async": True}]}]), _GONE + "PreToolUse", id="async"
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [{**ENTRIES["PreToolUse"], "if": "Bash(x)"}]}]), _GONE + "PreToolUse", id="if"
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [{**ENTRIES["PreToolUse"], "timeout": 0.001}]}]),
+        _GONE + "PreToolUse",
+        id="hasty",
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [{"type": "command", "command": "true # lockgate/hook.py' claude-code "}]}]),
+        _GONE + "PreToolUse",
+        id="a command that only looks like it",
+    ),
+    pytest.param(
+        {**settings(), "enabledPlugins": {"lockgate@market": False}},
+        "the plugin lockgate@market is switched off",
+        id="plugin off",
+    ),
+    pytest.param({**settings(), "enabledPlugins": {"lockgate@market": True, "x@y": False}}, "", id="plugin on"),
+]
+
+
+@pytest.mark.parametrize(("content", "harm"), HARM)
+def test_what_a_change_does(tmp_path: Path, content: dict[str, Any], harm: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(content))
+    assert claude_files.harm_of_change(str(file), str(file), ENTRIES) == harm
+
+
+def test_another_file_need_not_hold_the_hooks(tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text("{}")
+    assert claude_files.harm_of_change(str(file), str(tmp_path / "settings.json"), ENTRIES) == ""
+    assert claude_files.harm_of_change("", str(tmp_path / "settings.json"), ENTRIES) == ""
+    assert claude_files.harm_of_change(str(tmp_path / "gone.json"), "", ENTRIES) == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "harm"), [(b"{", "not a JSON object"), (b"[]", "not a JSON object"), (None, "gone")]
+)
+def test_a_file_that_no_longer_holds_anything(tmp_path: Path, content: bytes | None, harm: str) -> None:
+    file = tmp_path / "settings.json"
+    if content is not None:
+        file.write_bytes(content)
+    assert harm in claude_files.harm_of_change(str(file), str(file), ENTRIES)

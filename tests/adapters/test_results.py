@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.adapters.claude_results import result_text, spawned_agent
+
+CASES = [
+    pytest.param("Bash", {"stdout": "a\nb", "stderr": "c", "interrupted": False}, "a\nb\nc", id="shell"),
+    pytest.param("Bash", {"stdout": "", "stderr": "only", "isImage": False}, "only", id="only stderr"),
+    pytest.param("Bash", "text", "text", id="a string"),
+    pytest.param("Bash", {"output": "odd", "n": 1}, "odd", id="shell in an unknown shape"),
+    pytest.param("Read", {"type": "text", "file": {"filePath": "/a", "content": "l1\nl2"}}, "l1\nl2", id="read"),
+    pytest.param("Read", {"type": "image", "file": {"base64": "AA", "type": "image/png"}}, "AA\nimage/png", id="image"),
+    pytest.param(
+        "Edit",
+        {"filePath": "/a", "oldString": "o", "newString": "n", "originalFile": "not shown", "structuredPatch": []},
+        "/a\no\nn",
+        id="edit",
+    ),
+    pytest.param("mcp__x__y", {"originalFile": "shown"}, "shown", id="an MCP field of that name is shown"),
+    pytest.param(
+        "mcp__x__y",
+        [{"type": "text", "text": "one"}, {"type": "resource", "resource": {"uri": "u", "text": "two"}}],
+        "one\nresource\nu\ntwo",
+        id="mcp blocks",
+    ),
+    pytest.param(
+        "WebFetch", {"code": 200, "result": "page", "url": "https://e.org/"}, "page\nhttps://e.org/", id="web"
+    ),
+    pytest.param(
+        "Agent", {"prompt": "own words", "content": [{"type": "text", "text": "report"}]}, "report", id="agent"
+    ),
+    pytest.param("X", None, "", id="nothing"),
+    pytest.param("X", 7, "", id="a number"),
+]
+
+
+@pytest.mark.parametrize(("tool", "response", "text"), CASES)
+def test_the_text_that_the_model_reads(tool: str, response: Any, text: str) -> None:
+    assert result_text(tool, response) == text
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_no_string_of_an_unknown_tool_is_missed(value: Any) -> None:
+    canary = "canary-7f3a"
+    for wrapped in ([value, canary], {"k": [value, {"deep": canary}]}, [{"type": "text", "text": canary}, value]):
+        assert canary in result_text("mcp__any__tool", wrapped)
+
+
+def test_depth_does_not_matter() -> None:
+    value: Any = "bottom"
+    for _ in range(100_000):
+        value = [value]
+    assert result_text("mcp__any__tool", value) == "bottom"
+
+
+@pytest.mark.parametrize(
+    ("tool", "response", "expected"),
+    [
+        ("Agent", {"agentId": "a", "status": "completed"}, ("a", False)),
+        ("Task", {"agentId": "a", "status": "async_launched"}, ("a", True)),
+        ("Agent", {"agentId": "a", "isAsync": True}, ("a", True)),
+        ("Agent", {"agentId": 5}, ("", False)),
+        ("Agent", "text", ("", False)),
+        ("mcp__x__y", {"agentId": "a"}, ("", False)),
+        ("Bash", {"backgroundTaskId": "b"}, ("", True)),
+    ],
+)
+def test_spawned_agents(tool: str, response: Any, expected: tuple[str, bool]) -> None:
+    assert spawned_agent(tool, response) == expected
