@@ -1,0 +1,177 @@
+"""The commands on real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockgate.cli.main import cli
+
+ORIGINAL = (
+    '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDECODE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, **options: Any) -> Result:
+    return CliRunner().invoke(cli, list(arguments), **options)
+
+
+def settings_of(home: Path, text: str = ORIGINAL) -> Path:
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(text)
+    return file
+
+
+def test_there_and_back(home: Path) -> None:
+    file = settings_of(home)
+    file.chmod(0o640)
+    assert run("install", "claude-code", "--statusline").exit_code == 0
+    installed = json.loads(file.read_text())
+    assert installed["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    entry = installed["hooks"]["PreToolUse"][0]["hooks"][0]
+    assert entry["onFailure"] == "block"
+    assert entry["command"].endswith("exit 2; }")
+    assert installed["statusLine"]["type"] == "command"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert run("uninstall", "claude-code").exit_code == 0
+    assert file.read_text() == ORIGINAL
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_twice_is_once(home: Path) -> None:
+    file = settings_of(home)
+    run("install", "claude-code", "--statusline")
+    once = file.read_text()
+    result = run("install", "claude-code")
+    assert "nothing to do" in result.output
+    assert file.read_text() == once
+
+
+def test_without_a_file_nothing_is_left(home: Path) -> None:
+    assert run("install", "claude-code").exit_code == 0
+    assert (home / ".claude" / "settings.json").is_file()
+    assert run("uninstall", "claude-code").exit_code == 0
+    assert not (home / ".claude").exists()
+
+
+def test_a_file_that_was_made_and_then_used_is_kept(home: Path) -> None:
+    run("install", "claude-code")
+    file = home / ".claude" / "settings.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps({**settings, "model": "opus"}))
+    run("uninstall", "claude-code")
+    assert json.loads(file.read_text()) == {"model": "opus"}
+
+
+@pytest.mark.parametrize(("scope", "name"), [("project", "settings.json"), ("local", "settings.local.json")])
+def test_scopes_of_a_project(home: Path, scope: str, name: str) -> None:
+    project = home / "my project"
+    project.mkdir()
+    assert run("install", "claude-code", "--scope", scope, "--project", str(project)).exit_code == 0
+    assert "PreToolUse" in json.loads((project / ".claude" / name).read_text())["hooks"]
+    assert not (home / ".claude").exists()
+    assert run("uninstall", "claude-code", "--scope", scope, "--project", str(project)).exit_code == 0
+    assert not (project / ".claude").exists()
+
+
+def test_a_dry_run_shows_and_does_nothing(home: Path) -> None:
+    file = settings_of(home)
+    result = run("install", "claude-code", "--dry-run")
+    assert result.exit_code == 0
+    assert result.output.startswith(f"--- {file}\n+++ {file}\n")
+    assert '+    "hooks"' in result.output
+    assert file.read_text() == ORIGINAL
+    assert not (home / ".local").exists()
+
+
+def test_json(home: Path) -> None:
+    file = settings_of(home)
+    told = json.loads(run("install", "claude-code", "--json").output)
+    assert told["file"] == str(file)
+    assert told["changed"] is True
+    assert told["dry_run"] is False
+
+
+def test_a_link_stays_a_link(home: Path) -> None:
+    target = home / "dotfiles.json"
+    target.write_text(ORIGINAL)
+    (home / ".claude").mkdir()
+    link = home / ".claude" / "settings.json"
+    link.symlink_to(target)
+    run("install", "claude-code")
+    assert link.is_symlink()
+    assert "PreToolUse" in target.read_text()
+    run("uninstall", "claude-code")
+    assert link.is_symlink()
+    assert target.read_text() == ORIGINAL
+
+
+def test_a_dangling_link_is_refused(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").symlink_to(home / "nowhere.json")
+    result = run("install", "claude-code")
+    assert result.exit_code == 1
+    assert "is a link to a file that does not exist" in result.output
+    assert not (home / "nowhere.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": 5}', '{"a": 1} // note'])
+def test_what_is_not_a_settings_file_is_left_alone(home: Path, text: str) -> None:
+    file = settings_of(home, text)
+    for command in ("install", "uninstall"):
+        result = run(command, "claude-code")
+        assert result.exit_code == 1
+        assert "it was not changed" in result.output
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_an_agent_may_not(home: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    file = settings_of(home)
+    if command == "uninstall":
+        run("install", "claude-code")
+    before = file.read_text()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    result = run(command, "claude-code", input="y\n")
+    assert result.exit_code == 1
+    assert "only a person may change the agent's hooks" in result.output
+    assert file.read_text() == before
+
+
+def test_the_plugin_is_told_where_the_program_is(home: Path) -> None:
+    assert run("install", "claude-code", "--plugin").exit_code == 0
+    record = home / ".config" / "lockgate" / "claude-code.launch"
+    python, hook, *folders = record.read_text().splitlines()
+    assert os.access(python, os.X_OK)
+    assert hook.endswith("/lockgate/hook.py")
+    assert folders == [str(home), str(home / ".local/state/lockgate"), str(home / ".config/lockgate")]
+    assert not (home / ".claude").exists()
+
+
+def test_a_path_with_quotes_and_spaces_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = home / "it's my $HOME"
+    odd.mkdir()
+    monkeypatch.setenv("HOME", str(odd))
+    run("install", "claude-code")
+    entry = json.loads((odd / ".claude" / "settings.json").read_text())["hooks"]["PreToolUse"][0]["hooks"][0]
+    import subprocess
+
+    done = subprocess.run(["/bin/sh", "-c", entry["command"]], input="", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "stdin was empty" in done.stderr
+    assert (odd / ".local" / "state" / "lockgate" / "hook.log").is_file()
