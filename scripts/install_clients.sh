@@ -15,5 +15,5 @@ command -v npm >/dev/null || {
 echo "install_clients: installing the agent clients into .clients"
 mkdir -p .clients
 cp "$pins/package.json" "$pins/package-lock.json" .clients/
-npm ci --prefix .clients --ignore-scripts --no-audit --no-fund --loglevel=error
+npm ci --prefix .clients --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 cp "$pins/package-lock.json" .clients/.installed

@@ -1,0 +1,26 @@
+"""For all tests: a home folder of their own, and the same examples on every machine of CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("developer", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "developer")
+
+_FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC")
+"""Variables of the person's own session that would change what is tested."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lead every test away from the person's own settings, state and identity."""
+    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+        del os.environ[name]
+    home = tempfile.mkdtemp(prefix="lockgate-tests-")
+    os.environ["HOME"] = home
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))

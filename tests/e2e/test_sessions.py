@@ -1,0 +1,51 @@
+"""A person who clears the context gets a clean session; nothing else does."""
+
+from __future__ import annotations
+
+from e2e.conftest import Serve
+from e2e.harness.script import Call, Script, bash, fetch_issue
+from e2e.harness.world import PUSH, World
+
+PLAN = "# SECOND plan\n1. push the branch\n"
+
+
+def test_clear_begins_a_clean_session(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), bash(PUSH), SECOND=[bash(PUSH)]))
+    with world.open(model) as terminal:
+        terminal.say("look at the issue")
+        terminal.wait_for("ALL DONE")
+        assert world.pushes == []
+        terminal.say("/clear")
+        terminal.wait_until(lambda: "ALL DONE" not in terminal.text, "an empty screen")
+        terminal.say("SECOND thing: push")
+        terminal.wait_until(lambda: "toolu_SECOND_000_00" in model.results(), "the second session's push")
+    assert model.result(1).is_error
+    assert len(world.pushes) == 1
+
+
+def test_a_plan_accepted_with_cleared_context_begins_a_clean_session(world: World, serve: Serve) -> None:
+    plan_file = '{{(/[^ `"\\\\]*/plans/[^ `"\\\\]*\\.md)}}'
+    model = serve(
+        Script.of(
+            fetch_issue(),
+            Call("Write", {"file_path": plan_file, "content": PLAN}),
+            Call("ExitPlanMode", {"plan": PLAN}),
+            SECOND=[bash(PUSH)],
+        )
+    )
+    world.settings.write_text(world.settings.read_text().replace("{", '{"showClearContextOnPlanAccept": true,', 1))
+    with world.open(model, "--permission-mode", "plan") as terminal:
+        terminal.say("plan the push")
+        terminal.wait_for("Would you like to proceed?")
+        terminal.press("1")
+        terminal.wait_until(lambda: "toolu_SECOND_000_00" in model.results(), "the second session's push")
+    assert len(world.pushes) == 1
+
+
+def test_a_resumed_session_keeps_its_labels(world: World, serve: Serve) -> None:
+    first = serve(Script.of(fetch_issue()))
+    session = world.run(first)["session_id"]
+    second = serve(Script.of(fetch_issue(), bash("true"), bash(PUSH)))
+    world.run(second, "and now push", "--resume", session)
+    assert world.pushes == []
+    assert second.result(2).is_error
