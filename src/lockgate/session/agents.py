@@ -29,8 +29,8 @@ def ensure_subject(tx: Transaction, context: Context, now: float, *, history: bo
 def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str = "") -> AgentRow:
     """Begin a sub-agent with its parent's labels, or a delegate without any.
 
-    The parent is whoever made the call that the client names, else whoever has an outstanding call that spawns an agent of this type: several could, then all of them
-    are; nobody seems to, then the whole session is.
+    The parent is whoever made the call that the client names, else whoever has an outstanding call that spawns an agent
+    of this type: several could, then all of them are; nobody seems to, then the whole session is.
 
     Args:
         tx: The transaction.

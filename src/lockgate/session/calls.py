@@ -24,10 +24,6 @@ _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
 
 
-_UNHEARD = "\0"
-"""Stands for output that was not seen yet; no quiet pattern matches it."""
-
-
 class Outcome(NamedTuple):
     """What the result of a call changed."""
 
@@ -111,7 +107,7 @@ def finished(
         background: Whether the call goes on and its output comes later, by ways that fire no event: whatever it may
             bring counts as come.
     """
-    lines = [_UNHEARD] if background else text.splitlines()
+    lines = None if background else text.splitlines()
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="finished")
 
 
@@ -182,7 +178,7 @@ def _settle(
     tx: Transaction,
     subject: Subject,
     call: ToolCall,
-    lines: list[str],
+    lines: list[str] | None,
     now: float,
     *,
     digest: str,
@@ -211,7 +207,7 @@ def _settle(
     return Outcome(gave, known=False)
 
 
-def _settle_known(tx: Transaction, row: CallRow, lines: list[str]) -> frozenset[Label]:
+def _settle_known(tx: Transaction, row: CallRow, lines: list[str] | None) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
@@ -254,7 +250,10 @@ def _taints(
     return list(found.values())
 
 
-def _says_nothing(lines: list[str], quiet: tuple[str, ...]) -> bool:
+def _says_nothing(lines: list[str] | None, quiet: tuple[str, ...]) -> bool:
+    """Whether lines give no label; ``None`` stands for output that was not seen yet."""
+    if lines is None:
+        return False
     said = [line for line in lines if line.strip()]
     if not said:
         return True
