@@ -231,6 +231,11 @@ def _yaml(text: str, file: str) -> Document:
     return Document({} if builder.root is None else builder.root, builder.lines)
 
 
+def _plain(event: Any) -> bool:
+    """Whether a scalar has no quotes. The parser in Python says ``None``, that in C an empty text."""
+    return not event.style
+
+
 class _Yaml:
     """Builds values from YAML events."""
 
@@ -303,7 +308,7 @@ class _Yaml:
         self.refuse_tag(event, path, line)
         if not isinstance(self.resolve(event, path, line), str):
             raise ConfigError(self.file, line, dotted(path), "a key must be text: put it in quotes")
-        if event.value == "<<" and event.style is None:
+        if event.value == "<<" and _plain(event):
             raise ConfigError(self.file, line, dotted(frame.path), "merge keys are not read: write the entries out")
         if event.value in frame.value:
             raise ConfigError(self.file, line, dotted(path), "this key stands twice")
@@ -320,7 +325,7 @@ class _Yaml:
     def resolve(self, event: Any, path: Path, line: int) -> Any:
         """The value of a scalar: text, a decimal number, true, false or null."""
         text: str = event.value
-        if event.style is not None or event.tag == "!":
+        if not _plain(event) or event.tag == "!":
             return text
         if text.lower() in ("true", "false"):
             return text.lower() == "true"

@@ -158,7 +158,8 @@ def _choices(values: Any) -> str:
 
 
 def _did_you_mean(word: Any, known: Any) -> str:
-    close = get_close_matches(str(word), [str(name) for name in known], n=1)
+    names = [name for name in known if isinstance(name, str)]
+    close = get_close_matches(word, names, n=1) if isinstance(word, str) else []
     return f"; did you mean `{close[0]}`?" if close else ""
 
 

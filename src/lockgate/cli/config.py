@@ -1,0 +1,330 @@
+"""``lockgate config``, ``trust`` and ``untrust``: what holds, whether it is valid, and what a project may say."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import click
+
+from lockgate.audit.record import happened
+from lockgate.cli.person import require_person
+from lockgate.cli.state import UNREADABLE, WRONG, paint
+from lockgate.configuration import (
+    Configuration,
+    Place,
+    digest_of,
+    find_workspace,
+    load_for_cli,
+    places,
+    read_file,
+    trust_name,
+)
+from lockgate.errors import ConfigError, StoreError
+from lockgate.events import Context
+from lockgate.folders import folders
+from lockgate.model import Subject
+from lockgate.policy.merging import Layer, merge
+from lockgate.policy.showing import Value, loosenings, values
+from lockgate.policy.validation import Parsed, parse, schema_text
+from lockgate.text import visible
+
+_STATE_COLOURS = {"valid": "green", "untrusted": "yellow", "last good": "yellow", "invalid": "red"}
+
+
+@click.group()
+def config() -> None:
+    """Show and check the configuration."""
+
+
+# ---------------------------------------------------------------- show
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(as_json: bool) -> None:
+    """Show every value that holds here, with the layer that it came from.
+
+    Exit status: 0 shown, 1 shown, but a file is not valid, 3 state not readable.
+    """
+    configuration = _loaded()
+    if as_json:
+        click.echo(json.dumps(_as_json(configuration), indent=2))
+    else:
+        for line in _lines(configuration):
+            click.echo(line)
+    sys.exit(WRONG if configuration.problems else 0)
+
+
+def _loaded() -> Configuration:
+    try:
+        return load_for_cli(os.getcwd())
+    except StoreError as error:
+        click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
+        raise click.exceptions.Exit(UNREADABLE) from error
+
+
+def _as_json(configuration: Configuration) -> dict[str, Any]:
+    first, *further = configuration.compiled
+    shown = set(map(_text, values(first)))
+    return {
+        "layers": [
+            {"name": layer.name, "path": layer.path, "state": layer.state, "sha256": layer.digest or None}
+            for layer in configuration.layers
+        ],
+        "problems": list(map(_problem_json, configuration.problems)),
+        "notes": _notes(configuration),
+        "values": [value._asdict() for value in values(first)],
+        "tightening": [[v._asdict() for v in values(other) if _text(v) not in shown] for other in further],
+    }
+
+
+def _notes(configuration: Configuration) -> list[str]:
+    return [f"{rule}: {problem}" for rule, problem in configuration.compiled[0]["notes"]]
+
+
+def _text(value: Value) -> tuple[str, str, str]:
+    """A value in words, without anything that could move a cursor."""
+    written = value.value if isinstance(value.value, str) else json.dumps(value.value)
+    if isinstance(value.value, list):
+        written = " else ".join(value.value)
+    return visible(value.key, 200), visible(written, 300), value.layer
+
+
+def _lines(configuration: Configuration) -> Iterator[str]:
+    yield "layers, from the lowest"
+    for layer in configuration.layers:
+        state = paint(f"{layer.state:<10}", _STATE_COLOURS.get(layer.state, "white"))
+        yield f"  {layer.name:<24}{state}{visible(layer.path, 300)}"
+    first, *further = configuration.compiled
+    yield ""
+    yield "values (table: clean | untrusted | secret | both)"
+    rows = _rows(values(first))
+    yield from _table(rows)
+    for other in further:
+        yield ""
+        yield "a layer that may only tighten says also (a call gets the stricter verdict of both)"
+        yield from _table([row for row in _rows(values(other)) if row not in rows])
+    for title, entries in (("notes", _notes(configuration)), ("problems", map(str, configuration.problems))):
+        lines = [f"  {visible(entry, 600)}" for entry in entries]
+        if lines:
+            yield ""
+            yield title
+            yield from lines
+
+
+def _rows(shown: Iterable[Value]) -> list[tuple[str, str, str]]:
+    """Values in words, with the cells of one row of the table in one line: clean, untrusted, secret, both."""
+    rows: list[tuple[str, str, str]] = []
+    for key, cells in groupby(shown, lambda value: _row_of(value.key)):
+        words = list(map(_text, cells))
+        if key.startswith("table."):
+            layers = dict.fromkeys(layer for *_, layer in words)
+            rows.append((key, " | ".join(text for _, text, _ in words), ", ".join(layers)))
+        else:
+            rows += words
+    return rows
+
+
+def _row_of(key: str) -> str:
+    return key.rpartition(".")[0] if key.startswith("table.") else key
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    key_width = min(max((len(key) for key, _, _ in rows), default=0), 60)
+    value_width = min(max((len(value) for _, value, _ in rows), default=0), 60)
+    for key, value, layer in rows:
+        yield f"  {key:<{key_width}}  {value:<{value_width}}  {layer}"
+    if not rows:
+        yield "  nothing else"
+
+
+# ---------------------------------------------------------------- check, schema, path
+
+
+@config.command()
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(files: tuple[str, ...], as_json: bool) -> None:
+    """Check configuration files; without FILES, all that hold here.
+
+    A file named lockbox.json is checked as Lockbox's, any other as lockgate.yaml; the ending .json means JSON.
+
+    Exit status: 0 all valid, 1 problems, 2 usage.
+    """
+    notes: list[str] = []
+    if files:
+        problems = [problem for file in files for problem in _check_file(file)]
+    else:
+        configuration = _loaded()
+        problems, notes = list(configuration.problems), _notes(configuration)
+    if as_json:
+        found = {"valid": not problems, "problems": list(map(_problem_json, problems)), "notes": notes}
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for problem in problems:
+            click.echo(visible(str(problem), 1000))
+        for note in notes:
+            click.echo(f"note: {visible(note, 1000)}")
+    sys.exit(WRONG if problems else 0)
+
+
+def _check_file(file: str) -> tuple[ConfigError, ...]:
+    try:
+        data = read_file(file)
+    except (OSError, ValueError) as error:
+        return (ConfigError(file, 0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}"),)
+    if data is None:
+        raise click.UsageError(f"there is no file {visible(file)!r}")
+    return parse(data, file).problems
+
+
+def _problem_json(error: ConfigError) -> dict[str, Any]:
+    return {"file": error.file, "line": error.line, "key": error.key, "problem": error.problem}
+
+
+@config.command()
+@click.argument("which", type=click.Choice(["lockgate", "lockbox"]), default="lockgate")
+def schema(which: str) -> None:
+    """Print the JSON Schema of lockgate.yaml, or of Lockbox's files."""
+    click.echo(schema_text(which), nl=False)
+
+
+@config.command()
+def path() -> None:
+    """Print where configuration files are looked for, from the lowest layer to the highest."""
+    for layer in _loaded().layers:
+        click.echo(f"{layer.name:<24}{layer.state:<10}{visible(layer.path, 1000)}")
+
+
+# ---------------------------------------------------------------- trust
+
+
+@click.command()
+@click.argument("where", metavar="[PATH]", type=click.Path(), default="")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def trust(where: str, yes: bool) -> None:
+    """Let a project's configuration files loosen what Lockgate does, as long as no byte of them changes.
+
+    PATH is the project's folder or one of its files; without it, the project around the current folder.
+
+    Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage.
+    """
+    require_person("trust a project's configuration")
+    found = [(place, data) for place in _project_places(where) if (data := _content(place)) is not None]
+    if not found:
+        raise click.ClickException("there is no project configuration to trust here")
+    parsed = [parse(data, place.path) for place, data in found]
+    _refuse_invalid(parsed)
+    for line in _what_it_means(found, parsed):
+        click.echo(line)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("this asks a person: run it in a terminal, or give --yes")
+        click.confirm("Trust exactly this content?", default=False, abort=True)
+    _record({place.path: digest_of(data) for place, data in found})
+    click.echo("trusted, until any byte of it changes")
+
+
+def _refuse_invalid(parsed: Sequence[Parsed]) -> None:
+    problems = [problem for one in parsed for problem in one.problems]
+    for problem in problems:
+        click.echo(visible(str(problem), 1000), err=True)
+    if problems:
+        raise click.ClickException("nothing was trusted: the configuration is not valid")
+
+
+def _content(place: Place) -> bytes | None:
+    try:
+        return read_file(place.path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise click.ClickException(f"{visible(place.path, 300)} cannot be read: {reason}") from error
+
+
+def _project_places(where: str) -> list[Place]:
+    """The places of a project's files: of the folder, or the one that is named."""
+    home = folders().home
+    if not where:
+        root = find_workspace(os.getcwd(), home)
+    elif os.path.isdir(where):
+        root = where
+    else:
+        folder, name = os.path.split(os.path.abspath(where))
+        root = os.path.dirname(folder) if name == "lockbox.json" else folder
+    found = [place for place in places(home, folders().config, os.path.abspath(root)) if place.project]
+    if where and not os.path.isdir(where):
+        wanted = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(where))), os.path.basename(where))
+        found = [place for place in found if place.path == wanted]
+        if not found:
+            raise click.UsageError(
+                f"{visible(where)!r} is no project configuration: name a folder, its .claude/lockbox.json, "
+                "lockgate.yaml or .lockgate.yaml"
+            )
+    return found
+
+
+def _what_it_means(found: Sequence[tuple[Place, bytes]], parsed: Sequence[Parsed]) -> Iterator[str]:
+    """What the files would loosen against the user's own configuration."""
+    for place, data in found:
+        yield f"{visible(place.path, 300)}  (SHA-256 {digest_of(data)})"
+    below = _own_layers()
+    layers = [Layer(place.name, one.value or {}) for (place, _), one in zip(found, parsed, strict=True)]
+    before, after = merge(below), merge([*below, *layers])
+    lines = [visible(line, 300) for line in loosenings(before, after)]
+    yield "it would loosen:" if lines else "it loosens nothing: it holds already, and needs no trust"
+    yield from (f"  {line}" for line in lines)
+
+
+def _own_layers() -> list[Layer]:
+    """The layers below a project's, as they stand; what is not valid is left out."""
+    where = folders()
+    layers = []
+    for place in places(where.home, where.config, ""):
+        try:
+            data = read_file(place.path)
+        except (OSError, ValueError):
+            continue
+        value = parse(data, place.path).value if data is not None else None
+        if value is not None:
+            layers.append(Layer(place.name, value))
+    return layers
+
+
+@click.command()
+@click.argument("where", metavar="[PATH]", type=click.Path(), default="")
+def untrust(where: str) -> None:
+    """Take trust in a project's configuration files back: they can only tighten again.
+
+    Exit status: 0 not trusted (any more), 2 usage.
+    """
+    _record({place.path: None for place in _project_places(where)})
+    click.echo("not trusted: these files can only tighten")
+
+
+def _record(digests: Mapping[str, str | None]) -> None:
+    """Keep which contents are trusted, and write the act into the audit."""
+    from lockgate.store.sqlite import SqliteStore
+
+    person = Context("cli", Subject(""))
+    try:
+        store = SqliteStore.open(folders().state)
+        try:
+            with store.transaction() as tx:
+                for path, digest in digests.items():
+                    before = tx.setting(trust_name(path))
+                    if before != digest:
+                        tx.put_setting(trust_name(path), digest)
+                        event = "untrust" if digest is None else "trust"
+                        tx.append_audit(
+                            time.time(), happened(person, event, {"file": path, "sha256": digest or before})
+                        )
+        finally:
+            store.close()
+    except StoreError as error:
+        raise click.ClickException(visible(str(error), 600)) from error
