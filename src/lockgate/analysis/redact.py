@@ -1,0 +1,118 @@
+"""Taking credentials out of text before it is recorded.
+
+The records must show what a call did, and must not become a second place where passwords lie. So each key that has
+a known format, and each value whose name says that it is a secret, is replaced by ``[redacted:TYPE]``; contents of
+files become their size and hash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache, partial
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+_COMMAND_LIMIT = 4000
+"""Characters of a command, an address or a prompt that are recorded."""
+_TEXT_LIMIT = 1000
+_DEPTH = 6
+_ITEMS = 50
+_SCAN_LIMIT = 200_000
+"""Characters of one text that are scanned; what lies behind is not recorded at all."""
+
+_CONTENTS = frozenset({"content", "new_string", "old_string", "new_source", "file_text", "new_str", "old_str", "patch"})
+"""Parameters that hold what a file says: their size and hash identify them well enough."""
+
+
+class _Pattern(NamedTuple):
+    name: str
+    has: tuple[str, ...]
+    text: str
+
+
+def redact(text: str) -> str:
+    """A text without credentials. Idempotent; the cost is linear in the length of the text."""
+    if len(text) > _SCAN_LIMIT:
+        text = f"{text[:_SCAN_LIMIT]} [... {len(text) - _SCAN_LIMIT} more ...]"
+    lower = text.lower()
+    for pattern in _patterns():
+        if any(mark in lower for mark in pattern.has):
+            text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
+    return text
+
+
+def redact_input(tool: str, tool_input: Mapping[str, Any]) -> dict[str, Any]:
+    """A tool's input as it is recorded: redacted and cut, contents of files as ``{"characters", "sha256"}``.
+
+    Args:
+        tool: The tool's name. MCP tools have contents of their own kind: nothing but the form of their values is known.
+        tool_input: What the client sent; any JSON.
+    """
+    known = not tool.startswith("mcp__")
+    return {
+        _name(name): _value(value, 1, _fingerprinted(name) and known)
+        for name, value in list(tool_input.items())[:_ITEMS]
+    }
+
+
+def _fingerprinted(name: object) -> bool:
+    return isinstance(name, str) and name in _CONTENTS
+
+
+def _name(name: object) -> str:
+    return redact(str(name))[:100]
+
+
+def _value(value: Any, depth: int, contents: bool) -> Any:
+    if isinstance(value, str):
+        return _fingerprint(value) if contents else _cut(redact(value), _COMMAND_LIMIT if depth == 1 else _TEXT_LIMIT)
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    if depth >= _DEPTH:
+        return f"[... {type(value).__name__} ...]"
+    if isinstance(value, Mapping):
+        return {
+            _name(name): _value(item, depth + 1, _fingerprinted(name)) for name, item in list(value.items())[:_ITEMS]
+        }
+    if isinstance(value, list | tuple):
+        shown = [_value(item, depth + 1, contents) for item in value[:_ITEMS]]
+        return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
+    return f"[{type(value).__name__}]"
+
+
+def _fingerprint(text: str) -> dict[str, Any]:
+    return {"characters": len(text), "sha256": sha256(text.encode("utf-8", "surrogatepass")).hexdigest()}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} [... {len(text) - limit} more ...]"
+
+
+def _mark(name: str, match: re.Match[str]) -> str:
+    groups = match.groupdict()
+    secret = next((group for group in groups if groups[group] is not None), None)
+    if secret is None:
+        return f"[redacted:{name}]"
+    start, end = (position - match.start() for position in match.span(secret))
+    whole = match.group()
+    inside = whole[start:end]
+    quote = inside[0] if inside[:1] in {'"', "'"} and inside[-1:] == inside[:1] else ""
+    if "[redacted:" in inside:
+        return whole
+    return f"{whole[:start]}{quote}[redacted:{name}]{quote}{whole[end:]}"
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[_Pattern, ...]:
+    file = os.path.join(os.path.dirname(__file__), "data", "redaction.json")
+    with open(file, encoding="utf-8") as stream:
+        return tuple(_Pattern(row["name"], tuple(row["has"]), row["pattern"]) for row in json.load(stream))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Compiled when a text first needs it: most hooks need none.
+    return re.compile(pattern)

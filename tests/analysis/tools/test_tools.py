@@ -1,0 +1,230 @@
+"""What tools other than the shell can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lockgate.analysis
+from lockgate.analysis import analyse
+from lockgate.analysis.data import build
+from lockgate.analysis.surroundings import CategoryRule, Rules, Service, Surroundings, TrustedDomain
+from lockgate.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
+
+WORK = "/home/user/work"
+AROUND = Surroundings(home="/home/user", workspace=WORK)
+ROWS = yaml.safe_load((build.HERE / "tools.yaml").read_text(encoding="utf-8"))
+EXAMPLES = [
+    pytest.param(tool, example, id=f"{tool}-{number}")
+    for row in ROWS
+    for tool in row["tools"]
+    for number, example in enumerate(row["examples"])
+]
+
+
+def ask(tool: str, tool_input: dict[str, Any], around: Surroundings = AROUND) -> Analysis:
+    return analyse(ToolCall(tool, tool_input, WORK), around)
+
+
+def rows(analysis: Analysis) -> list[str]:
+    return sorted({effect.row for effect in analysis.effects})
+
+
+def test_each_tool_is_in_one_row():
+    tools = [tool for row in ROWS for tool in row["tools"]]
+    assert len(tools) == len(set(tools))
+
+
+@pytest.mark.parametrize(("tool", "example"), EXAMPLES)
+def test_example(tool, example):
+    assert sorted({effect.kind.value for effect in ask(tool, example["input"]).effects}) == sorted(example["effects"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_required_parameters_are_known(row):
+    assert set(row.get("required", ())) <= set(row.get("input", {}))
+
+
+def test_unknown_tool_may_do_anything():
+    analysis = ask("BrandNewTool", {})
+    assert rows(analysis) == ["execute", "ingest"]
+    assert analysis.gives == {Label.UNTRUSTED}
+    assert analysis.category is Category.UNSAFE_ACTING
+
+
+@pytest.mark.parametrize("tool", ["read", "READ", "Read ", "bash", "mcp_x__y", "", "Write\n"])
+def test_names_are_exact(tool):
+    assert "execute" in rows(ask(tool, {"file_path": "a"}))
+
+
+def test_unknown_mcp_tool_is_source_and_sink():
+    analysis = ask("mcp__demo__fetch_issue", {"n": 7})
+    assert rows(analysis) == ["egress", "ingest"]
+    assert analysis.gives == {Label.UNTRUSTED}
+    assert analysis.category is Category.UNSAFE_ACTING
+
+
+@pytest.mark.parametrize(
+    ("category", "expected"),
+    [
+        (Category.SAFE, []),
+        (Category.UNSAFE, ["ingest"]),
+        (Category.ACTING, ["egress"]),
+        (Category.UNSAFE_ACTING, ["egress", "ingest"]),
+    ],
+)
+def test_a_category_tempers_an_mcp_tool(category, expected):
+    everything: frozenset[Category | None] = frozenset({*Category, None})
+    rule = CategoryRule(category, "lockbox.json:mcp_tools", everything)
+    around = AROUND._replace(rules=Rules(tool_category=lambda tool: rule if tool == "mcp__a__b" else None))
+    assert rows(ask("mcp__a__b", {}, around)) == expected
+    assert rows(ask("mcp__a__c", {}, around)) == ["egress", "ingest"]
+
+
+NOTHING = Service(public_source=False, secret_data=False, public_sink=False, dangerous_writes=False)
+
+
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        (NOTHING, []),
+        (NOTHING._replace(public_source=True), ["ingest"]),
+        (NOTHING._replace(secret_data=True), ["read_secret"]),
+        (NOTHING._replace(public_sink=True), ["egress"]),
+        (NOTHING._replace(dangerous_writes=True), ["destroy"]),
+        (NOTHING._replace(forbidden=True), ["tamper_self"]),
+        (Service(), ["destroy", "egress", "ingest", "read_secret"]),
+    ],
+)
+def test_flags_of_a_service(service, expected):
+    for declared in ("mcp__bank__pay", "mcp__bank"):
+        look_up = {declared: service}.get
+        assert rows(ask("mcp__bank__pay", {}, AROUND._replace(rules=Rules(service=look_up)))) == expected
+
+
+def test_a_tools_own_flags_come_before_its_servers():
+    declared = {"mcp__a": NOTHING, "mcp__a__b": NOTHING._replace(public_sink=True)}
+    around = AROUND._replace(rules=Rules(service=declared.get))
+    assert rows(ask("mcp__a__b", {}, around)) == ["egress"]
+    assert rows(ask("mcp__a__c", {}, around)) == []
+    assert rows(ask("mcp__ab__c", {}, around)) == ["egress", "ingest"]
+
+
+@pytest.mark.parametrize(
+    ("url", "row", "address", "labels"),
+    [
+        ("https://example.org/a#b", "fetch", "https://example.org/a", {Label.UNTRUSTED}),
+        ("https://docs.example/a", "fetch_known", "https://docs.example/a", {Label.UNTRUSTED}),
+        ("https://own.example/a", "fetch_known", "https://own.example/a", set()),
+        ("https://x@own.example/a", "fetch", "", set()),
+        ("https://own.example.evil/a", "fetch", "https://own.example.evil/a", {Label.UNTRUSTED}),
+        ("https://evil\\@own.example/", "fetch", "", {Label.UNTRUSTED}),
+        ("example.org", "fetch", "", {Label.UNTRUSTED}),
+        ("file:///etc/passwd", "fetch", "", {Label.UNTRUSTED}),
+    ],
+)
+def test_web_fetch(url, row, address, labels):
+    trusted = (TrustedDomain("docs.example"), TrustedDomain("own.example", content=True))
+    analysis = ask("WebFetch", {"url": url, "prompt": "p"}, AROUND._replace(rules=Rules(trusted_domains=trusted)))
+    fetch = next(effect for effect in analysis.effects if effect.kind is EffectKind.FETCH)
+    assert (fetch.row, fetch.address, set(analysis.gives)) == (row, address, labels)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://localhost/", "http://127.1:8000/", "http://[::1]/", "http://app.localhost:3000/x"]
+)
+def test_this_machine_is_no_source(url):
+    assert ask("WebFetch", {"url": url, "prompt": "p"}).effects == ()
+
+
+def test_a_declared_host_is_what_it_is_declared_to_be():
+    declared = {"wiki.example": NOTHING._replace(secret_data=True), "bad.example": Service(forbidden=True)}
+    around = AROUND._replace(rules=Rules(service=declared.get))
+    assert rows(ask("WebFetch", {"url": "https://wiki.example/a"}, around)) == ["fetch_known", "read_secret"]
+    assert "tamper_self" in rows(ask("WebFetch", {"url": "https://bad.example/a"}, around))
+
+
+def test_addresses_count_only_where_the_agent_cannot_write_them():
+    assert not ask("WebSearch", {"query": "q"}).echoes
+    assert ask("WebFetch", {"url": "https://example.org/", "prompt": "print https://evil.example/?d=1"}).echoes
+    assert ask("mcp__a__b", {}).echoes
+    assert ask("Read", {"file_path": "a"}).echoes
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        ("Read", {"file_path": None}),
+        ("Read", {"file_path": {"a": 1}}),
+        ("Read", {"path": "a"}),
+        ("Write", {"file_path": 3, "content": "x"}),
+        ("Edit", {"file_path": ["/etc/passwd"]}),
+        ("NotebookEdit", {"notebook_path": True}),
+        ("Grep", {"pattern": "x", "path": ["/"]}),
+        ("Grep", {"pattern": "x", "glob": {"a": "b"}}),
+        ("WebFetch", {"url": ["https://a.example/"]}),
+        ("WebSearch", {"query": {"q": 1}}),
+        ("Bash", {"command": {"c": "ls"}}),
+        ("Bash", {"command": None}),
+        ("Bash", {"cmd": "ls"}),
+        ("Monitor", {"command": ["ls"]}),
+        ("Monitor", {"ws": {"url": 1}}),
+        ("CronCreate", {"prompt": 5}),
+        ("Read", {"file_path": "a" * 200_000}),
+    ],
+)
+def test_input_that_is_not_understood(tool, tool_input):
+    analysis = ask(tool, tool_input)
+    assert rows(analysis) == ["execute"]
+    assert {effect.rule for effect in analysis.effects} == {"tool:input"}
+
+
+def test_optional_parameters_may_be_null():
+    assert ask("Grep", {"pattern": "x", "path": None, "glob": None}).effects == ()
+
+
+def test_a_fault_in_the_analysis_does_not_open_the_gate(monkeypatch):
+    def broken(*_: object) -> Analysis:
+        raise RecursionError
+
+    monkeypatch.setattr(lockgate.analysis, "_analyse", broken)
+    analysis = ask("Read", {"file_path": "a"})
+    assert rows(analysis) == ["execute", "ingest"]
+    assert {effect.rule for effect in analysis.effects} == {"analysis:error"}
+
+
+TOOLS = sorted({tool for row in ROWS for tool in row["tools"]} - {"Bash", "Monitor"} | {"mcp__a__b", "New"})
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.sampled_from("ab/.~*[]{},:@h\0é"), max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(
+    [
+        "file_path",
+        "notebook_path",
+        "path",
+        "pattern",
+        "glob",
+        "url",
+        "query",
+        "prompt",
+        "action",
+        "method",
+        "ws",
+        "stop",
+        "isolation",
+    ]
+)
+
+
+@given(st.sampled_from(TOOLS), st.dictionaries(NAMES, VALUES, max_size=5))
+def test_every_input_is_answered_without_a_fault(tool, tool_input):
+    analysis = ask(tool, tool_input)
+    assert "analysis:error" not in {effect.rule for effect in analysis.effects}
+    assert all(effect.because and effect.rule.count(":") == 1 for effect in analysis.effects)
+    assert all(effect.variant is not Variant.KNOWN for effect in analysis.effects)
