@@ -47,13 +47,16 @@ class Braces(NamedTuple):
     """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small."""
 
     alternatives: tuple[Word, ...]
+    elided: bool = False
+    """Whether this is a long sequence (``{1..9999}``) of which only the first and the last element are kept."""
 
 
 class Param(NamedTuple):
     """A parameter expansion.
 
     ``$x`` has an empty ``operator``. ``${x:-word}`` has operator ``:-`` and one argument. ``${#x}`` has operator
-    ``#length``, ``${!x}`` has ``!indirect``, ``${x@P}`` has ``@P``; ``${x:1:2}`` has ``:`` and two arguments;
+    ``#length``, ``${!x}`` has ``!indirect`` (with the arguments of a further operator, if any), ``${!x@}`` has
+    ``!names``, ``${!x[@]}`` has ``!keys``, ``${x@P}`` has ``@P``; ``${x:1:2}`` has ``:`` and two arguments;
     ``${x/a/b}`` has ``/`` and two.
     """
 

@@ -1,0 +1,178 @@
+"""Simple commands, assignments and function definitions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell._cursor import Cursor
+from lockgate.analysis.shell._parameters import subscript
+from lockgate.analysis.shell._redirects import redirect
+from lockgate.analysis.shell._words import ARGUMENT, VALUE, WORD_ENDS, read_parts, word
+from lockgate.analysis.shell.syntax import Assignment, Braces, Literal, Simple, Word
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.syntax import Part, Redirect
+
+RESERVED = frozenset(
+    "! { } [[ ]] if then elif else fi for select while until do done case in esac function time coproc".split(),
+)
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
+_ARRAY = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)(?=\()")
+_DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
+_COMMAND_ENDS = frozenset("\n;|)#\0")
+
+
+def simple(cursor: Cursor) -> Simple:
+    """Read a simple command. Its first word is not a reserved word in its place."""
+    text = cursor.text
+    start = cursor.pos
+    words: list[Word] = []
+    assignments: list[Assignment] = []
+    redirections: list[Redirect] = []
+    while True:
+        cursor.blanks()
+        character = text[cursor.pos]
+        if character in _COMMAND_ENDS or (character == "&" and text[cursor.pos + 1] != ">"):
+            break
+        if character == "(":
+            cursor.refuse("`(` inside a command", "quote it, or write a subshell as a command of its own")
+        if character in "<>&{" or character.isdigit():
+            one = redirect(cursor)
+            if one is not None:
+                redirections.append(one)
+                continue
+        if not words:
+            assignment = _assignment(cursor)
+            if assignment is not None:
+                assignments.append(assignment)
+                continue
+        elif (array := _declared_array(cursor, words)) is not None:
+            assignments.append(array)
+            continue
+        plain = _PLAIN.match(text, cursor.pos)
+        if plain:
+            words.append(Word((Literal(plain.group()),), cursor.base + cursor.pos))
+            cursor.pos = plain.end()
+        else:
+            words.append(word(cursor))
+        _check_reserved(cursor, words, bool(assignments or redirections))
+    if not (words or assignments or redirections):
+        cursor.refuse("a command is missing")
+    return Simple(tuple(words), tuple(assignments), tuple(redirections), cursor.base + start)
+
+
+def _check_reserved(cursor: Cursor, words: list[Word], prefixed: bool) -> None:
+    """Refuse an unquoted reserved word where some shell may give it its meaning."""
+    parts = words[-1].parts
+    if len(parts) != 1 or not isinstance(parts[0], Literal) or parts[0].quoted:
+        return
+    text = parts[0].text
+    if text not in RESERVED:
+        return
+    at = words[-1].position - cursor.base
+    if len(words) > 1:
+        if text in "{}":
+            cursor.refuse(f"`{text}` as an argument", "quote it, or put `;` before it", at=at)
+    elif text != "time" or not (prefixed or cursor.posix or _after_pipe(cursor, at)):
+        cursor.refuse(f"unexpected `{text}`", "write the command on its own", at=at)
+
+
+def _after_pipe(cursor: Cursor, position: int) -> bool:
+    """Tell whether ``time`` at ``position`` comes after ``|`` or ``coproc``, where it is an ordinary word."""
+    before = cursor.text[:position].rstrip(" \t\n")
+    return before.endswith(("|", "|&", "coproc"))
+
+
+# ---------------------------------------------------------------- assignments
+
+
+def _assignment(cursor: Cursor) -> Assignment | None:
+    """Read ``name=value`` before a command's first word, if one stands here."""
+    match = _ASSIGNMENT.match(cursor.text, cursor.pos)
+    if match is None:
+        return None
+    start = cursor.pos
+    name, operator = match.groups()
+    index = None
+    if operator == "[":
+        cursor.pos = match.end() - 1
+        index = subscript(cursor)
+        operator = "+=" if cursor.text.startswith("+=", cursor.pos) else cursor.text[cursor.pos]
+        if operator not in ("=", "+="):
+            cursor.refuse("a subscript that no assignment follows", "quote the word", at=start)
+        cursor.pos += len(operator)
+    else:
+        cursor.pos = match.end()
+    if operator == "+=":
+        cursor.bash_only("`+=`")
+    return _value(cursor, name, operator == "+=", index)
+
+
+def _value(cursor: Cursor, name: str, append: bool, index: Word | None) -> Assignment:
+    start = cursor.pos
+    if cursor.text[start] == "(":
+        if index is not None:
+            cursor.refuse("an array as the value of an array's element")
+        return Assignment(name, Word((), cursor.base + start), append, None, _elements(cursor))
+    return Assignment(name, Word(tuple(read_parts(cursor, VALUE)), cursor.base + start), append, index)
+
+
+def _declared_array(cursor: Cursor, words: list[Word]) -> Assignment | None:
+    """Read ``name=(...)`` among the arguments of ``declare`` and its like."""
+    match = _ARRAY.match(cursor.text, cursor.pos)
+    if match is None:
+        return None
+    if words[0].parts not in {(Literal(name),) for name in _DECLARES}:
+        cursor.refuse("`(` inside a command", "quote it")
+    cursor.pos = match.end()
+    return _value(cursor, match.group(1), match.group(2) == "+=", None)
+
+
+def _elements(cursor: Cursor) -> tuple[Word, ...]:
+    """Read the elements of ``(...)``; newlines and comments may stand between them."""
+    cursor.bash_only("an array")
+    cursor.pos += 1
+    elements: list[Word] = []
+    cursor.deeper()
+    while True:
+        cursor.blanks()
+        character = cursor.text[cursor.pos]
+        if character == "\n":
+            cursor.pos += 1
+        elif character == "#":
+            cursor.pos = _line_end(cursor)
+        elif character == ")":
+            break
+        elif character == "[":
+            elements.append(_keyed(cursor))
+        elif character in WORD_ENDS and cursor.text[cursor.pos : cursor.pos + 2] not in ("<(", ">("):
+            cursor.refuse("unterminated array, or an operator inside it", "close the parenthesis")
+        else:
+            elements.append(word(cursor, ARGUMENT))
+    cursor.pos += 1
+    cursor.limits.depth -= 1
+    if cursor.text[cursor.pos] not in WORD_ENDS - set("(<>"):
+        cursor.refuse("text right after an array", "put a space after the parenthesis")
+    return tuple(elements)
+
+
+def _keyed(cursor: Cursor) -> Word:
+    """Read ``[key]=value`` inside an array."""
+    start = cursor.pos
+    key = subscript(cursor)
+    operator = "+=" if cursor.text.startswith("+=", cursor.pos) else "="
+    cursor.take(operator, "a pattern in brackets inside an array")
+    value = read_parts(cursor, ARGUMENT)
+    if any(isinstance(part, Braces) for part in value):
+        cursor.refuse("brace expansion in an array's element with a key")
+    parts: list[Part] = [Literal("["), *key.parts, Literal("]" + operator), *value]
+    return Word(tuple(parts), cursor.base + start)
+
+
+def _line_end(cursor: Cursor) -> int:
+    """Where the line ends: a comment's end."""
+    end = cursor.text.find("\n", cursor.pos)
+    return end if end >= 0 else len(cursor.text) - 1

@@ -1,0 +1,171 @@
+"""Reads shell text exactly, or says that it cannot.
+
+The reader knows a large subset of bash and reads it as bash does; of everything else it says :class:`Unparsed`. It never
+guesses, because whoever decides on its tree must be able to rely on *every* command being in it. It takes linear time.
+
+The rules are spread over private modules, from the ground up: ``_cursor``, ``_quotes``, ``_expansions``,
+``_parameters``, ``_braces``, ``_words``, ``_redirects``, ``_conditions``, ``_commands``, ``_compound``; lists and
+pipelines are here. What each shell reads differently (``sh``, older versions of bash, zsh) is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell._commands import simple
+from lockgate.analysis.shell._compound import compound, newlines, reserved
+from lockgate.analysis.shell._cursor import END, MAX_LENGTH, Cursor, Limits, Refused, Rules
+from lockgate.analysis.shell._parameters import parameter
+from lockgate.analysis.shell.syntax import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.syntax import Command
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_TIME_OPTIONS = re.compile(r"[ \t]+-p(?=[ \t])")
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def read(text: str, dialect: str = "bash") -> Script | Unparsed:
+    """Read a shell script.
+
+    Args:
+        text: What the shell would be given with ``-c``.
+        dialect: ``bash``, or ``sh`` for a shell that may be any POSIX shell: what dash reads differently is refused.
+
+    Returns:
+        The script, or why and where it was not read. Nothing is raised.
+    """
+    if dialect not in ("bash", "sh"):
+        return Unparsed(f"no reader for the dialect `{dialect}`", 0)
+    if len(text) > MAX_LENGTH:
+        return Unparsed(f"longer than {MAX_LENGTH} characters", MAX_LENGTH, "write it to a file in smaller steps")
+    forbidden = _FORBIDDEN.search(text)
+    if forbidden:
+        hint = "use plain newlines" if forbidden.group() == "\r" else "write it as an escape inside $'...'"
+        return Unparsed("a control character", forbidden.start(), hint)
+    try:
+        return _script(Cursor(text, _RULES, dialect == "sh", Limits()), _NOTHING)
+    except Refused as refused:
+        return Unparsed(refused.reason, min(refused.position, len(text)), refused.hint)
+    except RecursionError:
+        return Unparsed("nested too deeply", 0, "write the commands one by one")
+
+
+def _script(cursor: Cursor, ends: frozenset[str]) -> Script:
+    """Read commands up to one of ``ends``, which is left unread, or to the end where there are none."""
+    commands: list[Command] = []
+    background: list[bool] = []
+    newlines(cursor)
+    while not _at_end(cursor, ends):
+        commands.append(_and_or(cursor))
+        cursor.blanks()
+        character = cursor.text[cursor.pos]
+        background.append(character == "&")
+        if character == "&" or (character == ";" and cursor.text[cursor.pos + 1] not in ";&"):
+            cursor.pos += 1
+            newlines(cursor)
+        elif character in "\n#":
+            newlines(cursor)
+        elif not _at_end(cursor, ends) or not (cursor.joint or character in (END, ")", ";")):
+            cursor.refuse("an operator or word that fits nowhere", "separate the commands by `;` or newlines")
+    return Script(tuple(commands), tuple(background))
+
+
+def _at_end(cursor: Cursor, ends: frozenset[str]) -> bool:
+    """Tell whether the list of commands ends here; refuse an end of another kind."""
+    character = cursor.text[cursor.pos]
+    if character == END:
+        if ends:
+            cursor.refuse("unexpected end: something is not closed", "close every quote, bracket and keyword")
+        if cursor.body_line >= 0:
+            cursor.refuse("here-document without a body", "put the body on the following lines")
+        return True
+    if not ends:
+        return False
+    if character in ");":
+        token = ")" if character == ")" else ";;"
+        return token in ends and (token == ")" or cursor.text[cursor.pos + 1] in ";&")
+    return reserved(cursor) in ends
+
+
+def _and_or(cursor: Cursor) -> Command:
+    """Read pipelines joined by ``&&`` and ``||``."""
+    first = _pipeline(cursor)
+    commands = [first]
+    operators: list[str] = []
+    while True:
+        cursor.blanks()
+        operator = cursor.text[cursor.pos : cursor.pos + 2]
+        if operator not in ("&&", "||"):
+            return AndOr(tuple(commands), tuple(operators)) if operators else first
+        cursor.pos += 2
+        operators.append(operator)
+        newlines(cursor)
+        commands.append(_pipeline(cursor))
+
+
+def _pipeline(cursor: Cursor) -> Command:
+    """Read commands joined by pipes, with ``!`` and ``time`` before them."""
+    negated, timed = _prefixes(cursor)
+    commands = [_command(cursor)]
+    while True:
+        cursor.blanks()
+        if cursor.text[cursor.pos] != "|" or cursor.text[cursor.pos + 1] == "|":
+            break
+        cursor.pos += 1
+        if cursor.text[cursor.pos] == "&":
+            cursor.bash_only("`|&`", "write `2>&1 |`")
+            cursor.pos += 1
+            commands[-1] = _with_errors(cursor, commands[-1])
+        newlines(cursor)
+        commands.append(_command(cursor))
+    if len(commands) == 1 and not (negated or timed):
+        return commands[0]
+    return Pipeline(tuple(commands), negated, timed)
+
+
+def _prefixes(cursor: Cursor) -> tuple[bool, bool]:
+    """Read ``!`` and ``time [-p]`` before a pipeline."""
+    negated = timed = False
+    while True:
+        keyword = reserved(cursor)
+        if keyword == "!":
+            if cursor.text[cursor.pos + 1] not in " \t":
+                cursor.refuse("`!` without a space after it", "put a space after `!`")
+            negated = not negated
+            cursor.pos += 1
+        elif keyword == "time" and not cursor.posix:
+            timed = True
+            options = _TIME_OPTIONS.match(cursor.text, cursor.pos + 4)
+            cursor.pos = options.end() if options else cursor.pos + 4
+            _check_time(cursor)
+        else:
+            return negated, timed
+        cursor.blanks()
+
+
+def _check_time(cursor: Cursor) -> None:
+    cursor.blanks()
+    if cursor.text[cursor.pos] == "-":
+        cursor.refuse("an option after `time`", "write `command time` or leave the option out")
+
+
+def _with_errors(cursor: Cursor, command: Command) -> Command:
+    """Give the command the redirection that ``|&`` stands for."""
+    redirects = getattr(command, "redirects", None)
+    if redirects is None:
+        cursor.refuse("`|&` after this kind of command", "write `2>&1 |`")
+    both = Redirect(">&", Word((Literal("1"),), cursor.base + cursor.pos), "2")
+    return command._replace(redirects=(*redirects, both))  # type: ignore[call-arg]
+
+
+def _command(cursor: Cursor) -> Command:
+    cursor.joint = False
+    found = compound(cursor)
+    return simple(cursor) if found is None else found
+
+
+_RULES = Rules(_script, parameter)
