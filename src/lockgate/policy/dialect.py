@@ -20,7 +20,9 @@ _CONTROL = re.compile(r"c[A-Za-z]")
 _NAMED = re.compile(r"k<([A-Za-z_]\w*)>", re.ASCII)
 # White space that a pattern may want before an option: a word has none.
 _BEFORE_OPTION = re.compile(r"(?:\(\^\|\\s\)|\(\?:\^\|\\s\)|\\s[*+]?|\\b| )?(?=\\?-)")
-_SAME = frozenset("dDwWsSbBnrtfv")
+# White space as ECMA-262 has it; the library's own is ASCII only, as its letters and digits are here.
+_SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_SAME = frozenset("dDwWSbBnrtfv")
 
 
 class DialectError(ValueError):
@@ -113,6 +115,10 @@ def _escape(pattern: str, at: int, *, in_class: bool) -> tuple[str, int]:
         return _digit(pattern, at, in_class=in_class)
     if character in "xucpPk":
         raise DialectError(f"an escape at {at} that JavaScript reads only with the u flag, or that is not complete")
+    if character in "sS" and not in_class:
+        return f"[{'' if character == 's' else '^'}{_SPACE}]", after + 1
+    if character == "s":
+        return _SPACE, after + 1
     if character in _SAME:
         return ("\\" + character if character != "B" or not in_class else "B"), after + 1
     return re.escape(character), after + 1
