@@ -74,6 +74,19 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _occupy_descriptors() -> None:
+    """Keep the numbers 0 to 2 from being given to a file.
+
+    Where the client closed one of them, the next file opened would get its number, and the answer would be written into
+    the database. Read-only, so that writing the answer fails, which refuses.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+
+
 # ---------------------------------------------------------------- in
 def _read_input() -> bytes:
     from lockgate.errors import BadInputError
@@ -269,6 +282,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     event: str | None = None
     state = ""
     try:
+        _occupy_descriptors()
         event = _announced(arguments)
         options = _options(arguments)
         state = options.state

@@ -78,6 +78,35 @@ def test_a_pipe_is_no_transcript(tmp_path: Path) -> None:
     assert claude_files.parent_sessions(str(tmp_path / "t.jsonl"), "own") == ()
 
 
+def rejection(call: str, **changes: Any) -> dict[str, Any]:
+    block = {"type": "tool_result", "content": "The user doesn't want it", "is_error": True, "tool_use_id": call}
+    usual = {
+        "type": "user",
+        "message": {"role": "user", "content": [block]},
+        "toolUseResult": "User rejected tool use",
+        "toolDenialKind": "user-rejected",
+        "toolDenialBeforeRun": True,
+    }
+    return {name: value for name, value in {**usual, **changes}.items() if value is not ...}
+
+
+def test_calls_that_a_person_refused(tmp_path: Path) -> None:
+    lines = [
+        rejection("t1"),
+        rejection("older client", toolDenialBeforeRun=..., toolDenialKind=...),
+        rejection("was running", toolDenialBeforeRun=False),
+        rejection("a tool said so", toolUseResult="Error: User rejected tool use"),
+        rejection("in a list", toolUseResult=[{"type": "text", "text": "User rejected tool use"}]),
+        rejection("not the user", type="assistant"),
+        rejection("odd", message="User rejected tool use"),
+        rejection("t2"),
+    ]
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines) + '"User rejected tool use')
+    assert claude_files.rejected_calls(str(transcript)) == ("t1", "older client", "t2")
+    assert claude_files.rejected_calls(str(tmp_path / "none")) == ()
+
+
 def settings(**changes: Any) -> dict[str, Any]:
     hooks = {event: [{"hooks": [entry]}] for event, entry in ENTRIES.items()}
     return {"hooks": {**hooks, **changes}}

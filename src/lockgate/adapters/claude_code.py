@@ -207,7 +207,7 @@ def _refused(payload: Mapping[str, Any], context: Context) -> Event:
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = _text(payload, "prompt", empty=True)
     human = _optional(payload, "source") in _HUMAN_SOURCES and not any(mark in prompt for mark in _MACHINE_MARKS)
-    return PromptSubmitted(context, prompt, human)
+    return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript))
 
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:

@@ -18,6 +18,7 @@ _TRANSCRIPT_PART = 2 * 1024 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
 _META_MAX = 64 * 1024
 _ANCESTORS = 12
+_REJECTED = b"User rejected tool use"
 
 
 def read_file(path: str, limit: int) -> bytes | None:
@@ -101,8 +102,8 @@ def spawning_call(transcript: str, agent: str) -> str:
     return call if isinstance(call, str) else ""
 
 
-def _ends_of(path: str, part: int) -> Iterator[bytes]:
-    """The whole lines in the first and the last ``part`` bytes of a file."""
+def _ends_of(path: str, part: int, *, only_end: bool = False) -> Iterator[bytes]:
+    """The whole lines in the first and the last ``part`` bytes of a file, or only in the last."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
@@ -114,7 +115,8 @@ def _ends_of(path: str, part: int) -> Iterator[bytes]:
         if facts.st_size <= 2 * part:
             yield from file.read(2 * part).split(b"\n")
             return
-        yield from file.read(part).split(b"\n")[:-1]
+        if not only_end:
+            yield from file.read(part).split(b"\n")[:-1]
         file.seek(facts.st_size - part)
         yield from file.read(part).split(b"\n")[1:]
 
@@ -135,6 +137,29 @@ def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
                 found.update(dict.fromkeys(_session_ids(record.get(field))))
     found.pop(own, None)
     return tuple(found)
+
+
+def rejected_calls(transcript: str) -> tuple[str, ...]:
+    """Return the ids of calls that the person answered with no in the client's dialog, as far as its end tells.
+
+    No hook is run for that answer; the next event after it is the person's next prompt. The client writes a line of its
+    own, of which no tool can make the fields that are looked at.
+    """
+    found: dict[str, None] = {}
+    for line in _ends_of(transcript, _TRANSCRIPT_PART, only_end=True):
+        record = _parse(line) if _REJECTED in line else None
+        if not isinstance(record, dict) or record.get("type") != "user" or record.get("toolDenialBeforeRun") is False:
+            continue
+        if record.get("toolUseResult") == _REJECTED.decode():
+            message = record.get("message")
+            found.update(dict.fromkeys(_result_ids(message.get("content") if isinstance(message, dict) else None)))
+    return tuple(found)
+
+
+def _result_ids(content: Any) -> Iterator[str]:
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):
+            yield block["tool_use_id"]
 
 
 def _session_ids(value: Any) -> Iterator[str]:
