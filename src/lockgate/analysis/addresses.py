@@ -8,7 +8,6 @@ What only one of them accepts, or reads as another host, is unknown here (``None
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 from lockgate.analysis.surroundings import Surroundings, TrustedDomain
@@ -33,6 +32,7 @@ _PLAIN = re.compile(
 )
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_LOOPBACK = re.compile(r"127(?:\.[0-9]+){3}|::1|::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}")
 _METADATA = frozenset(
     {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254", "::ffff:a9fe:a9fe"}
     | {"metadata.google.internal", "metadata", "metadata.goog", "instance-data"},
@@ -99,12 +99,8 @@ def is_loopback(host: str) -> bool:
         return False
     if name == "localhost" or name.endswith(".localhost"):
         return True
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
+    # Both in their one spelling: an IPv6 address that stands for an IPv4 one ends in its 32 bits.
+    return bool(_LOOPBACK.fullmatch(name))
 
 
 def is_metadata(host: str) -> bool:
@@ -199,10 +195,15 @@ def _port(text: str) -> str | None:
 def _ipv6(text: str) -> str | None:
     if "%" in text:
         return None
+    from ipaddress import IPv6Address
+
     try:
-        return str(ipaddress.IPv6Address(text))
+        address = IPv6Address(text)
     except ValueError:
         return None
+    mapped = address.ipv4_mapped
+    # Python versions spell these in two ways.
+    return str(address) if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
 
 
 def _ipv4(labels: list[str]) -> str | None:
@@ -219,7 +220,7 @@ def _ipv4(labels: list[str]) -> str | None:
     if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
         return None
     value = numbers[-1] + sum(number << (8 * (3 - index)) for index, number in enumerate(numbers[:-1]))
-    return str(ipaddress.IPv4Address(value))
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
 
 
 def _number(label: str) -> int:

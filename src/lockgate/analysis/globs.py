@@ -17,7 +17,7 @@ _ANY = ""
 All other tokens are sets of characters as text: one of them, or with a leading ``!`` none of them.
 """
 
-_LONGEST = 512
+_LONGEST = 255
 """Names longer than this cannot exist (255 bytes); as a pattern, what lies behind is taken as a star."""
 
 

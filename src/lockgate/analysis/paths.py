@@ -9,7 +9,6 @@ the file systems of macOS do.
 from __future__ import annotations
 
 import posixpath
-import unicodedata
 from functools import lru_cache
 
 from lockgate.analysis.globs import Names, is_wild, path_matches, paths_meet
@@ -166,6 +165,8 @@ def _fold(path: str) -> str:
     """
     if path.isascii():
         return path.lower()
+    import unicodedata
+
     shown = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFC", shown.casefold())
 
@@ -223,7 +224,8 @@ def _folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
     """The forms of a folder whose content is meant; a folder above the home folder means also the home folder."""
     home = names_of(around.home)
     forms = _forms(root, cwd, around)
-    if any(form.home is None and home[: len(form.names)] == form.names for form in forms):
+    # Where it is not known which folder is meant, it may be the home folder itself.
+    if not forms or any(form.home is None and home[: len(form.names)] == form.names for form in forms):
         forms.append(Path(home, (HOME,)))
     return forms
 
@@ -274,8 +276,16 @@ def _is_own(form: Path, around: Surroundings, *, below: bool = False) -> bool:
     return False
 
 
+def _is_code(own: str) -> bool:
+    """Whether one of the gate's own folders holds installed code, which anybody may read."""
+    names = names_of(own)
+    installed = "site-packages" in names or "dist-packages" in names or names[-2:] == ("src", "lockgate")
+    return installed or names[-1] in {".venv", "venv", "env"}
+
+
 def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
-    if not _is_own(form, around):
+    state = around._replace(own_paths=tuple(own for own in around.own_paths if not _is_code(own)))
+    if not _is_own(form, state):
         return _client_records(form, path, around)
     if form.names[-1].endswith(_OWN_READABLE):
         return []

@@ -136,6 +136,10 @@ def test_gates_own_files_are_never_written_and_its_state_never_read(around):
     for path in ("~/.local/state/lockgate/key", "~/.local/state/lockgate/*", "~/.local/state/lock????/state.db"):
         assert {(e.kind, e.variant) for e in read_effects(path, WORK, around)} == {(EffectKind.TAMPER, Variant.SELF)}
     assert read_effects("/opt/lockgate/lib/gate.py", WORK, around) == ()
+    installed = around._replace(own_paths=("/home/user/work/.venv", "/x/lib/python3.12/site-packages/lockgate"))
+    for path in (".venv/pyvenv.cfg", "/x/lib/python3.12/site-packages/lockgate/py.typed"):
+        assert read_effects(path, WORK, installed) == ()
+        assert EffectKind.TAMPER in {e.kind for e in write_effects(path, WORK, installed)}
 
 
 def test_a_link_is_what_it_leads_to_and_what_it_is_called(around):
@@ -157,6 +161,7 @@ def test_an_unknown_folder_may_be_the_home_folder(around):
     assert "place:secret/ssh" in reads(".ssh/id_rsa", around, cwd="")
     assert "place:persist/shell-start" in writes("../.bashrc", around, cwd="")
     assert reads("src/main.py", around, cwd="") == set()
+    assert EffectKind.READ_SECRET in {e.kind for e in recursive_read_effects(".", "", around)}
 
 
 @pytest.mark.parametrize(

@@ -44,23 +44,23 @@ def test_harmless_example_is_nothing(row, path):
     assert rules(row, path) == set()
 
 
-EVERYDAY = (
-    """
-README.md LICENSE CHANGELOG.md CONTRIBUTING.md Makefile Dockerfile docker-compose.yml package.json package-lock.json tsconfig.json
-pyproject.toml setup.cfg requirements.txt uv.lock Cargo.toml Cargo.lock go.mod go.sum Gemfile pom.xml build.gradle CMakeLists.txt
-src/main.py src/app.ts src/index.js src/lib.rs cmd/main.go src/auth/token.py src/auth/password_reset.tsx src/keys/index.ts
-src/secrets_manager.py src/credentials_provider.go src/environment.ts src/env.py config/settings.py config/database.yml
-tests/test_secrets.py tests/conftest.py tests/fixtures/user.json tests/data/page.html docs/index.md docs/security.md docs/ssh.md
-.gitignore .gitattributes .dockerignore .editorconfig .prettierrc .eslintrc.json .nvmrc .python-version .tool-versions
-.env.example .env.sample .env.template .env.test.example public/index.html assets/logo.svg data/users.csv data/model.bin
-notebooks/eda.ipynb migrations/0001_initial.sql schema.graphql openapi.yaml k8s/deployment.yaml terraform/main.tf
-scripts/deploy.sh scripts/hooks.py bin/run app/[slug]/page.tsx "src/a b.py" build/out.js dist/bundle.js coverage/index.html
-.github/ISSUE_TEMPLATE/bug.md .github/FUNDING.yml .vscode/extensions.json .claude/notes.md target/debug/app node_modules/x/index.js
-/tmp/scratch.txt /tmp/build/out.o /var/tmp/x /home/user/notes.txt /home/user/Documents/report.md /dev/null /dev/stdout
-/home/user/.cache/pip/x /home/user/.claude/plans/plan.md /home/user/.claude/todos/1.json ~/projects/other/main.py
-""".replace('"src/a b.py"', "").split()
-    + ["src/a b.py", "docs/naïve.md", "文档/说明.md", ".", "..", "src/", "./src/../README.md"]
-)
+_PLAIN = """
+README.md LICENSE CHANGELOG.md CONTRIBUTING.md Makefile Dockerfile docker-compose.yml package.json package-lock.json
+tsconfig.json pyproject.toml setup.cfg requirements.txt uv.lock Cargo.toml Cargo.lock go.mod go.sum Gemfile pom.xml
+build.gradle CMakeLists.txt src/main.py src/app.ts src/index.js src/lib.rs cmd/main.go src/auth/token.py
+src/auth/password_reset.tsx src/keys/index.ts src/secrets_manager.py src/credentials_provider.go src/environment.ts
+src/env.py config/settings.py config/database.yml tests/test_secrets.py tests/conftest.py tests/fixtures/user.json
+tests/data/page.html docs/index.md docs/security.md docs/ssh.md .gitignore .gitattributes .dockerignore .editorconfig
+.prettierrc .eslintrc.json .nvmrc .python-version .tool-versions .env.example .env.sample .env.template
+.env.test.example public/index.html assets/logo.svg data/users.csv data/model.bin notebooks/eda.ipynb
+migrations/0001_initial.sql schema.graphql openapi.yaml k8s/deployment.yaml terraform/main.tf scripts/deploy.sh
+scripts/hooks.py bin/run app/[slug]/page.tsx build/out.js dist/bundle.js coverage/index.html
+.github/ISSUE_TEMPLATE/bug.md .github/FUNDING.yml .vscode/extensions.json .claude/notes.md target/debug/app
+node_modules/x/index.js /tmp/scratch.txt /tmp/build/out.o /var/tmp/x /home/user/notes.txt
+/home/user/Documents/report.md /dev/null /dev/stdout /home/user/.cache/pip/x /home/user/.claude/plans/plan.md
+/home/user/.claude/todos/1.json ~/projects/other/main.py
+"""
+EVERYDAY = [*_PLAIN.split(), "src/a b.py", "docs/naïve.md", "文档/说明.md", ".", "..", "src/", "./src/../README.md"]
 
 
 @pytest.mark.parametrize("path", EVERYDAY)

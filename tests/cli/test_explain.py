@@ -1,0 +1,192 @@
+"""``lockgate explain`` through a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+STATES = ["clean", "untrusted", "secret", "both"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def explain(*arguments: str, cwd, given: bytes = b"", **environ: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "lockgate", "explain", *arguments],
+        input=given,
+        capture_output=True,
+        cwd=cwd,
+        env=os.environ | environ,
+        check=False,
+        timeout=120,
+    )
+
+
+def answers(given: list[Any] | bytes, cwd) -> list[dict[str, Any]]:
+    text = given if isinstance(given, bytes) else b"".join(json.dumps(line).encode() + b"\n" for line in given)
+    done = explain("--jsonl", cwd=cwd, given=text)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_one_answer_a_line_in_order(project):
+    calls = [
+        {"tool_name": "Read", "tool_input": {"file_path": "a.py"}},
+        {"tool_name": "Read", "tool_input": {"file_path": ".env"}, "cwd": str(project)},
+        {"tool_name": "WebFetch", "tool_input": {"url": "https://example.com/", "prompt": "p"}},
+        {"tool_name": "mcp__mail__send", "tool_input": {}},
+        {"tool_name": "Write", "tool_input": {"file_path": ".claude/settings.json", "content": "{}"}},
+        {"tool_name": "Write", "tool_input": {"file_path": "lockgate.yaml", "content": ""}},
+    ]
+    found = answers(calls, project)
+    assert [answer["effects"] for answer in found] == [
+        [],
+        ["read_secret"],
+        ["fetch", "ingest"],
+        ["egress", "ingest"],
+        ["tamper"],
+        ["tamper"],
+    ]
+    assert [answer["category"] for answer in found] == ["safe", "safe", "unsafe", "unsafe_acting", "acting", "acting"]
+    verdicts = [[answer["verdicts"][state] for state in STATES] for answer in found]
+    assert verdicts == [
+        ["allow"] * 4,
+        ["allow"] * 4,
+        ["allow", "ask", "allow", "deny"],
+        ["allow", "deny", "allow", "deny"],
+        ["ask", "deny", "ask", "deny"],
+        ["deny"] * 4,
+    ]
+    assert all(set(answer) == {"effects", "programs", "category", "verdicts", "reasons"} for answer in found)
+    assert found[1]["reasons"] == ["place:secret/dotenv: environment files hold credentials"]
+
+
+def test_programs_are_named(project):
+    found = answers([{"tool_name": "Bash", "tool_input": {"command": "git status | $PAGER_OF_MINE"}}], project)
+    assert found[0]["programs"] == ["git", None]
+
+
+def test_bad_lines_get_an_error_in_their_place(project):
+    good = b'{"tool_name": "Read", "tool_input": {"file_path": "a"}}\n'
+    bad = [
+        b"\n",
+        b"nonsense\n",
+        b"[]\n",
+        b"null\n",
+        b"{}\n",
+        b'{"tool_name": 1, "tool_input": {}}\n',
+        b'{"tool_name": "Read"}\n',
+        b'{"tool_name": "Read", "tool_input": []}\n',
+        b'{"tool_name": "Read", "tool_input": {}, "cwd": 3}\n',
+        b"\xff\xfe\n",
+        b"[" * 100_000 + b"\n",
+        b'{"tool_name": "' + b"x" * 3_000_000 + b'", "tool_input": {}}\n',
+        b'{"tool_name": "Read", "tool_input": {"file_path": ' + b"9" * 10_000 + b"}}\n",
+    ]
+    found = answers(good.join([b"", *bad, b""]), project)
+    assert len(found) == 2 * len(bad) + 1
+    assert all("error" not in answer for answer in found[0::2])
+    assert all(list(answer) == ["error"] and answer["error"] for answer in found[1::2])
+
+
+def test_a_last_line_without_its_end_is_a_line(project):
+    assert answers(b'{"tool_name": "Glob", "tool_input": {"pattern": "*"}}', project)[0]["effects"] == []
+
+
+def test_an_answer_comes_before_the_next_question(project):
+    with subprocess.Popen(
+        [sys.executable, "-m", "lockgate", "explain", "--jsonl"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=project,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for name in ("a", ".env"):
+            process.stdin.write(json.dumps({"tool_name": "Read", "tool_input": {"file_path": name}}).encode() + b"\n")
+            process.stdin.flush()
+            assert "effects" in json.loads(process.stdout.readline())
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+def test_a_thousand_lines(project):
+    calls = [
+        {"tool_name": "Write", "tool_input": {"file_path": f"src/file{n}.py", "content": "x"}} for n in range(1000)
+    ]
+    found = answers(calls, project)
+    assert len(found) == 1000
+    assert all(answer["effects"] == [] for answer in found)
+
+
+def test_a_reader_that_leaves_is_no_fault(project):
+    line = json.dumps({"tool_name": "Read", "tool_input": {"file_path": "a"}})
+    text = f"{sys.executable} -m lockgate explain --jsonl | head -1"
+    done = subprocess.run(
+        ["bash", "-c", text], input=(line + "\n") * 2000, capture_output=True, text=True, cwd=project, check=False
+    )
+    assert "effects" in done.stdout
+    assert done.stderr == ""
+
+
+def test_json_shows_each_effect_with_its_evidence(project):
+    done = explain("--json", "--tool", "Read", "--input", '{"file_path": "~/.ssh/id_rsa"}', cwd=project)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {effect["rule"] for effect in told["effects"]} == {"place:secret/private-key", "place:secret/ssh"}
+    assert told["gives"] == ["secret"]
+    assert told["profiles"] == ["quarantine"]
+    assert told["effects"][0]["verdicts"] == dict.fromkeys(STATES, "allow")
+
+
+def test_the_tree_for_a_person(project):
+    done = explain("--tool", "WebFetch", "--input", '{"url": "https://example.com/\\u001b[31m\\u202e"}', cwd=project)
+    text = done.stdout.decode()
+    assert done.returncode == 0
+    assert "fetch https://example.com/" in text
+    assert "rule address:unclear" in text
+    assert "clean allow untrusted ask secret allow both deny" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_a_command_from_standard_input(project):
+    done = explain("--json", "-", cwd=project, given=b"ls\n")
+    assert json.loads(done.stdout)["tool_input"] == {"command": "ls\n"}
+
+
+def test_project_rules_are_read_from_the_calls_own_folder(project, tmp_path_factory):
+    (project / "lockgate.yaml").write_text("protected_paths: [infra/**]\n", encoding="utf-8")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    call = {"tool_name": "Write", "tool_input": {"file_path": "infra/main.tf", "content": ""}}
+    found = answers([call, call | {"cwd": str(project)}], elsewhere)
+    assert [answer["effects"] for answer in found] == [[], ["tamper"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "COMMAND"),
+        (["ls", "--input", "{}"], "COMMAND"),
+        (["--tool", "Read", "--input", "{"], "not JSON"),
+        (["--tool", "Read", "--input", "[]"], "tool_input"),
+        (["--jsonl", "ls"], "--jsonl"),
+        (["git", "push"], "unexpected extra argument"),
+    ],
+)
+def test_wrong_use_is_told(arguments, problem, project):
+    done = explain(*arguments, cwd=project)
+    assert done.returncode in (1, 2)
+    assert done.stdout == b""
+    assert problem in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
