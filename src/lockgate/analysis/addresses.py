@@ -9,6 +9,7 @@ What only one of them accepts, or reads as another host, is unknown here (``None
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from lockgate.analysis.surroundings import Surroundings, TrustedDomain
 
@@ -24,26 +25,20 @@ _PORTS = {
 }
 _LONGEST = 8192
 
-_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
 # What a URL may be made of. Everything else, controls, spaces, backslashes, quotes, is read differently by different
-# readers.
-_PLAIN = re.compile(
-    r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000e0000]+"
-)
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?")
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_LOOPBACK = re.compile(r"127(?:\.[0-9]+){3}|::1|::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}")
+# readers. Beyond ASCII: no controls, no private or surrogate code points.
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=%")
+_BEYOND = ((0xA1, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF), (0x10000, 0xE0000))
+_SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+.-")
+_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+_DIGITS = frozenset("0123456789")
+_HEXADECIMAL = frozenset("0123456789abcdef")
 _METADATA = frozenset(
     {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254", "::ffff:a9fe:a9fe"}
     | {"metadata.google.internal", "metadata", "metadata.goog", "instance-data"},
 )
 _DEVIATIONS = frozenset("\u00df\u03c2\u200c\u200d\u3002\uff0e\uff61")
 """Characters that IDNA 2003 and IDNA 2008 read differently, and dots that are none."""
-# One linear pass over prose. The characters after the scheme are those that a URL may hold when it stands in text.
-_IN_TEXT = re.compile(
-    r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+",
-    re.IGNORECASE,
-)
 _CLOSING = {")": "(", "]": "["}
 _ENTITIES = (("&amp;", "&"), ("&#38;", "&"), ("&#x26;", "&"))
 _JSON = (("\\/", "/"), ("\\u0026", "&"), ("\\u003d", "="), ("\\u003D", "="))
@@ -68,14 +63,19 @@ def normalise(url: str) -> str | None:
 
 def _split(url: str) -> tuple[str, str, str, bool] | None:
     """Scheme, host with port, the rest without fragment, and whether there is user information."""
-    if len(url) > _LONGEST or not _PLAIN.fullmatch(url):
+    if len(url) > _LONGEST or not (_PLAIN.issuperset(url) or all(map(_is_plain, url))):
         return None
-    match = _ADDRESS.fullmatch(url)
-    if match is None:
+    scheme, separator, rest = url.partition("://")
+    scheme = scheme.lower()
+    if not separator or not _SCHEME.issuperset(scheme):
         return None
-    scheme = match["scheme"].lower()
-    place = _authority(scheme, match["authority"])
-    return None if place is None else (scheme, place, match["rest"].partition("#")[0], "@" in match["authority"])
+    end = min((at for mark in "/?#" if (at := rest.find(mark)) >= 0), default=len(rest))
+    place = _authority(scheme, rest[:end])
+    return None if place is None else (scheme, place, rest[end:].partition("#")[0], "@" in rest[:end])
+
+
+def _is_plain(character: str) -> bool:
+    return character in _PLAIN or any(low <= ord(character) <= high for low, high in _BEYOND)
 
 
 def host_of(url: str) -> str | None:
@@ -99,8 +99,8 @@ def is_loopback(host: str) -> bool:
         return False
     if name == "localhost" or name.endswith(".localhost"):
         return True
-    # Both in their one spelling: an IPv6 address that stands for an IPv4 one ends in its 32 bits.
-    return bool(_LOOPBACK.fullmatch(name))
+    # In their one spelling an IPv4 address ends in a digit, and an IPv6 one that stands for it in its 32 bits.
+    return name == "::1" or name.startswith("::ffff:7f") or (name.startswith("127.") and name[-1].isdigit())
 
 
 def is_metadata(host: str) -> bool:
@@ -130,13 +130,22 @@ def extract(text: str, limit: int = 1000) -> list[str]:
     if "\\" in text:
         for written, meant in _JSON:
             text = text.replace(written, meant)
-    for match in _IN_TEXT.finditer(text):
+    for match in _in_text().finditer(text):
         address = normalise(_trimmed(match.group()))
         if address is not None:
             found[address] = None
             if len(found) >= limit:
                 break
     return list(found)
+
+
+@cache
+def _in_text() -> re.Pattern[str]:
+    """One linear pass: a scheme, and behind it what a URL may hold when it stands in text."""
+    return re.compile(
+        r"(?<![A-Za-z0-9+.-])(?:https?|ftp|git|ssh|git\+ssh|git\+https?)://[^\s<>\"`{}|\\^\x00-\x20\x7f\u2028\u2029]+",
+        re.IGNORECASE,
+    )
 
 
 def canonical_host(host: str) -> str | None:
@@ -148,10 +157,18 @@ def canonical_host(host: str) -> str | None:
         return None
     name = name[:-1] if name.endswith(".") else name
     labels = name.split(".")
-    if len(name) > 253 or not all(len(label) <= 63 and _LABEL.fullmatch(label) for label in labels):
+    if len(name) > 253 or not all(map(_is_label, labels)):
         return None
     # The WHATWG rule: a host whose last label is a number is an IPv4 address, or an error.
-    return _ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else name
+    return _ipv4(labels) if _is_number(labels[-1]) else name
+
+
+def _is_label(label: str) -> bool:
+    return 0 < len(label) <= 63 and _LABEL.issuperset(label) and label[0] != "-" and label[-1] != "-"
+
+
+def _is_number(label: str) -> bool:
+    return _HEXADECIMAL.issuperset(label[2:]) if label.startswith("0x") else _DIGITS.issuperset(label)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -211,7 +228,7 @@ def _ipv4(labels: list[str]) -> str | None:
 
     Up to four numbers, hexadecimal or octal too, the last one fills the rest.
     """
-    if len(labels) > 4 or not all(_NUMBER.fullmatch(label) for label in labels):
+    if len(labels) > 4 or not all(map(_is_number, labels)):
         return None
     try:
         numbers = [_number(label) for label in labels]

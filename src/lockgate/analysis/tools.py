@@ -12,7 +12,6 @@ from lockgate.analysis.categories import overrule
 from lockgate.analysis.mcp import is_mcp, mcp_effects, service_effects
 from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.analysis.web import fetch_effects
 from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 
 _HINT = "give every parameter of the tool as its schema says"
@@ -114,7 +113,7 @@ def _by_role(role: str, value: str | None, call: ToolCall, around: Surroundings)
     }
     if role in by_path:
         return by_path[role](value, call.cwd, around)
-    return fetch_effects(value, around) if role == "address" else ()
+    return _fetch(value, around) if role == "address" else ()
 
 
 def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
@@ -142,6 +141,12 @@ def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:
     return analyse_shell(command, call.cwd, around)
 
 
+def _fetch(url: str, around: Surroundings) -> tuple[Effect, ...]:
+    from lockgate.analysis.web import fetch_effects
+
+    return fetch_effects(url, around)
+
+
 def _socket(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     socket = call.tool_input.get("ws")
     if socket is None:
@@ -149,7 +154,7 @@ def _socket(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     url = socket.get("url") if isinstance(socket, Mapping) else None
     if not isinstance(url, str):
         return (not_understood(call.tool, "ws.url is not a text"),)
-    return fetch_effects(url, around)
+    return _fetch(url, around)
 
 
 def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) -> tuple[Effect, ...]:
