@@ -1,15 +1,33 @@
 """The syntax tree that the shell reader makes: what bash would run, with quoting resolved.
 
-Plain ``NamedTuple`` classes. A tree holds every command that could run, also inside words; what the reader cannot read
+A tree holds every command that could run, also inside words; what the reader cannot read
 exactly is not in a tree but is an :class:`Unparsed`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
+
+if TYPE_CHECKING:
+    from typing import Self, dataclass_transform
+
+    @dataclass_transform(frozen_default=True)
+    class _NodeType(type):
+        """Nodes are named tuples when they run, and plain classes when they are checked.
+
+        A checker compares tuples by their items; with trees of tuples that takes it exponential time.
+        """
+
+    class Node(metaclass=_NodeType):
+        """Base of all nodes."""
+
+        def _replace(self, **changes: object) -> Self: ...
+
+else:
+    Node = NamedTuple
 
 
-class Unparsed(NamedTuple):
+class Unparsed(Node):
     """Text that is not in the subset that is read exactly."""
 
     reason: str
@@ -23,7 +41,7 @@ class Unparsed(NamedTuple):
 # ---------------------------------------------------------------- words
 
 
-class Literal(NamedTuple):
+class Literal(Node):
     """Characters that stand for themselves, quotes and escapes already resolved."""
 
     text: str
@@ -31,19 +49,19 @@ class Literal(NamedTuple):
     """Whether they were quoted or escaped: then no tilde, glob or brace in them is special."""
 
 
-class Tilde(NamedTuple):
+class Tilde(Node):
     """An unquoted ``~`` or ``~user`` at the start of a word (or of a path in an assignment)."""
 
     user: str = ""
 
 
-class Glob(NamedTuple):
+class Glob(Node):
     """Unquoted characters of a file name pattern: ``*``, ``?`` or a whole ``[...]``."""
 
     text: str
 
 
-class Braces(NamedTuple):
+class Braces(Node):
     """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small."""
 
     alternatives: tuple[Word, ...]
@@ -51,7 +69,7 @@ class Braces(NamedTuple):
     """Whether this is a long sequence (``{1..9999}``) of which only the first and the last element are kept."""
 
 
-class Param(NamedTuple):
+class Param(Node):
     """A parameter expansion.
 
     ``$x`` has an empty ``operator``. ``${x:-word}`` has operator ``:-`` and one argument. ``${#x}`` has operator
@@ -67,21 +85,21 @@ class Param(NamedTuple):
     quoted: bool = False
 
 
-class CommandSub(NamedTuple):
+class CommandSub(Node):
     """``$(...)`` or backquotes."""
 
     script: Script
     quoted: bool = False
 
 
-class ProcessSub(NamedTuple):
+class ProcessSub(Node):
     """``<(...)`` or ``>(...)``; ``direction`` is ``<`` or ``>``."""
 
     script: Script
     direction: str
 
 
-class Arith(NamedTuple):
+class Arith(Node):
     """``$((...))``: the expansions inside, in order, literal text between them."""
 
     parts: tuple[Part, ...]
@@ -91,7 +109,7 @@ class Arith(NamedTuple):
 Part = Union[Literal, Tilde, Glob, Braces, Param, CommandSub, ProcessSub, Arith]  # noqa: UP007 - evaluated at run time
 
 
-class Word(NamedTuple):
+class Word(Node):
     """One word of a command, before expansion."""
 
     parts: tuple[Part, ...]
@@ -111,7 +129,7 @@ class Word(NamedTuple):
 # ---------------------------------------------------------------- commands
 
 
-class Redirect(NamedTuple):
+class Redirect(Node):
     """One redirection. ``operator`` is one of ``< > >> >| <> <& >& &> &>> << <<- <<<``.
 
     ``fd`` is the number or ``{name}`` before it, empty where none is written. For here-documents ``target`` is the body
@@ -123,7 +141,7 @@ class Redirect(NamedTuple):
     fd: str = ""
 
 
-class Assignment(NamedTuple):
+class Assignment(Node):
     """``name=value``, ``name+=value``, ``name[sub]=value`` or ``name=(...)`` (then ``elements`` is not ``None``)."""
 
     name: str
@@ -133,7 +151,7 @@ class Assignment(NamedTuple):
     elements: tuple[Word, ...] | None = None
 
 
-class Simple(NamedTuple):
+class Simple(Node):
     """A simple command. ``words`` may be empty (only assignments or redirections)."""
 
     words: tuple[Word, ...]
@@ -142,7 +160,7 @@ class Simple(NamedTuple):
     position: int = 0
 
 
-class Pipeline(NamedTuple):
+class Pipeline(Node):
     """``a | b``; with one command where it only carries ``!`` or ``time``."""
 
     commands: tuple[Command, ...]
@@ -150,14 +168,14 @@ class Pipeline(NamedTuple):
     timed: bool = False
 
 
-class AndOr(NamedTuple):
+class AndOr(Node):
     """``a && b || c``: ``operators`` stand between ``commands``."""
 
     commands: tuple[Command, ...]
     operators: tuple[str, ...]
 
 
-class Group(NamedTuple):
+class Group(Node):
     """``{ ...; }`` or ``( ... )`` (then ``subshell``)."""
 
     body: Script
@@ -165,7 +183,7 @@ class Group(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class If(NamedTuple):
+class If(Node):
     """``if``/``elif``/``else``: ``branches`` are (condition, body) pairs."""
 
     branches: tuple[tuple[Script, Script], ...]
@@ -173,7 +191,7 @@ class If(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class While(NamedTuple):
+class While(Node):
     """``while`` or ``until``."""
 
     condition: Script
@@ -182,7 +200,7 @@ class While(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class For(NamedTuple):
+class For(Node):
     """``for name in words`` or ``select``; ``words`` is ``None`` where ``in`` is missing."""
 
     name: str
@@ -192,7 +210,7 @@ class For(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class ArithFor(NamedTuple):
+class ArithFor(Node):
     """``for ((a; b; c))``."""
 
     header: Arith
@@ -200,7 +218,7 @@ class ArithFor(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class Case(NamedTuple):
+class Case(Node):
     """``case``: ``clauses`` are (patterns, body) pairs."""
 
     subject: Word
@@ -208,7 +226,7 @@ class Case(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class Function(NamedTuple):
+class Function(Node):
     """A function definition; the body runs when ``name`` is called."""
 
     name: str
@@ -216,21 +234,21 @@ class Function(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
 
 
-class Condition(NamedTuple):
+class Condition(Node):
     """``[[ ... ]]``: its words and operators in order, operators as literal words."""
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
 
 
-class ArithCommand(NamedTuple):
+class ArithCommand(Node):
     """``((...))``."""
 
     expression: Arith
     redirects: tuple[Redirect, ...] = ()
 
 
-class Coproc(NamedTuple):
+class Coproc(Node):
     """``coproc [name] command``."""
 
     body: Command
@@ -242,7 +260,7 @@ Command = Union[  # noqa: UP007 - evaluated at run time
 ]
 
 
-class Script(NamedTuple):
+class Script(Node):
     """Commands in order. ``background`` tells, for each, whether ``&`` ended it."""
 
     commands: tuple[Command, ...] = ()
