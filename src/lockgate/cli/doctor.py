@@ -1,0 +1,201 @@
+"""``lockgate doctor``: is this machine's agent really guarded?"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+
+import click
+
+from lockgate.adapters import claude_doctor, claude_install
+from lockgate.adapters.claude_doctor import Check, Look
+from lockgate.cli.state import paint
+from lockgate.errors import LockgateError
+from lockgate.folders import Folders, folders
+from lockgate.text import visible
+
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+_SECONDS = 20
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    default=".",
+    help="The project's folder.  [default: the current folder]",
+)
+def doctor(as_json: bool, project: str) -> None:
+    """Look for every way in which the protection might not be in force, and say how to mend it.
+
+    The last check sends a call that must be refused through the registered hook.
+
+    Exit status: 0 nothing failed (there may be warnings), 1 something failed, 2 usage.
+    """
+    where = folders()
+    seen = claude_doctor.look(where, project, os.environ, _client_version())
+    found = [*claude_doctor.checks(seen), *_own_checks(seen), _self_test(seen)]
+    failed = any(check.state == "fail" for check in found)
+    if as_json:
+        click.echo(json.dumps({"ok": not failed, "checks": [check._asdict() for check in found]}, indent=2))
+    else:
+        for check in found:
+            click.echo(_line(check))
+    raise click.exceptions.Exit(1 if failed else 0)
+
+
+def _line(check: Check) -> str:
+    state = paint(f"{check.state:4}", _COLOURS[check.state])
+    mend = f"\n      -> {check.mend}" if check.mend and check.state != "ok" else ""
+    return f"{state}  {check.name}: {visible(check.says, 600)}{mend}"
+
+
+def _client_version() -> str:
+    program = shutil.which("claude")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - the person's own client
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "DISABLE_AUTOUPDATER": "1"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout[:200]
+
+
+# ---------------------------------------------------------------- the gate's own things
+def _own_checks(seen: Look) -> Iterator[Check]:
+    yield _mode("state folder", seen.folders.state, 0o077)
+    yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
+    yield _mode("configuration folder", seen.folders.config, 0o022)
+    yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
+    yield _configuration(seen)
+    yield from _state(seen.folders)
+
+
+def _mode(name: str, path: str, forbidden: int) -> Check:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return Check(name, "ok", f"{path} is not there yet")
+    if found.st_uid not in (os.geteuid(), 0):
+        return Check(name, "fail", f"{path} belongs to another user", f"make it yours: {path}")
+    if stat.S_ISLNK(found.st_mode):
+        return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
+    if stat.S_IMODE(found.st_mode) & forbidden:
+        tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
+        return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
+    return Check(name, "ok", f"{path} is safe from others")
+
+
+def _configuration(seen: Look) -> Check:
+    from lockgate import configuration
+
+    try:
+        problems = configuration.load_for_cli(seen.project).problems
+    except LockgateError as error:
+        return Check("configuration", "fail", str(error), "run: lockgate config check")
+    if problems:
+        return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
+    return Check("configuration", "ok", "every layer is valid")
+
+
+def _state(where: Folders) -> Iterator[Check]:
+    from lockgate.audit.chain import verify
+    from lockgate.store.sqlite import SqliteStore
+
+    try:
+        store = SqliteStore.open_existing(where.state)
+    except LockgateError as error:
+        yield Check("state", "fail", str(error), "see docs/claude-code.md; until then every call is blocked")
+        return
+    if store is None:
+        yield Check("state", "ok", "nothing is recorded yet")
+        return
+    try:
+        with store.reading() as tx:
+            yield Check("state", "ok", f"it opens; {len(tx.sessions())} sessions")
+            verified = verify(tx.audit(), tx.audit_head(), store.key)
+    except LockgateError as error:
+        yield Check("state", "fail", str(error), "see docs/claude-code.md")
+        return
+    finally:
+        store.close()
+    if verified.ok:
+        yield Check("audit", "ok", f"the chain holds over {verified.records} records")
+    else:
+        yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")
+
+
+# ---------------------------------------------------------------- the proof
+def _self_test(seen: Look) -> Check:
+    """Send a call that must be refused through the registered hook, as the client does."""
+    name = "self-test"
+    command = _registered(seen)
+    if not command:
+        return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
+    payload = {
+        "session_id": "lockgate-doctor",
+        "transcript_path": "",
+        "cwd": seen.project,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": os.path.join(seen.folders.state, "lockgate.db"), "content": ""},
+        "tool_use_id": "lockgate-doctor",
+    }
+    try:
+        done = subprocess.run(  # noqa: S603 - the very command that the client runs
+            ["/bin/sh", "-c", command],
+            input=json.dumps(payload),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            cwd=seen.project,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(
+            name, "fail", f"the hook does not answer ({type(error).__name__})", "run: lockgate install claude-code"
+        )
+    if done.returncode == 0 and _denied(done.stdout):
+        return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
+    if done.returncode == 2:
+        says = f"the gate cannot decide and blocks everything: {visible(done.stderr.strip(), 200)}"
+        return Check(name, "fail", says, "mend what failed above, or install it again")
+    return Check(name, "fail", "the hook let a call through that it must refuse", "run: lockgate install claude-code")
+
+
+def _registered(seen: Look) -> str:
+    own = claude_doctor.hook_commands(seen, "PreToolUse")
+    if own:
+        return own[0][1]
+    if not claude_doctor.enabled_plugins(seen):
+        return ""
+    copies = claude_doctor.plugin_copies(seen)
+    if not copies:
+        return ""
+    script = copies[-1] / "hooks" / "run.sh"
+    data = os.path.join(seen.claude, "plugins", "data", "lockgate")
+    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
+
+
+def _denied(stdout: str) -> bool:
+    try:
+        specific = json.loads(stdout)["hookSpecificOutput"]
+        return bool(specific["permissionDecision"] == "deny" and "place:" in specific["permissionDecisionReason"])
+    except (ValueError, TypeError, KeyError):
+        return False

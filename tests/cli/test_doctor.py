@@ -1,0 +1,249 @@
+"""The doctor finds what is wrong, names it, and is content with what is right."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from lockgate.adapters import claude_doctor
+from lockgate.cli.main import cli
+
+
+class Machine:
+    """A home folder with the gate installed, and a project."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.project = home / "project"
+        self.project.mkdir()
+        (home / "bin").mkdir()
+        self.client("2.1.329 (Claude Code)")
+        self.run("install", "claude-code")
+
+    def run(self, *arguments: str) -> Any:
+        return CliRunner().invoke(cli, list(arguments))
+
+    def client(self, version: str) -> None:
+        program = self.home / "bin" / "claude"
+        program.write_text(f"#!/bin/sh\necho '{version}'\n")
+        program.chmod(0o755)
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".claude" / "settings.json"
+
+    def change(self, file: Path, **values: Any) -> None:
+        before = json.loads(file.read_text()) if file.exists() else {}
+        self.write(file, json.dumps({**before, **values}))
+
+    def write(self, file: Path, text: str) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def found(self) -> tuple[int, dict[str, tuple[str, str]]]:
+        """The exit status, and of each check its state and what it says."""
+        result = self.run("doctor", "--json", "--project", str(self.project))
+        told = json.loads(result.output)
+        assert told["ok"] is (result.exit_code == 0)
+        for check in told["checks"]:
+            assert check["mend"] or check["state"] == "ok" or check["name"].startswith("hooks"), check
+        return result.exit_code, {check["name"]: (check["state"], check["says"]) for check in told["checks"]}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDECODE", raising=False)
+    monkeypatch.setattr(claude_doctor, "_managed_files", lambda: [str(tmp_path / "managed.json")])
+    return Machine(tmp_path)
+
+
+def test_a_guarded_machine(machine: Machine) -> None:
+    code, found = machine.found()
+    assert code == 0
+    assert {name: state for name, (state, _) in found.items() if state != "ok"} == {"plugin": "warn"}
+    assert found["self-test"][1].startswith("a call that tampers with the gate was refused")
+
+
+def test_for_a_person(machine: Machine) -> None:
+    result = machine.run("doctor", "--project", str(machine.project))
+    assert result.exit_code == 0
+    assert "ok    self-test: " in result.output
+    assert "warn  plugin: " in result.output
+
+
+def _drop_event(machine: Machine) -> None:
+    settings = json.loads(machine.settings.read_text())
+    del settings["hooks"]["PostToolUse"]
+    machine.write(machine.settings, json.dumps(settings))
+
+
+def _edit(old: str, new: str) -> Callable[[Machine], None]:
+    def edit(machine: Machine) -> None:
+        text = machine.settings.read_text()
+        assert old in text
+        machine.write(machine.settings, text.replace(old, new))
+
+    return edit
+
+
+def _project(**values: Any) -> Callable[[Machine], None]:
+    return lambda machine: machine.change(machine.project / ".claude" / "settings.json", **values)
+
+
+def _user(**values: Any) -> Callable[[Machine], None]:
+    return lambda machine: machine.change(machine.settings, **values)
+
+
+def _managed(**values: Any) -> Callable[[Machine], None]:
+    return lambda machine: machine.change(machine.home / "managed.json", **values)
+
+
+def _file(path: str, text: str) -> Callable[[Machine], None]:
+    return lambda machine: machine.write(machine.home / path, text)
+
+
+def _mode(path: str, mode: int) -> Callable[[Machine], None]:
+    def change(machine: Machine) -> None:
+        if not (machine.home / path).exists():
+            machine.write(machine.home / path, "x" * 32)
+        (machine.home / path).chmod(mode)
+
+    return change
+
+
+_OTHER = [{"hooks": [{"type": "command", "command": "yes"}]}]
+WRONG = [
+    pytest.param(
+        lambda m: m.run("uninstall", "claude-code"), "hooks", "fail", "nothing is guarded", id="not installed"
+    ),
+    pytest.param(_drop_event, "hooks", "fail", "not registered for PostToolUse", id="an event is missing"),
+    pytest.param(_drop_event, "hooks (user)", "warn", "PostToolUse", id="an event is missing in the scope"),
+    pytest.param(_edit('"timeout": 20', '"timeout": 19'), "hooks (user)", "warn", "not as this version", id="edited"),
+    pytest.param(
+        _edit("/lockgate/hook.py", "/gone/lockgate/hook.py"), "hooks (user)", "fail", "does not exist", id="moved"
+    ),
+    pytest.param(
+        _edit("/lockgate/hook.py", "/gone/lockgate/hook.py"), "self-test", "fail", "blocks everything", id="blocked"
+    ),
+    pytest.param(_edit("' -I -S '", "' -c pass -I -S '"), "self-test", "fail", "let a call through", id="disarmed"),
+    pytest.param(_user(disableAllHooks=True), "switches", "fail", "disableAllHooks", id="off for the user"),
+    pytest.param(_project(disableAllHooks=True), "switches", "fail", "disableAllHooks", id="off for the project"),
+    pytest.param(_managed(allowManagedHooksOnly=True), "switches", "fail", "only managed", id="managed hooks only"),
+    pytest.param(_managed(strictPluginOnlyCustomization=True), "switches", "fail", "plugins", id="plugins only"),
+    pytest.param(
+        _managed(strictPluginOnlyCustomization=["hooks"]), "switches", "fail", "plugins", id="plugin hooks only"
+    ),
+    pytest.param(
+        _project(hooks={"PermissionRequest": _OTHER}), "other PermissionRequest hooks", "warn", "answer", id="answers"
+    ),
+    pytest.param(
+        _project(hooks={"PreToolUse": _OTHER}), "other PreToolUse hooks", "warn", "change a call", id="rewrites"
+    ),
+    pytest.param(
+        _user(permissions={"allow": ["Bash(lockgate approve:*)"]}),
+        "permissions",
+        "fail",
+        "lockgate approve",
+        id="allowed",
+    ),
+    pytest.param(lambda m: m.client("2.1.100"), "client", "fail", "older", id="old client"),
+    pytest.param(lambda m: m.client("2.1.197"), "client", "warn", "onFailure", id="client without onFailure"),
+    pytest.param(lambda m: m.client("nonsense"), "client", "warn", "not known", id="no version"),
+    pytest.param(_project(env={"LD_PRELOAD": "x.so"}), "variables", "fail", "LD_PRELOAD", id="preload"),
+    pytest.param(_project(env={"PYTHONHOME": "/x"}), "variables", "fail", "PYTHONHOME", id="python"),
+    pytest.param(
+        _project(env={"ANTHROPIC_BASE_URL": "http://x"}), "variables", "fail", "ANTHROPIC_BASE_URL", id="model"
+    ),
+    pytest.param(_user(env={"PATH": "/x"}), "variables", "warn", "PATH", id="the user's path"),
+    pytest.param(
+        _file("project/.claude/agents/a/b.md", "---\nname: Delegate\n---\n"),
+        "agents",
+        "warn",
+        "b.md",
+        id="a false delegate",
+    ),
+    pytest.param(_file(".claude/dev-mods/x.ts", "on()"), "mods", "fail", "dev-mods", id="mods"),
+    pytest.param(
+        _file("project/.claude/settings.local.json", "{"), "settings", "fail", "cannot be read", id="bad JSON"
+    ),
+    pytest.param(_mode(".local/state/lockgate", 0o755), "state folder", "fail", "others can", id="open state"),
+    pytest.param(_mode(".local/state/lockgate/key", 0o644), "key", "fail", "others can", id="open key"),
+    pytest.param(
+        _file(".config/lockgate/lockgate.yaml", "nonsense: 1\n"), "configuration", "fail", "nonsense", id="config"
+    ),
+    pytest.param(_file(".local/state/lockgate/lockgate.db", "no"), "state", "fail", "", id="damaged state"),
+    pytest.param(_user(enabledPlugins={"lockgate@a": True}), "plugin", "fail", "does not know", id="plugin alone"),
+    pytest.param(_user(enabledPlugins={"lockgate@a": True, "lockgate@b": True}), "plugin", "fail", "several", id="two"),
+]
+
+
+@pytest.mark.parametrize(("harm", "name", "state", "says"), WRONG)
+def test_what_is_wrong_is_found(
+    machine: Machine, harm: Callable[[Machine], Any], name: str, state: str, says: str
+) -> None:
+    harm(machine)
+    code, found = machine.found()
+    assert found[name][0] == state
+    assert says in found[name][1]
+    assert code == 1 or state == "warn"
+
+
+def test_a_broken_chain(machine: Machine) -> None:
+    import sqlite3
+
+    machine.found()
+    database = machine.home / ".local/state/lockgate/lockgate.db"
+    with sqlite3.connect(database) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f'DROP TRIGGER "{trigger}"')
+        connection.execute("UPDATE audit SET body = replace(body, 'deny', 'allow')")
+    connection.close()
+    assert machine.found()[1]["audit"][0] == "fail"
+
+
+def test_a_client_that_runs_no_hooks(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SIMPLE", "1")
+    assert machine.found()[1]["client"][0] == "fail"
+
+
+PLUGIN = Path(__file__).parents[2] / "plugin"
+
+
+def _plug(machine: Machine) -> Path:
+    import shutil
+
+    copy = machine.home / ".claude" / "plugins" / "cache" / "market" / "lockgate" / "0.1.0"
+    shutil.copytree(PLUGIN, copy)
+    machine.run("uninstall", "claude-code")
+    machine.change(machine.settings, enabledPlugins={"lockgate@market": True})
+    machine.run("install", "claude-code", "--plugin")
+    return copy
+
+
+def test_the_plugin_alone_guards(machine: Machine) -> None:
+    _plug(machine)
+    code, found = machine.found()
+    assert {name: told for name, told in found.items() if told[0] != "ok"} == {}
+    assert code == 0
+
+
+def test_both_are_one_too_many(machine: Machine) -> None:
+    _plug(machine)
+    machine.run("install", "claude-code")
+    assert machine.found()[1]["plugin"][0] == "warn"
+
+
+@pytest.mark.parametrize("name", ["settings.json", ".mcp.json", "agents/other.md", "hooks/hooks.json"])
+def test_a_plugin_that_was_changed(machine: Machine, name: str) -> None:
+    (_plug(machine) / name).write_text("{}")
+    state, says = machine.found()[1]["plugin"]
+    assert state == "fail"
+    assert os.path.basename(name) in says
