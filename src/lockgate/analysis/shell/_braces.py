@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell.syntax import Braces, Literal, Word
@@ -41,13 +42,13 @@ def _match(tokens: list[str | Part]) -> tuple[dict[int, int], dict[int, list[int
     ends: dict[int, int] = {}
     commas: dict[int, list[int]] = {}
     open_braces: list[int] = []
-    for index, token in enumerate(tokens):
-        if token == "{":
+    for index, piece in enumerate(tokens):
+        if piece == "{":
             open_braces.append(index)
             commas[index] = []
-        elif token == "}" and open_braces:
+        elif piece == "}" and open_braces:
             ends[open_braces.pop()] = index
-        elif token == "," and open_braces:
+        elif piece == "," and open_braces:
             commas[open_braces[-1]].append(index)
     return ends, commas
 
@@ -78,25 +79,19 @@ class _Pass:
         text = ""
         index = start
         while index < stop:
-            token = self.tokens[index]
-            if isinstance(token, str):
-                braces = self.braces(index) if token == "{" else None
-                if braces is None:
-                    if token in "{}":
-                        self.left_over = True
-                    text += token
-                    index += 1
-                    continue
+            piece = self.tokens[index]
+            part = self.braces(index) if piece == "{" else piece
+            if isinstance(part, Braces) and piece == "{":
+                index = self.ends[index]
+            index += 1
+            if part is None or isinstance(part, str):
+                self.left_over = self.left_over or piece in ("{", "}")
+                text += str(piece)
+                continue
             if text:
                 result.append(Literal(text))
                 text = ""
-            if isinstance(token, str):
-                assert braces is not None
-                result.append(braces)
-                index = self.ends[index] + 1
-            else:
-                result.append(token)
-                index += 1
+            result.append(part)
         if text:
             result.append(Literal(text))
         return result
@@ -112,10 +107,7 @@ class _Pass:
         self.expanded = True
         self.cursor.deeper()
         edges = [start, *commas, end]
-        words = tuple(
-            Word(tuple(self.read(left + 1, right)), self.position)
-            for left, right in zip(edges, edges[1:], strict=False)
-        )
+        words = tuple(Word(tuple(self.read(left + 1, right)), self.position) for left, right in pairwise(edges))
         self.cursor.limits.depth -= 1
         return Braces(words)
 
@@ -131,6 +123,9 @@ class _Pass:
             return None
         self.expanded = True
         elements, elided = self.letters(first, last, step) if first.isalpha() else _numbers(first, last, step)
+        self.cursor.limits.elements -= len(elements)
+        if self.cursor.limits.elements < 0:
+            elements, elided = [elements[0], elements[-1]], True
         return Braces(tuple(Word((Literal(element),), self.position) for element in elements), elided)
 
     def letters(self, first: str, last: str, step: str | None) -> tuple[list[str], bool]:

@@ -14,9 +14,12 @@ from lockgate.analysis.shell.syntax import Assignment, Braces, Literal, Simple, 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part, Redirect
 
-RESERVED = frozenset(
-    "! { } [[ ]] if then elif else fi for select while until do done case in esac function time coproc".split(),
-)
+# fmt: off
+RESERVED = frozenset((
+    "!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done",
+    "case", "in", "esac", "function", "time", "coproc",
+))
+# fmt: on
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
@@ -25,8 +28,8 @@ _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _COMMAND_ENDS = frozenset("\n;|)#\0")
 
 
-def simple(cursor: Cursor) -> Simple:
-    """Read a simple command. Its first word is not a reserved word in its place."""
+def simple(cursor: Cursor, plain_time: bool) -> Simple:
+    """Read a simple command. ``plain_time``: the word ``time`` is an ordinary word here."""
     text = cursor.text
     start = cursor.pos
     words: list[Word] = []
@@ -58,13 +61,13 @@ def simple(cursor: Cursor) -> Simple:
             cursor.pos = plain.end()
         else:
             words.append(word(cursor))
-        _check_reserved(cursor, words, bool(assignments or redirections))
+        _check_reserved(cursor, words, plain_time or bool(assignments or redirections))
     if not (words or assignments or redirections):
         cursor.refuse("a command is missing")
     return Simple(tuple(words), tuple(assignments), tuple(redirections), cursor.base + start)
 
 
-def _check_reserved(cursor: Cursor, words: list[Word], prefixed: bool) -> None:
+def _check_reserved(cursor: Cursor, words: list[Word], plain_time: bool) -> None:
     """Refuse an unquoted reserved word where some shell may give it its meaning."""
     parts = words[-1].parts
     if len(parts) != 1 or not isinstance(parts[0], Literal) or parts[0].quoted:
@@ -76,14 +79,8 @@ def _check_reserved(cursor: Cursor, words: list[Word], prefixed: bool) -> None:
     if len(words) > 1:
         if text in "{}":
             cursor.refuse(f"`{text}` as an argument", "quote it, or put `;` before it", at=at)
-    elif text != "time" or not (prefixed or cursor.posix or _after_pipe(cursor, at)):
+    elif text != "time" or not plain_time:
         cursor.refuse(f"unexpected `{text}`", "write the command on its own", at=at)
-
-
-def _after_pipe(cursor: Cursor, position: int) -> bool:
-    """Tell whether ``time`` at ``position`` comes after ``|`` or ``coproc``, where it is an ordinary word."""
-    before = cursor.text[:position].rstrip(" \t\n")
-    return before.endswith(("|", "|&", "coproc"))
 
 
 # ---------------------------------------------------------------- assignments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lockgate.analysis.shell._commands import simple
 from lockgate.analysis.shell._conditions import condition
 from lockgate.analysis.shell._cursor import Cursor
-from lockgate.analysis.shell._expansions import arithmetic, nested
+from lockgate.analysis.shell._expansions import arithmetic, check_parentheses
 from lockgate.analysis.shell._redirects import redirects
 from lockgate.analysis.shell._words import PATTERN, word
 from lockgate.analysis.shell.syntax import (
@@ -92,7 +92,7 @@ def compound(cursor: Cursor) -> Command | None:
         return node
     found = redirects(cursor)
     cursor.joint = not found and not isinstance(node, ArithCommand)
-    return node._replace(redirects=found) if found else node  # type: ignore[call-arg]
+    return node._replace(redirects=found) if found else node
 
 
 def _body(cursor: Cursor, ends: frozenset[str]) -> Script:
@@ -126,7 +126,9 @@ def _parenthesis(cursor: Cursor) -> Group | ArithCommand:
 def _double_parenthesis(cursor: Cursor, semicolons: bool) -> Arith:
     cursor.bash_only("`((`", "write `( (` for subshells")
     cursor.pos += 2
+    start = cursor.pos
     parts = arithmetic(cursor, ")", semicolons)
+    check_parentheses(cursor, start)
     if cursor.text[cursor.pos + 1] != ")":
         cursor.refuse("`((` that could be two subshells", "write `( (` with a space")
     cursor.pos += 2
@@ -334,6 +336,10 @@ def _function_body(cursor: Cursor, name: str) -> Function:
 
 def _coproc(cursor: Cursor) -> Coproc:
     cursor.bash_only("`coproc`")
+    if cursor.limits.substitutions:
+        cursor.refuse(
+            "`coproc` inside a substitution, which bash reads in two ways", "write it as a command of its own"
+        )
     cursor.blanks()
     body = _compound_body(cursor)
     if body is not None:
@@ -348,7 +354,7 @@ def _coproc(cursor: Cursor) -> Coproc:
                 return Coproc(body, match.group())
         cursor.pos = start
     cursor.joint = False
-    return Coproc(simple(cursor))
+    return Coproc(simple(cursor, True))
 
 
 def _compound_body(cursor: Cursor) -> Command | None:

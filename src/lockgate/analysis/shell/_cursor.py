@@ -14,6 +14,8 @@ MAX_DEPTH = 48
 """Deepest nesting of substitutions and compound commands."""
 MAX_REREAD = 4 * MAX_LENGTH
 """How many characters of here-documents and backquotes may be read again, over all levels of nesting."""
+MAX_ELEMENTS = 1_024
+"""How many elements of sequences like ``{1..99}`` a tree may hold."""
 
 END = "\0"
 """Stands after the last character. The text itself never holds one."""
@@ -43,11 +45,14 @@ class Rules(NamedTuple):
 class Limits:
     """What all cursors over one text share."""
 
-    __slots__ = ("depth", "reread")
+    __slots__ = ("depth", "elements", "reread", "substitutions")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.substitutions = 0
+        """How many command substitutions the cursor stands in."""
         self.reread = MAX_REREAD
+        self.elements = MAX_ELEMENTS
 
 
 class Cursor:
@@ -79,11 +84,15 @@ class Cursor:
         if self.posix:
             self.refuse(f"{what} is not read by every `sh`", hint or "run it with bash, or write it in POSIX syntax")
 
+    def spend(self, length: int) -> None:
+        """Account for that many characters that are looked at once more."""
+        self.limits.reread -= length
+        if self.limits.reread < 0:
+            self.refuse("nested substitutions are too long", "write the commands one by one")
+
     def inner(self, text: str) -> Cursor:
         """A cursor over text that was taken out of this one: a here-document's body, the inside of backquotes."""
-        self.limits.reread -= len(text)
-        if self.limits.reread < 0:
-            self.refuse("nested here-documents or backquotes are too long", "write the commands one by one")
+        self.spend(len(text))
         return Cursor(text, self.rules, self.posix, self.limits, self.base + self.pos)
 
     def deeper(self) -> None:

@@ -18,6 +18,8 @@ _IN_BODY = re.compile(r"[^$`\\\0]+")
 _IN_ARITHMETIC = re.compile(r"""[^$`\\\0"'()\[\]{};<>]+""")
 _IN_BACKQUOTES = re.compile(r"[^`\\\0]+")
 _COMMENT_IN_BACKQUOTES = re.compile(r"(?:^|[\s;|&()<>])#")
+_QUOTED = re.compile(r"""\\.|"[^"]*"|'[^']*'""")
+_PARENTHESES = re.compile("[()]")
 _CLOSE = frozenset(")")
 _NOTHING: frozenset[str] = frozenset()
 
@@ -122,7 +124,9 @@ def nested(cursor: Cursor) -> Script:
     outer = cursor.body_line, cursor.bodies_end
     cursor.body_line = -1
     cursor.deeper()
+    cursor.limits.substitutions += 1
     script = cursor.rules.script(cursor, _CLOSE)
+    cursor.limits.substitutions -= 1
     cursor.limits.depth -= 1
     if cursor.body_line >= 0:
         cursor.refuse("here-document without a body inside a substitution", "end the here-document before the `)`")
@@ -150,7 +154,9 @@ def backquotes(cursor: Cursor, quoted: bool) -> CommandSub:
         cursor.refuse("comment inside backquotes", "write $(...)", at=start)
     inner = cursor.inner(command)
     inner.deeper()
+    inner.limits.substitutions += 1
     script = cursor.rules.script(inner, _NOTHING)
+    inner.limits.substitutions -= 1
     inner.limits.depth -= 1
     cursor.pos += 1
     return CommandSub(script, quoted)
@@ -166,12 +172,36 @@ def _unescape(cursor: Cursor, quoted: bool) -> str:
 
 def arithmetic_expansion(cursor: Cursor, quoted: bool) -> Arith:
     """Read ``$((...))``."""
+    start = cursor.pos
     cursor.pos += 3
     parts = arithmetic(cursor, ")")
     if cursor.text[cursor.pos + 1] != ")":
-        cursor.refuse("`$((` that could be a subshell inside a substitution", "write `$( (` with a space")
+        cursor.refuse("`$((` that could be a subshell inside a substitution", "write `$( (` with a space", at=start)
+    check_parentheses(cursor, start + 3)
     cursor.pos += 2
     return Arith(tuple(parts), quoted)
+
+
+def check_parentheses(cursor: Cursor, start: int) -> None:
+    """Refuse an arithmetic expression in which not only the grammar but also a count finds the last parenthesis.
+
+    Bash counts parentheses to tell ``$((`` from a subshell, and is misled by ``$(case x in x) ...)``.
+    """
+    expression = cursor.text[start : cursor.pos]
+    if "$(" not in expression and "`" not in expression and '"' not in expression:
+        return
+    cursor.spend(len(expression))
+    if not (_balanced(expression) and _balanced(_QUOTED.sub("", expression))):
+        cursor.refuse("parentheses that do not match in an arithmetic expression", "use a variable", at=start)
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for parenthesis in _PARENTHESES.findall(text):
+        depth += 1 if parenthesis == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[Part]:
@@ -213,9 +243,10 @@ def _in_arithmetic(cursor: Cursor, semicolons: bool) -> list[Part]:
         return [backquotes(cursor, True)]
     if character == '"':
         return double(cursor)
-    if (character in "<>" and cursor.text[cursor.pos + 1] != "(") or (character == ";" and semicolons):
-        cursor.pos += 1
-        return [Literal(character)]
     if character == END:
         cursor.refuse("unterminated arithmetic expression or subscript")
-    cursor.refuse(f"`{character}` in an arithmetic expression or subscript", "use names, numbers and operators only")
+    angle = character in "<>" and cursor.text[cursor.pos + 1] != "("
+    if not angle and not (character == ";" and semicolons):
+        cursor.refuse(f"`{character}` in an arithmetic expression or subscript", "use only names, numbers, operators")
+    cursor.pos += 1
+    return [Literal(character)]

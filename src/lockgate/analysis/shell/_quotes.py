@@ -41,9 +41,9 @@ def single(cursor: Cursor) -> Literal:
 
 
 def ansi_c(cursor: Cursor) -> Literal:
-    """Read ``$'...'`` with all its escapes; the cursor stands on the dollar sign.
+    r"""Read ``$'...'`` with all its escapes; the cursor stands on the dollar sign.
 
-    ``\\x`` and octal escapes give bytes, ``\\u`` and ``\\U`` characters; bytes that are not UTF-8 become surrogates as
+    ``\x`` and octal escapes give bytes, ``\u`` and ``\U`` characters; bytes that are not UTF-8 become surrogates as
     with ``os.fsdecode``.
     """
     cursor.bash_only("$'...'")

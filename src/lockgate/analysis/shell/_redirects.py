@@ -100,7 +100,12 @@ def _body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: 
     last = len(text) - 1
     lines: list[str] = []
     position = begin
-    while position < last:
+    while True:
+        if position >= last:
+            cursor.refuse(
+                f"here-document without its closing `{delimiter}`",
+                "put the delimiter alone on a line, without spaces around it",
+            )
         line, position = _line(text, position, joined)
         if strip_tabs:
             line = line.lstrip("\t")
@@ -113,10 +118,6 @@ def _body(cursor: Cursor, begin: int, delimiter: str, strip_tabs: bool, joined: 
                 at=min(position, last) - 1,
             )
         lines.append(line)
-    cursor.refuse(
-        f"here-document without its closing `{delimiter}`",
-        "put the delimiter alone on a line, without spaces around it",
-    )
 
 
 def _line(text: str, position: int, joined: bool) -> tuple[str, int]:

@@ -1,7 +1,8 @@
 """Reads shell text exactly, or says that it cannot.
 
-The reader knows a large subset of bash and reads it as bash does; of everything else it says :class:`Unparsed`. It never
-guesses, because whoever decides on its tree must be able to rely on *every* command being in it. It takes linear time.
+The reader knows a large subset of bash and reads it as bash does; of everything else it says :class:`Unparsed`. It
+never guesses, because whoever decides on its tree must be able to rely on *every* command being in it. It takes linear
+time.
 
 The rules are spread over private modules, from the ground up: ``_cursor``, ``_quotes``, ``_expansions``,
 ``_parameters``, ``_braces``, ``_words``, ``_redirects``, ``_conditions``, ``_commands``, ``_compound``; lists and
@@ -86,8 +87,8 @@ def _at_end(cursor: Cursor, ends: frozenset[str]) -> bool:
     if not ends:
         return False
     if character in ");":
-        token = ")" if character == ")" else ";;"
-        return token in ends and (token == ")" or cursor.text[cursor.pos + 1] in ";&")
+        closer = ")" if character == ")" else ";;"
+        return closer in ends and (closer == ")" or cursor.text[cursor.pos + 1] in ";&")
     return reserved(cursor) in ends
 
 
@@ -110,7 +111,7 @@ def _and_or(cursor: Cursor) -> Command:
 def _pipeline(cursor: Cursor) -> Command:
     """Read commands joined by pipes, with ``!`` and ``time`` before them."""
     negated, timed = _prefixes(cursor)
-    commands = [_command(cursor)]
+    commands = [_command(cursor, cursor.posix)]
     while True:
         cursor.blanks()
         if cursor.text[cursor.pos] != "|" or cursor.text[cursor.pos + 1] == "|":
@@ -121,7 +122,7 @@ def _pipeline(cursor: Cursor) -> Command:
             cursor.pos += 1
             commands[-1] = _with_errors(cursor, commands[-1])
         newlines(cursor)
-        commands.append(_command(cursor))
+        commands.append(_command(cursor, True))
     if len(commands) == 1 and not (negated or timed):
         return commands[0]
     return Pipeline(tuple(commands), negated, timed)
@@ -159,13 +160,13 @@ def _with_errors(cursor: Cursor, command: Command) -> Command:
     if redirects is None:
         cursor.refuse("`|&` after this kind of command", "write `2>&1 |`")
     both = Redirect(">&", Word((Literal("1"),), cursor.base + cursor.pos), "2")
-    return command._replace(redirects=(*redirects, both))  # type: ignore[call-arg]
+    return command._replace(redirects=(*redirects, both))
 
 
-def _command(cursor: Cursor) -> Command:
+def _command(cursor: Cursor, plain_time: bool) -> Command:
     cursor.joint = False
     found = compound(cursor)
-    return simple(cursor) if found is None else found
+    return simple(cursor, plain_time) if found is None else found
 
 
 _RULES = Rules(_script, parameter)
