@@ -333,7 +333,7 @@ class _Yaml:
             return None
         if len(text) <= _LONGEST_NUMBER and (_INTEGER.fullmatch(text) or _NUMBER.fullmatch(text)):
             return int(text) if _INTEGER.fullmatch(text) else float(text)
-        if text.lower() in ("yes", "no", "on", "off", "y", "n"):
+        if text.lower() in ("yes", "no", "on", "off"):
             # YAML 1.1 reads these as true and false, YAML 1.2 as text: nobody should have to know which this is.
             raise ConfigError(self.file, line, dotted(path), f"write true or false, or {text!r} in quotes")
         return text

@@ -1,0 +1,402 @@
+# ruff: noqa: E501 - a row of a table is one line
+"""Layers: Lockbox's rules of merging, and that some layers can only tighten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.analysis.categories import overrule
+from lockgate.analysis.surroundings import Service, TrustedDomain
+from lockgate.model import Category, Effect, EffectKind, Label, LabelState, Variant, Verdict
+from lockgate.policy.commands import EVERY, STEPS
+from lockgate.policy.decide import decide, strictest
+from lockgate.policy.merging import Layer, compile_layers, merge
+from lockgate.policy.profiles import shipped
+from lockgate.policy.rules import Policy, policy
+from lockgate.policy.showing import loosenings, values
+
+
+def layers(*contents: Mapping[str, Any]) -> list[Layer]:
+    return [Layer(f"layer{number}", content) for number, content in enumerate(contents)]
+
+
+def patterns(step: str, *contents: Mapping[str, Any]) -> list[str]:
+    return [entry[4] for entry in merge(layers(*contents))["patterns"] if entry[0] == step]
+
+
+def safe(*entries: str) -> dict[str, Any]:
+    return {"bash_patterns": {"safe": list(entries)}}
+
+
+# ---------------------------------------------------------------- lists
+
+
+@pytest.mark.parametrize(
+    ("contents", "merged"),
+    [
+        pytest.param([safe("a", "b")], ["a", "b"], id="one-layer"),
+        pytest.param([safe("a", "b"), safe("c", "d")], ["c", "d", "a", "b"], id="prepended"),
+        pytest.param([safe("a"), safe("b"), safe("c")], ["c", "b", "a"], id="three"),
+        pytest.param([safe("a", "b"), safe("!a")], ["b"], id="removed"),
+        pytest.param([safe("a", "a"), safe("!a")], [], id="every-match-is-removed"),
+        pytest.param([safe("a"), safe("!a", "a")], ["a"], id="removed-below-and-added"),
+        pytest.param([safe("!a", "a")], ["a"], id="a-removal-is-for-the-layers-below"),
+        pytest.param([safe("a"), safe("!a"), safe("a")], ["a"], id="added-again"),
+        pytest.param([safe("aa"), safe("!a")], ["aa"], id="the-whole-entry"),
+        pytest.param([safe("a"), {}], ["a"], id="silence-changes-nothing"),
+        pytest.param([safe("a"), safe()], ["a"], id="an-empty-list-changes-nothing"),
+    ],
+)
+def test_lists(contents: list[dict[str, Any]], merged: list[str]) -> None:
+    assert patterns("safe", *contents) == merged
+
+
+def test_a_removed_default_is_no_longer_safe_but_only_for_safe() -> None:
+    compiled = merge(layers({"bash_patterns": {step: [f"!{step}x"] for step in STEPS}}))
+    assert [(entry[0], entry[4], entry[3]) for entry in compiled["patterns"]] == [
+        ("not_safe", "safex", "layer0:bash_patterns.safe[0]")
+    ]
+    assert sorted(rule for rule, _ in compiled["notes"]) == [
+        f"layer0:bash_patterns.{step}[0]" for step in sorted(set(STEPS) - {"safe"})
+    ]
+
+
+def test_a_removal_that_is_no_expression_is_noted() -> None:
+    compiled = merge(layers(safe("!(")))
+    assert compiled["patterns"] == []
+    assert "removes nothing: not a regular expression" in compiled["notes"][0][1]
+
+
+names = st.lists(st.sampled_from([*"abcd", "!a", "!b", "!c", "!d"]), max_size=6)
+
+
+def model(*contents: list[str]) -> list[str]:
+    """Lockbox's rule, written once more."""
+    merged: list[str] = []
+    for overlay in contents:
+        gone = [entry[1:] for entry in overlay if entry[0] == "!"]
+        merged = [entry for entry in overlay if entry[0] != "!"] + [entry for entry in merged if entry not in gone]
+    return merged
+
+
+@given(st.lists(names, max_size=4))
+def test_lists_follow_the_model(contents: list[list[str]]) -> None:
+    assert patterns("safe", *(safe(*entries) for entries in contents)) == model(*contents)
+
+
+@given(names, names)
+def test_removing_twice_is_removing_once(below: list[str], above: list[str]) -> None:
+    removals = [entry for entry in above if entry[0] == "!"]
+    once = patterns("safe", safe(*below), safe(*removals))
+    assert patterns("safe", safe(*below), safe(*removals), safe(*removals)) == once
+
+
+# ---------------------------------------------------------------- single values, tables, tools, services, hosts, paths
+
+
+def test_the_last_writer_of_a_single_value_wins() -> None:
+    compiled = merge(layers({"mcp_default": "safe", "profile": "observe"}, {"mcp_default": "acting"}, {}))
+    assert compiled["scalars"]["mcp_default"] == ["acting", "layer1"]
+    assert compiled["scalars"]["profile"] == ["observe", "layer0"]
+
+
+def test_cells_are_replaced_one_by_one() -> None:
+    found = policy(
+        merge(
+            layers(
+                {"table": {"egress": {"untrusted": "ask"}, "persist": "ask"}},
+                {"table": {"egress": {"both": ["judge", "ask"]}, "persist": {"clean": "allow"}}},
+            )
+        )
+    ).profile
+    assert found.cell("egress", LabelState.UNTRUSTED) == (Verdict.ASK,)
+    assert found.cell("egress", LabelState.BOTH) == (Verdict.JUDGE, Verdict.ASK)
+    assert found.cell("egress", LabelState.CLEAN) == (Verdict.ALLOW,)
+    assert found.cell("persist", LabelState.CLEAN) == (Verdict.ALLOW,)
+    assert found.cell("persist", LabelState.SECRET) == (Verdict.ASK,)
+    assert found.cell("tamper_self", LabelState.CLEAN) == (Verdict.DENY,)
+
+
+@pytest.mark.parametrize(
+    ("contents", "tool", "category"),
+    [
+        pytest.param([{"tools": {"safe": ["X"]}}], "X", "safe", id="list"),
+        pytest.param([{"tools": {"X": "unsafe"}}], "X", "unsafe", id="mapping"),
+        pytest.param([{"tools": {"safe": ["X"], "acting": ["X"]}}], "X", "acting", id="in-two-lists-the-stricter"),
+        pytest.param([{"tools": {"unsafe": ["X"], "acting": ["X"]}}], "X", "unsafe_acting", id="in-two-lists-both"),
+        pytest.param([{"tools": {"acting": ["X"]}}, {"tools": {"safe": ["X"]}}], "X", "safe", id="last-writer"),
+        pytest.param([{"tools": {"safe": ["X"]}}, {"tools": {"safe": ["!X"]}}], "X", None, id="removed"),
+        pytest.param([{"tools": {"safe": ["!Read"]}}], "Read", "acting", id="a-default-that-is-no-longer-safe"),
+        pytest.param([{"tools": {"acting": ["!X"]}}], "X", None, id="removing-nothing"),
+        pytest.param([{"tools": {"safe": ["Task"]}}], "Agent", "safe", id="task-is-agent"),
+        pytest.param([{"tools": {"Agent": "acting"}}], "Task", "acting", id="agent-was-task"),
+        pytest.param([{"tools": {"Task": "safe", "Agent": "acting"}}], "Agent", "acting", id="its-own-name-first"),
+        pytest.param([{"tools": {"Web*": "unsafe"}}], "WebFetch", "unsafe", id="wildcard"),
+        pytest.param([{"tools": {"Web*": "unsafe"}}], "MyWeb", None, id="wildcard-is-anchored"),
+        pytest.param([{"tools": {"?eb": "unsafe"}}], "Web", "unsafe", id="one-character"),
+        pytest.param([{"tools": {"?eb": "unsafe"}}], "eb", None, id="not-none"),
+        pytest.param([{"mcp_tools": {"mcp__a__b": "safe", "mcp__*": "acting"}}], "mcp__a__b", "safe", id="exact-wins"),
+        pytest.param([{"mcp_tools": {"mcp__a__*": "safe", "mcp__*": "acting"}}], "mcp__a__b", "safe", id="longest"),
+        pytest.param([{"mcp_tools": {"mcp__a__*": "safe", "*__a__b": "acting"}}], "mcp__a__b", "safe", id="longest-2"),
+        pytest.param([{"mcp_tools": {"mcp__a__*": "safe", "mcp__*__b": "acting"}}], "mcp__a__b", "acting", id="tie-stricter-2"),
+        pytest.param([{"mcp_tools": {"mcp__a*": "safe", "mcp__*b": "acting"}}], "mcp__a__b", "acting", id="tie-stricter"),
+        pytest.param([{"mcp_tools": {"mcp__*": "safe"}, "mcp_default": "acting"}], "mcp__x", "safe", id="before-default"),
+        pytest.param([{"mcp_default": "acting"}], "mcp__x__y", "acting", id="default"),
+        pytest.param([{"mcp_default": "acting"}], "Read", None, id="default-is-for-mcp"),
+        pytest.param([{"mcp_tools": {"mcp__a__b": "safe"}}], "mcp__a__c", None, id="nothing-said"),
+        pytest.param([{"tools": {"mcp__a__b": "acting"}, "mcp_tools": {"mcp__a__b": "safe"}}], "mcp__a__b", "acting", id="tools-first"),
+    ],
+)  # fmt: skip
+def test_tools(contents: list[dict[str, Any]], tool: str, category: str | None) -> None:
+    rule = policy(merge(layers(*contents))).rules.tool_category(tool)
+    assert (rule and rule.category.value) == category
+
+
+def test_a_named_tool_is_overruled_and_a_default_speaks_only_about_the_unknown() -> None:
+    def rule(content: dict[str, Any], tool: str = "mcp__a__b") -> frozenset[Category | None]:
+        found = policy(merge(layers(content))).rules.tool_category(tool)
+        assert found is not None
+        return found.overrules
+
+    assert rule({"mcp_tools": {"mcp__a__b": "safe"}}) == EVERY
+    assert rule({"mcp_default": "safe"}) == {Category.UNSAFE_ACTING, None}
+    assert rule({"mcp_default": "acting"}) == frozenset()
+
+
+def test_a_wild_name_takes_no_time_to_speak_of() -> None:
+    wild = "*".join("a" * 60)
+    assert policy(merge(layers({"mcp_tools": {wild: "safe"}}))).rules.tool_category("a" * 5000 + "b") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("mcp__a", Service(public_source=True, public_sink=True, rule="layer0:services.mcp__a")),
+        (
+            "mcp__a__b",
+            Service(True, None, False, rule="layer0:services.mcp__a, layer1:services.mcp__a__b"),
+        ),
+        ("mcp__a__c", Service(public_source=True, public_sink=True, rule="layer0:services.mcp__a")),
+        ("mcp__b__c", None),
+        ("api.example.com", Service(dangerous_writes=True, forbidden=True, rule="layer1:services.*.example.com")),
+        ("example.com", None),
+    ],
+)
+def test_services(name: str, found: Service | None) -> None:
+    compiled = merge(
+        layers(
+            {"services": {"mcp__a": {"public_source": True, "public_sink": True}}},
+            {
+                "services": {
+                    "mcp__a__b": {"public_sink": False},
+                    "*.example.com": {"dangerous_writes": "forbidden"},
+                }
+            },
+        )
+    )
+    assert policy(compiled).rules.service(name) == found
+
+
+def test_a_higher_layer_changes_single_flags_of_a_service() -> None:
+    compiled = merge(
+        layers(
+            {"services": {"x": {"public_source": True, "dangerous_writes": "forbidden"}}},
+            {"services": {"x": {"dangerous_writes": False}}},
+        )
+    )
+    assert policy(compiled).rules.service("x") == Service(
+        public_source=True, dangerous_writes=False, rule="layer0:services.x, layer1:services.x"
+    )
+
+
+def test_hosts() -> None:
+    compiled = merge(
+        layers(
+            {"trusted_domains": ["a.org", {"host": "b.org", "content": "trusted"}, "c.org"]},
+            {"trusted_domains": ["!c.org", "d.org", "b.org"]},
+        )
+    )
+    assert policy(compiled).rules.trusted_domains == (
+        TrustedDomain("d.org"),
+        TrustedDomain("b.org"),
+        TrustedDomain("a.org"),
+    )
+
+
+def test_paths() -> None:
+    compiled = merge(
+        layers({"secret_paths": ["a", "b"]}, {"secret_paths": ["c", "!a", "!zz"], "protected_paths": ["p"]})
+    )
+    rules = policy(compiled).rules
+    assert (rules.secret_paths, rules.protected_paths, rules.persistent_paths) == (("c", "b"), ("p",), ())
+    assert compiled["notes"] == [["layer1:secret_paths", "!zz removes nothing: no layer below has it"]]
+
+
+def test_nothing_said_asks_nothing() -> None:
+    rules = policy(merge([])).rules
+    assert (rules.command_category("x", ("x",)), rules.tool_category("mcp__x"), rules.service("x")) == (None,) * 3
+    assert policy(merge([])).profile == shipped()["quarantine"]
+
+
+# ---------------------------------------------------------------- layers that only tighten
+
+WORDS = ("^x", "x", "y", "--help", "!^x", "!x", "!y")
+TOOLS = ("X", "Y*", "mcp__a__b", "mcp__*")
+CATEGORIES = [category.value for category in Category]
+ROWS = sorted(set(shipped()["quarantine"].table) - {"local", "tamper_self"})
+cells = st.sampled_from(["allow", "ask", "deny", ["contain", "ask"], ["judge", "deny"]])
+contents = st.fixed_dictionaries(
+    {},
+    optional={
+        "profile": st.sampled_from(sorted(shipped())),
+        "table": st.dictionaries(
+            st.sampled_from(ROWS), cells | st.dictionaries(st.sampled_from([*map(str, LabelState)]), cells), max_size=4
+        ),
+        "bash_patterns": st.dictionaries(st.sampled_from(STEPS), st.lists(st.sampled_from(WORDS), max_size=3)),
+        "override_safe": st.lists(st.sampled_from(WORDS), max_size=2),
+        "tools": st.dictionaries(st.sampled_from(TOOLS), st.sampled_from(CATEGORIES), max_size=3),
+        "mcp_tools": st.dictionaries(st.sampled_from(TOOLS[2:]), st.sampled_from(CATEGORIES), max_size=2),
+        "mcp_default": st.sampled_from(CATEGORIES),
+        "strict": st.booleans(),
+    },
+)
+KINDS = [(kind, Variant.PLAIN) for kind in EffectKind] + [
+    (EffectKind.FETCH, Variant.KNOWN),
+    (EffectKind.FETCH, Variant.SEARCH),
+    (EffectKind.TAMPER, Variant.SELF),
+]
+effects = st.lists(st.sampled_from(KINDS).map(lambda k: Effect(k[0], "x", "r:x", "b", k[1])), max_size=3)
+COMMANDS = (("x",), ("x", "y"), ("z", "x"), ("x", "--help"), ("x", None))
+hosts = st.sampled_from([frozenset(), frozenset({Verdict.CONTAIN}), frozenset({Verdict.CONTAIN, Verdict.JUDGE})])
+
+
+def verdict(policies: list[Policy], found: list[Effect], words: Any, labels: frozenset[Label], able: Any) -> Verdict:
+    """What the gate does, in small: each policy applies its rules to the effects and decides; the strictest counts."""
+    decisions = []
+    for one in policies:
+        text = " ".join(word or "$X" for word in words)
+        rule = one.rules.command_category(text, words)
+        left = overrule(found, rule, text) if rule else tuple(found)
+        for tool in ("X", "mcp__a__b"):
+            said = one.rules.tool_category(tool)
+            left = overrule(left, said, tool) if said else left
+        decisions.append(decide(left, labels, one.profile, able=able))
+    return strictest(decisions).verdict
+
+
+calls = st.tuples(effects, st.sampled_from(COMMANDS), st.sets(st.sampled_from(sorted(Label))).map(frozenset), hosts)
+
+
+@given(st.lists(contents, max_size=2), contents, contents, calls)
+def test_an_untrusted_project_only_tightens(
+    own: list[dict[str, Any]], project: dict[str, Any], other: dict[str, Any], call: Any
+) -> None:
+    below = layers(*own)
+    before = verdict([*map(policy, compile_layers(below))], *call)
+    for files in ([project], [project, other]):
+        above = [Layer("project", content, trusted=False) for content in files]
+        assert verdict([*map(policy, compile_layers([*below, *above]))], *call) >= before
+
+
+@given(contents, contents, contents, calls)
+def test_layers_above_a_strict_one_only_tighten(
+    managed: dict[str, Any], user: dict[str, Any], project: dict[str, Any], call: Any
+) -> None:
+    strict = {**managed, "strict": True}
+    before = verdict([policy(merge(layers(strict)))], *call)
+    assert verdict([*map(policy, compile_layers(layers(strict, user, project)))], *call) >= before
+
+
+@given(st.lists(contents, max_size=3), calls)
+def test_no_configuration_lets_an_agent_touch_the_gate(own: list[dict[str, Any]], call: Any) -> None:
+    _, words, labels, able = call
+    itself = [Effect(EffectKind.TAMPER, "x", "r:x", "b", Variant.SELF)]
+    assert verdict([*map(policy, compile_layers(layers(*own)))], itself, words, labels, able) == Verdict.DENY
+
+
+@given(st.lists(contents, max_size=3))
+def test_a_compiled_configuration_survives_json(own: list[dict[str, Any]]) -> None:
+    for compiled in compile_layers(layers(*own)):
+        assert json.loads(json.dumps(compiled)) == compiled
+
+
+@given(st.lists(contents, max_size=2), contents, calls)
+def test_what_loosens_is_said(own: list[dict[str, Any]], project: dict[str, Any], call: Any) -> None:
+    before, after = merge(layers(*own)), merge(layers(*own, project))
+    if verdict([policy(after)], *call) < verdict([policy(before)], *call):
+        assert loosenings(before, after)
+
+
+@given(st.lists(contents, max_size=2))
+def test_nothing_loosens_against_itself(own: list[dict[str, Any]]) -> None:
+    compiled = merge(layers(*own))
+    said = loosenings(compiled, compiled)
+    assert said == []
+
+
+def test_how_many_configurations_decide() -> None:
+    own, strict = Layer("u", {}), Layer("m", {"strict": True})
+    project = Layer("p", {}, trusted=False)
+    assert [len(compile_layers(some)) for some in ([], [own], [own, project], [strict, own], [strict, own, project])] == [
+        1, 1, 2, 2, 3,
+    ]  # fmt: skip
+    assert len(compile_layers([own, strict])) == 1
+
+
+def test_every_value_is_shown_with_its_layer() -> None:
+    compiled = merge(
+        layers(
+            {"profile": "trifecta", "table": {"egress": {"both": "ask"}}, "bash_patterns": {"safe": ["a"]}},
+            {
+                "tools": {"X": "safe"},
+                "services": {"s": {"public_sink": False}},
+                "trusted_domains": [{"host": "h", "content": "trusted"}],
+                "secret_paths": ["p"],
+            },
+        )
+    )
+    shown = {(value.key, json.dumps(value.value), value.layer) for value in values(compiled)}
+    assert shown >= {
+        ("profile", '"trifecta"', "layer0"),
+        ("table.egress.both", '"ask"', "layer0"),
+        ("table.egress.clean", '"allow"', "shipped"),
+        ("table.execute.both", '["contain", "judge", "ask"]', "shipped"),
+        ("bash_patterns.safe", '"a"', "layer0"),
+        ("tools.X", '"safe"', "layer1"),
+        ("services.s.public_sink", "false", "layer1"),
+        ("trusted_domains", '"h (content too)"', "layer1"),
+        ("secret_paths", '"p"', "layer1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {"bash_patterns": {"acting": ["x"]}}, []),
+        ({}, {"table": {"egress": "deny"}}, []),
+        ({}, {"protected_paths": ["x"]}, []),
+        ({}, {"services": {"x": {"public_sink": True}}}, []),
+        ({}, {"mcp_tools": {"mcp__x": "unsafe_acting"}}, []),
+        ({}, {"table": {"egress": {"both": "ask"}}}, ["table: egress, both: deny becomes ask"]),
+        ({}, {"bash_patterns": {"safe": ["x"]}}, ["commands: x becomes safe"]),
+        ({"bash_patterns": {"acting": ["x"]}}, {"bash_patterns": {"acting": ["!x"]}}, ["commands: x is no longer acting"]),
+        ({}, {"mcp_tools": {"mcp__x": "acting"}}, ["mcp_tools: mcp__x becomes acting"]),
+        ({}, {"mcp_default": "safe"}, ["mcp_default becomes safe"]),
+        ({"mcp_default": "safe"}, {"mcp_default": "safe"}, []),
+        ({"tools": {"acting": ["X"]}}, {"tools": {"acting": ["!X"]}}, ["tools: X is no longer acting"]),
+        ({}, {"trusted_domains": ["a.org"]}, ["trusted_domains: a.org"]),
+        ({"trusted_domains": ["a.org"]}, {"trusted_domains": [{"host": "a.org", "content": "trusted"}]}, ["trusted_domains: a.org, and what it returns"]),
+        ({"secret_paths": ["p"]}, {"secret_paths": ["!p"]}, ["secret_paths loses p"]),
+        ({}, {"services": {"x": {"public_sink": False}}}, ["services: x: public_sink becomes false"]),
+        ({"services": {"x": {"public_sink": "forbidden"}}}, {"services": {"x": {"public_sink": True}}}, ["services: x: public_sink becomes true"]),
+        ({}, {"profile": "observe", "table": dict.fromkeys(ROWS, "deny")}, ["profile: quarantine becomes observe"]),
+    ],
+)  # fmt: skip
+def test_what_would_loosen(before: dict[str, Any], after: dict[str, Any], said: list[str]) -> None:
+    assert loosenings(merge(layers(before)), merge(layers(before, after))) == said
