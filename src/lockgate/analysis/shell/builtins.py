@@ -1,0 +1,341 @@
+"""Builtins that change the shell itself: folder, variables, functions, or that evaluate text."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.files import read
+from lockgate.analysis.shell.findings import made_by
+from lockgate.analysis.shell.output import echo, printf
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.variables import variable_effects
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+Builtin = Callable[["Machine", Scope, list[Arg], "str | None"], str]
+
+
+def _cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    words = [arg for arg in args if arg.text not in ("-L", "-P", "-e", "-@", "--")]
+    before = scope.cwds
+    if not words:
+        scope.enter(scope.value("HOME") if known(scope.value("HOME")) else machine.around.home)
+    elif words[0].text == "-":
+        previous = scope.value("OLDPWD")
+        scope.enter(previous if known(previous) else "")
+    else:
+        folder = words[0].static
+        if folder is None or "CDPATH" in scope.variables:
+            scope.enter("")
+        else:
+            scope.enter(*(_below(cwd, folder) for cwd in before))
+    scope.variables["OLDPWD"] = before[0] if len(before) == 1 and before[0] else PLAIN
+    return ""
+
+
+def _below(cwd: str, folder: str) -> str:
+    if folder.startswith("/"):
+        return posixpath.normpath(folder)
+    return posixpath.normpath(f"{cwd}/{folder}") if cwd else ""
+
+
+def _pushd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    folder = args[0].static if args else None
+    if folder is None or folder[:1] in "+-":
+        scope.enter("")
+    else:
+        scope.enter(*(_below(cwd, folder) for cwd in scope.cwds))
+    return f"{PLAIN}\n"
+
+
+def _popd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    scope.enter("")
+    return f"{PLAIN}\n"
+
+
+def _pwd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    return f"{scope.value('PWD')}\n"
+
+
+def _echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    shape = echo(args)
+    if known(shape):
+        # These are the agent's own words: they do not make a result that is otherwise a tool's own lines suspect.
+        for line in shape.splitlines():
+            machine.findings.quiet[re.escape(line)] = None
+    return shape
+
+
+def _printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if args and args[0].text.startswith("-v"):
+        attached = args[0].text[2:]
+        names, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
+        _take_names(machine, scope, names)
+        for name in names:
+            scope.assign(name.text, printf(rest))
+        return ""
+    return printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
+
+
+def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    flags = "".join(arg.text[1:] for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text))
+    words = [arg for arg in args if not re.fullmatch(r"[-+][A-Za-z]*", arg.text)]
+    if not words:
+        if "f" not in flags.lower():
+            machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
+        return OPAQUE
+    for word in words:
+        name, equals, value = word.text.partition("=")
+        append = name.endswith("+")
+        name = name.removesuffix("+")
+        if not name.isidentifier():
+            _take_names(machine, scope, [Arg(name)])
+            if not known(name):
+                scope.forget(set(scope.variables))
+            continue
+        if equals:
+            variable_effects(name, value, machine, scope)
+            scope.assign(name, scope.value(name) + value if append else value)
+        if set(flags) & set("inulrc"):
+            _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
+    return ""
+
+
+def _pin(scope: Scope, name: str, read_only: bool) -> None:
+    value = scope.value(name)
+    scope.pinned.add(name)
+    if not read_only:
+        scope.variables[name] = OPAQUE
+    elif name not in scope.variables:
+        scope.variables[name] = value
+
+
+def _readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    return _declare(machine, scope, [Arg("-r"), *args], stdin) if args else OPAQUE
+
+
+def _export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    return _declare(machine, scope, [arg for arg in args if arg.text != "-n"], stdin)
+
+
+def _read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    names: list[Arg] = []
+    position = 0
+    array = False
+    while position < len(args):
+        text = args[position].text
+        position += 1
+        if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
+            if text.endswith("a") and position < len(args):
+                array = True
+                names.append(args[position])
+            position += 1
+        elif not text.startswith("-") or not known(text):
+            names.append(args[position - 1])
+    _take_names(machine, scope, names)
+    value = _line(stdin)
+    for name in names or [Arg("REPLY")]:
+        scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
+    return ""
+
+
+def _line(stdin: str | None) -> str:
+    """What ``read`` finds: one of the lines."""
+    if stdin is None:
+        return OPAQUE
+    lines = stdin.splitlines() or [""]
+    return blur(*(line.strip() for line in lines))
+
+
+def _mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    for index, arg in enumerate(args):
+        if arg.text == "-C":
+            machine.run_text(args[index + 1].text if index + 1 < len(args) else OPAQUE, scope.copy())
+    names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
+    _take_names(machine, scope, names)
+    for name in names:
+        lines = (stdin if stdin is not None else OPAQUE).splitlines()
+        if all(map(harmless, lines)) and len(lines) <= 50:
+            scope.assign(name.text, lines[0] if lines else "")
+            scope.arrays[name.text] = tuple(Arg(line) for line in lines)
+        else:
+            scope.forget({name.text})
+    return ""
+
+
+def _names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
+    functions = any(arg.text == "-f" for arg in args)
+    words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
+    _take_names(machine, scope, words)
+    for word in words:
+        if functions:
+            scope.functions.pop(word.text, None)
+        elif known(word.text):
+            scope.unset(word.text)
+            if word.text in scope.functions:
+                scope.functions[word.text] = (*scope.functions[word.text], None)
+        else:
+            scope.forget(set(scope.variables))
+    return ""
+
+
+def _getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    _take_names(machine, scope, args[1:2])
+    scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
+    return ""
+
+
+def _take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
+    for name in names:
+        if OPAQUE in name.text or ("[" in name.text and not harmless(name.text)):
+            because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
+            machine.findings.execute(name.shown, "shell:subscript", because)
+
+
+def _test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    for index, arg in enumerate(args):
+        if arg.text in ("-v", "-R"):
+            _take_names(machine, scope, args[index + 1 : index + 2])
+    return ""
+
+
+def _let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    from lockgate.analysis.shell.syntax import Arith, Literal
+    from lockgate.analysis.shell.words import evaluate, unsafe_arithmetic
+
+    for arg in args:
+        if not harmless(arg.text.lstrip("-")):
+            unsafe_arithmetic(machine)
+        evaluate(Arith((Literal(arg.text),)), machine, scope)
+    return ""
+
+
+def _eval(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    words = args[1:] if args and args[0].text == "--" else args
+    text = " ".join(arg.text for arg in words)
+    if not known(text):
+        # It could have assigned anything.
+        machine.run_text(text, scope)
+        scope.forget(set(scope.variables))
+        return OPAQUE
+    return machine.run_text(text, scope, stdin=stdin)
+
+
+def _source(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    words = args[1:] if args and args[0].text == "--" else args
+    for word in words[:1]:
+        machine.findings.merge(read(word, machine, scope), ())
+        because = f"`source` runs the file `{word.shown}` in this shell"
+        machine.findings.execute(word.shown, "shell:source", because)
+    scope.forget(set(scope.variables) - {"HOME", "PWD"})
+    return OPAQUE
+
+
+def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    words = [arg for arg in args if not re.fullmatch(r"-[lp-]+", arg.text)]
+    if len(words) > 1 and words[0].text not in ("-", ""):
+        machine.run_text(words[0].text, scope.copy())
+    return ""
+
+
+def _alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    for arg in args:
+        name, equals, value = arg.text.partition("=")
+        if equals:
+            machine.run_text(value, scope.copy())
+            because = f"from here on `{name}` may mean something else"
+            machine.findings.execute(arg.shown, "shell:alias", because)
+    return ""
+
+
+def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if not args:
+        machine.findings.merge(list(made_by("read-secret", "set", "shell:list-variables")), ())
+        return OPAQUE
+    words = list(args)
+    while words and re.match(r"[-+]", words[0].text):
+        word = words.pop(0)
+        if word.text in ("--", "-"):
+            scope.positional = tuple(words)
+            return ""
+        if word.text in ("-o", "+o") and words:
+            words.pop(0)
+    if words:
+        scope.positional = tuple(words)
+    return ""
+
+
+def _shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if scope.positional is not None:
+        count = int(args[0].text) if args and args[0].text.isdigit() else 1
+        # It may fail or stand in a branch, but the elements stay the same words.
+        scope.positional = scope.positional[count:]
+    return ""
+
+
+def _hash(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if any(arg.text.startswith("-p") or not known(arg.text) for arg in args):
+        machine.findings.execute("hash -p", "shell:hash", "from here on a program's name may mean another file")
+    return ""
+
+
+def _enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if any(arg.text.startswith("-") and "f" in arg.text or not known(arg.text) for arg in args):
+        machine.findings.execute("enable -f", "shell:enable", "this loads code into the shell")
+    return ""
+
+
+def _completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if any(arg.text.startswith(("-C", "-F", "-W", "-x", "-e", "-s")) or not known(arg.text) for arg in args):
+        machine.findings.execute("completion", "shell:completion", "this lets the shell evaluate text that it is given")
+    return OPAQUE
+
+
+def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    return ""
+
+
+BUILTINS: dict[str, Builtin] = {
+    "cd": _cd,
+    "chdir": _cd,
+    "pushd": _pushd,
+    "popd": _popd,
+    "pwd": _pwd,
+    "echo": _echo,
+    "print": _echo,
+    "printf": _printf,
+    "declare": _declare,
+    "typeset": _declare,
+    "local": _declare,
+    "integer": _declare,
+    "export": _export,
+    "readonly": _readonly,
+    "read": _read,
+    "mapfile": _mapfile,
+    "readarray": _mapfile,
+    "unset": _names,
+    "getopts": _getopts,
+    "test": _test,
+    "[": _test,
+    "let": _let,
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    "alias": _alias,
+    "set": _set,
+    "shift": _shift,
+    "hash": _hash,
+    "enable": _enable,
+    **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
+    **dict.fromkeys(
+        ": true false return exit break continue shopt ulimit umask times wait bg fg jobs disown dirs logout suspend "
+        "unalias type caller help compopt setopt unsetopt whence history".split(),
+        _nothing,
+    ),
+}

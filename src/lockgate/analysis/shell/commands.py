@@ -1,0 +1,326 @@
+"""Walking a script as a shell would, in every way that it could go, and visiting each command that could run.
+
+Control flow is followed in the abstract: what may or may not have happened is joined, loops over known words are run
+word by word, other loops until nothing new is learnt. Each ``run`` returns the *shape* of what is printed: text in which
+unknown parts are placeholders.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockgate.analysis.shell.findings import Findings
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless
+from lockgate.analysis.shell.syntax import (
+    AndOr,
+    ArithCommand,
+    ArithFor,
+    Assignment,
+    Case,
+    Command,
+    Condition,
+    Coproc,
+    For,
+    Function,
+    Group,
+    If,
+    Pipeline,
+    Redirect,
+    Script,
+    Simple,
+    Unparsed,
+    While,
+    Word,
+)
+from lockgate.analysis.shell.words import evaluate, expand_all, expand_one, unsafe_arithmetic
+from lockgate.analysis.surroundings import Surroundings
+
+_MOST_COMMANDS = 1500
+_MOST_ROUNDS = 12
+_DEEPEST = 16
+_LONGEST_SHAPE = 8_000
+_LEAVING = frozenset({"break", "continue", "return"})
+_ASSIGNING = frozenset(
+    "read declare typeset local export readonly printf mapfile readarray getopts unset let wait".split(),
+)
+_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+
+
+class Machine:
+    """One analysis: what it may look at, what it has found, and how much it may still do."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self.findings = Findings()
+        self.left = _MOST_COMMANDS
+        self.depth = 0
+        self.faithful = False
+        """Whether the last command printed only what it fetched."""
+
+    # ------------------------------------------------------------ entry points
+
+    def run_text(self, text: str, scope: Scope, dialect: str = "bash", stdin: str | None = None) -> str:
+        """Run text that a shell gets to read: the whole command, ``sh -c``, ``eval``, a here-document for ``sh``."""
+        from lockgate.analysis.shell.reader import read
+
+        if OPAQUE in text or PLAIN in text or ENVIRONMENT in text:
+            self.findings.execute(
+                "shell code", "shell:dynamic-code", "shell code is put together at run time", unknown=OPAQUE in text
+            )
+            return OPAQUE
+        script = read(text, reader_for(dialect))
+        if isinstance(script, Unparsed):
+            self.findings.execute(
+                text, "shell:unparsed", f"this is not read exactly ({script.reason} at {script.position})", unknown=True
+            )
+            if script.hint:
+                self.findings.hints[script.hint] = None
+            return OPAQUE
+        return self.run(script, scope, stdin)
+
+    def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
+        """Run a script in a subshell of its own and give the shape of what it prints."""
+        return self.run(script, scope.copy(), OPAQUE if writing else None)
+
+    def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
+        """Run commands one after the other."""
+        if self.depth >= _DEEPEST:
+            return self._too_much("it is nested too deeply")
+        self.depth += 1
+        try:
+            shape = ""
+            for index, command in enumerate(script.commands):
+                background = index < len(script.background) and script.background[index]
+                shape += self.command(command, scope.copy() if background else scope, stdin)
+                scope.settle()
+        finally:
+            self.depth -= 1
+        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
+
+    def _too_much(self, why: str) -> str:
+        self.findings.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
+        return OPAQUE
+
+    # ------------------------------------------------------------ commands
+
+    def command(self, node: Command, scope: Scope, stdin: str | None = None) -> str:
+        """Run one command of any kind."""
+        self.left -= 1
+        if self.left < 0:
+            return self._too_much("it has too many commands") if self.left == -1 else OPAQUE
+        if isinstance(node, Simple):
+            from lockgate.analysis.shell.simple import run_simple
+
+            return run_simple(node, self, scope, stdin)
+        if isinstance(node, Pipeline):
+            return self._pipeline(node, scope, stdin)
+        if isinstance(node, AndOr):
+            return self._and_or(node, scope, stdin)
+        if isinstance(node, Function):
+            scope.functions[node.name] = (node,)
+            return ""
+        return self._compound(node, scope, stdin)
+
+    def _pipeline(self, node: Pipeline, scope: Scope, stdin: str | None) -> str:
+        if len(node.commands) == 1:
+            return self.command(node.commands[0], scope, stdin)
+        for command in node.commands:
+            stdin = self.command(command, scope.copy(), stdin)
+        return stdin or ""
+
+    def _and_or(self, node: AndOr, scope: Scope, stdin: str | None) -> str:
+        shape = self.command(node.commands[0], scope, stdin)
+        skipped: list[Scope] = []
+        for operator, command in zip(node.operators, node.commands[1:], strict=True):
+            skipped.append(scope.copy())
+            if operator == "||":
+                scope.settle()
+            more = self.command(command, scope, stdin)
+            shape = shape + more if operator == "&&" else blur(shape, more)
+        scope.join(*skipped)
+        return shape
+
+    def _compound(self, node: Any, scope: Scope, stdin: str | None) -> str:
+        """Run what may carry redirections of its own."""
+        from lockgate.analysis.shell.redirects import apply_redirects
+
+        redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
+        stdin, printed = apply_redirects(redirects, self, scope, stdin)
+        shape = _HANDLERS[type(node)](self, node, scope, stdin)
+        return shape if printed else ""
+
+    def _group(self, node: Group, scope: Scope, stdin: str | None) -> str:
+        return self.run(node.body, scope.copy() if node.subshell else scope, stdin)
+
+    def _if(self, node: If, scope: Scope, stdin: str | None) -> str:
+        ends: list[Scope] = []
+        shapes: list[str] = []
+        for condition, body in node.branches:
+            self.run(condition, scope, stdin)
+            branch = scope.copy()
+            shapes.append(self.run(body, branch, stdin))
+            ends.append(branch)
+        if node.otherwise is not None:
+            shapes.append(self.run(node.otherwise, scope, stdin))
+        else:
+            shapes.append("")
+        scope.join(*ends)
+        return blur(*shapes)
+
+    def _while(self, node: While, scope: Scope, stdin: str | None) -> str:
+        shape = ""
+        scope.forget(assigned(node))
+        for _ in range(2):
+            before = scope.copy()
+            self.run(node.condition, scope, stdin)
+            shape += self.run(node.body, scope, stdin)
+            scope.join(before)
+        return _repeated(shape)
+
+    def _for(self, node: For, scope: Scope, stdin: str | None) -> str:
+        if node.words is None:
+            values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE)]
+        else:
+            values = expand_all(node.words, self, scope)
+        texts = [_file_name(value) for value in values]
+        if len(texts) > _MOST_ROUNDS or node.select or OPAQUE in texts:
+            texts = [blur(*texts)] * 2
+        before = scope.copy()
+        shape = ""
+        for text in texts:
+            scope.assign(node.name, text)
+            shape += self.run(node.body, scope, stdin)
+        if leaves_early(node.body):
+            scope.forget(assigned(node))
+            scope.join(before)
+        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
+
+    def _arith_for(self, node: ArithFor, scope: Scope, stdin: str | None) -> str:
+        scope.forget(assigned(node.body))
+        evaluate(node.header, self, scope)
+        before = scope.copy()
+        self.run(node.body, scope, stdin)
+        shape = self.run(node.body, scope, stdin)
+        scope.join(before)
+        return _repeated(shape)
+
+    def _case(self, node: Case, scope: Scope, stdin: str | None) -> str:
+        expand_one(node.subject, self, scope)
+        ends: list[Scope] = []
+        shapes = [""]
+        for patterns, body in node.clauses:
+            for pattern in patterns:
+                expand_one(pattern, self, scope)
+            branch = scope.copy()
+            shapes.append(self.run(body, branch, stdin))
+            ends.append(branch)
+            # A clause that ends in ``;&`` falls into the next one.
+            scope.join(branch)
+        scope.join(*ends)
+        return blur(*shapes)
+
+    def _condition(self, node: Condition, scope: Scope, stdin: str | None) -> str:
+        texts = [expand_one(word, self, scope) for word in node.words]
+        for index, word in enumerate(node.words):
+            if word.literal in _COMPARING:
+                around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
+                if not all(self.safe_number(text, scope) for text in around):
+                    unsafe_arithmetic(self)
+        return ""
+
+    def safe_number(self, text: str, scope: Scope) -> bool:
+        """Whether arithmetic can evaluate a text without running a command that it holds."""
+        if not harmless(text.lstrip("-")):
+            return False
+        return not text.isidentifier() or text not in scope.variables or harmless(scope.value(text).lstrip("-"))
+
+    def _arith_command(self, node: ArithCommand, scope: Scope, stdin: str | None) -> str:
+        evaluate(node.expression, self, scope)
+        return ""
+
+    def _coproc(self, node: Coproc, scope: Scope, stdin: str | None) -> str:
+        self.command(node.body, scope.copy(), OPAQUE)
+        return ""
+
+    def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
+        """Run a function's body with its arguments."""
+        if self.depth >= _DEEPEST:
+            return self._too_much("functions call each other too deeply")
+        self.depth += 1
+        outer, scope.positional = scope.positional, tuple(args)
+        try:
+            if function.redirects:
+                from lockgate.analysis.shell.redirects import apply_redirects
+
+                stdin, _ = apply_redirects(function.redirects, self, scope, stdin)
+            before = scope.copy()
+            shape = self.command(function.body, scope, stdin)
+            if leaves_early(function.body):
+                scope.forget(assigned(function.body))
+                scope.join(before)
+        finally:
+            self.depth -= 1
+            scope.positional = outer
+        return shape
+
+
+_HANDLERS: dict[type, Any] = {
+    Group: Machine._group,
+    If: Machine._if,
+    While: Machine._while,
+    For: Machine._for,
+    ArithFor: Machine._arith_for,
+    Case: Machine._case,
+    Condition: Machine._condition,
+    ArithCommand: Machine._arith_command,
+    Coproc: Machine._coproc,
+}
+
+
+def reader_for(dialect: str) -> str:
+    """The reader's dialect for a shell. What zsh reads differently from bash is refused by the reader for bash."""
+    return "bash" if dialect in ("bash", "zsh") else "sh"
+
+
+def _repeated(shape: str) -> str:
+    return blur(shape, "") if shape else ""
+
+
+def _file_name(value: Arg) -> str:
+    """A file name pattern stands for names of files that are there."""
+    if not value.glob:
+        return value.text
+    text = value.text.replace("*", PLAIN).replace("?", PLAIN)
+    head, bracket, tail = text.partition("[")
+    return head + PLAIN + tail.partition("]")[2] if bracket else text
+
+
+def _nodes(node: Any) -> Any:
+    """Every node below a node, itself included."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            yield item
+            stack.extend(item)
+
+
+def leaves_early(node: Any) -> bool:
+    """Whether a body may be left before its end."""
+    return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in _nodes(node))
+
+
+def assigned(node: Any) -> set[str]:
+    """Names of all variables that a body could assign."""
+    names: set[str] = set()
+    for item in _nodes(node):
+        if isinstance(item, (Assignment, For)):
+            names.add(item.name)
+        elif isinstance(item, Simple) and item.words and item.words[0].literal in _ASSIGNING:
+            names |= {_name(word) for word in item.words[1:]}
+    return names - {""}
+
+
+def _name(word: Word) -> str:
+    name = (word.literal or "").partition("=")[0]
+    return name if name.isidentifier() else ""

@@ -1,0 +1,121 @@
+"""Whom a command talks to, and whether it sends anything beside the address."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.addresses import host_of, is_loopback, normalise, trusted
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known, shown
+from lockgate.model import Effect, EffectKind, Label, Variant
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
+_AUTHORITY = re.compile(r"https?://([^/?#\x00-\x02@{}\[\]\\]+?)(:[0-9\x01\x02]*)?(?=[/?#]|$)")
+_READING = frozenset({"http", "https", "ftp", "ftps"})
+
+
+class Contact:
+    """What is known of a command's dealings with other machines."""
+
+    def __init__(self) -> None:
+        self.targets: list[tuple[str, Arg]] = []
+        """What kind of name (url, host, lookup), and the word."""
+        self.sends = ""
+        """Why more than the address is sent, empty where it is not."""
+        self.rerouted = False
+        """Whether an option can send the request elsewhere than the address says."""
+
+    def effects(self, invocation: Invocation) -> list[Effect]:
+        """All effects of the contacts."""
+        found = [effect for kind, arg in self.targets for effect in self._one(kind, arg, invocation)]
+        if not self.targets and self.sends and self.rerouted:
+            found.append(self._egress(invocation, invocation.what))
+        return found
+
+    def _one(self, kind: str, arg: Arg, invocation: Invocation) -> list[Effect]:
+        text = arg.text
+        if kind == "remote":
+            return self._effects(text, normalise(text) or "", host_of(text), invocation)
+        if kind == "host":
+            return self._host(_bare_host(text), invocation, send=True)
+        if kind == "lookup":
+            return self._lookup(_bare_host(text), invocation)
+        scheme = _SCHEME.match(text)
+        named = scheme is not None and (scheme.group(2) is not None or scheme.group(1).lower() == "file")
+        url = text if named else f"http://{text}"
+        name = url.partition(":")[0].lower()
+        if name == "file":
+            from lockgate.analysis.shell.files import read
+
+            return read(Arg(url[5:].removeprefix("//localhost").removeprefix("//"), arg.glob),
+                        invocation.machine, invocation.scope)  # fmt: skip
+        if name not in _READING and known(name):
+            self.sends = self.sends or f"`{name}:` is a protocol that can send anything"
+        return self._url(url, invocation)
+
+    def _url(self, url: str, invocation: Invocation) -> list[Effect]:
+        host = host_of(url) if known(url) and not _expanding(url) else None
+        if host is None and (authority := _AUTHORITY.match(url)) is not None:
+            host = host_of(f"http://{authority.group(1)}/")
+        if host is None:
+            return self._effects(url, "", None, invocation)
+        return self._effects(url, normalise(url) or "" if known(url) else "", host, invocation)
+
+    def _host(self, host: str, invocation: Invocation, *, send: bool) -> list[Effect]:
+        if send and not self.sends:
+            self.sends = f"`{invocation.what}` connects to another machine"
+        return self._effects(host, "", host if known(host) else None, invocation)
+
+    def _lookup(self, host: str, invocation: Invocation) -> list[Effect]:
+        if not known(host):
+            because = "a name that is put together at run time carries data to whoever answers for it"
+            return [Effect(EffectKind.EGRESS, shown(host), "shell:composed-name", because, gives=Label.UNTRUSTED)]
+        if re.fullmatch(r"[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:]+", host) and not is_loopback(host):
+            return self._effects(host, normalise(f"http://{host}/") or "", host, invocation)
+        return self._effects(host, normalise(f"https://{host}/") or "", host, invocation)
+
+    def _effects(self, what: str, address: str, host: str | None, invocation: Invocation) -> list[Effect]:
+        what = shown(what)
+        if host is not None and not self.rerouted:
+            if is_loopback(host):
+                return []
+            trust = trusted(host, invocation.machine.around)
+            if trust is not None:
+                because = f"`{invocation.what}` reads from a host that you trust"
+                gives = None if trust.content else Label.UNTRUSTED
+                fetch = Effect(EffectKind.FETCH, what, invocation.rule, because, Variant.KNOWN, address, gives)
+                return [fetch] if trust.content else [fetch, self._ingest(invocation, what)]
+        if self.sends:
+            return [self._egress(invocation, what), self._ingest(invocation, what)]
+        because = f"`{invocation.what}` reads an address, which itself can carry data out"
+        fetch = Effect(EffectKind.FETCH, what, invocation.rule, because, address=address, gives=Label.UNTRUSTED)
+        return [fetch, self._ingest(invocation, what)]
+
+    def _egress(self, invocation: Invocation, what: str) -> Effect:
+        because = self.sends or f"`{invocation.what}` sends data to another machine"
+        return Effect(EffectKind.EGRESS, what, invocation.rule, because, gives=Label.UNTRUSTED)
+
+    def _ingest(self, invocation: Invocation, what: str) -> Effect:
+        because = f"`{invocation.what}` brings in text that others can write"
+        return Effect(EffectKind.INGEST, what, invocation.rule, because, gives=Label.UNTRUSTED)
+
+
+def _expanding(url: str) -> bool:
+    """Whether the client itself makes several addresses of this one."""
+    return "{" in url or "}" in url or re.search(r"\[(?![0-9a-fA-F:.]+\])", url) is not None or "[" in url.partition("?")[2]
+
+
+def _bare_host(text: str) -> str:
+    """The host in ``user@host:path``, ``host:port`` or ``[::1]:22``."""
+    host = text.rpartition("@")[2]
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
+
+
+def dynamic_value(arg: Arg) -> bool:
+    """Whether a value holds something that is not known before it runs."""
+    return OPAQUE in arg.text or not known(arg.text.replace(PLAIN, ""))

@@ -1,0 +1,64 @@
+"""From a shell command to its effects."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.commands import Machine, reader_for
+from lockgate.analysis.shell.scope import Scope
+from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import Analysis, Effect, EffectKind, Label
+
+
+def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
+    """What a shell command can do.
+
+    Args:
+        text: The command as the shell gets it.
+        cwd: Absolute working folder, empty where it is not known.
+        around: What the analysis may know beside the command.
+        dialect: ``bash``, ``sh``, ``dash`` or ``zsh``.
+
+    Returns:
+        The effects with their evidence. What cannot be read or followed is an ``execute`` effect; nothing is raised.
+    """
+    try:
+        return _analyse(text, cwd, around, dialect)
+    except Exception as error:  # noqa: BLE001 - a fault in the analysis must never become an allow
+        because = f"the analysis of this command failed ({type(error).__name__})"
+        effect = Effect(EffectKind.EXECUTE, text, "shell:fault", because, gives=Label.UNTRUSTED)
+        return Analysis((effect,), (None,))
+
+
+def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
+    from lockgate.analysis.shell.reader import read
+
+    machine = Machine(around)
+    scope = Scope(cwd, {"HOME": around.home, **around.variables})
+    scope.variables.pop("PWD", None)
+    script = read(text, reader_for(dialect))
+    if isinstance(script, Unparsed):
+        machine.run_text(text, scope, dialect)
+    else:
+        machine.run(script, scope)
+    findings = machine.findings
+    return Analysis(
+        tuple(findings.effects),
+        tuple(findings.programs),
+        tuple(findings.hints),
+        () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
+        echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
+    )
+
+
+def _is_single(script: Script) -> bool:
+    """Whether a script is one simple command whose output nothing else shapes."""
+    if len(script.commands) != 1 or any(script.background):
+        return False
+    command = script.commands[0]
+    if isinstance(command, Pipeline) and len(command.commands) == 1 and not command.timed:
+        command = command.commands[0]
+    if not isinstance(command, Simple) or command.assignments:
+        return False
+    return all(item.target.literal in ("/dev/null", "1") and item.fd == "2" for item in command.redirects)
+
+

@@ -1,0 +1,108 @@
+"""Effects of reading, writing and removing the files that words name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.paths import read_effects, recursive_read_effects, recursive_write_effects, write_effects
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
+from lockgate.model import Effect, EffectKind
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+_NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
+_DEVICES = ("/dev/sd", "/dev/hd", "/dev/nvme", "/dev/vd", "/dev/xvd", "/dev/disk", "/dev/rdisk", "/dev/mmcblk", "/dev/dm-",
+            "/dev/mapper/", "/dev/mem", "/dev/kmem", "/dev/loop", "/dev/md")  # fmt: skip
+_SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108
+
+
+def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
+    """Effects of reading a file, or with ``below`` all that lies in a folder."""
+    if arg.text in _NOWHERE or arg.text.startswith("/dev/fd/"):
+        return []
+    path = _pattern(arg.text)
+    if not path.strip("*/_."):
+        path = arg.text if arg.static is not None else ""
+    look = recursive_read_effects if below else read_effects
+    return [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
+
+
+def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
+    """Effects of creating, changing or removing a file."""
+    text = arg.text
+    if text in _NOWHERE or text.startswith("/dev/fd/"):
+        return []
+    if text.startswith(_DEVICES):
+        because = "writing to a device destroys what is on it"
+        return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
+    found: list[Effect] = []
+    relative = not text.startswith(("/", "~"))
+    if OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
+        because = "it cannot be told before it runs where this writes"
+        found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
+    path = _pattern(text)
+    if not path.strip("*/_."):
+        path = text if arg.static is not None else ""
+    look = recursive_write_effects if below else write_effects
+    return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
+
+
+def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
+    found = write(target, machine, scope)
+    for source in sources:
+        name = source.text.rstrip("/").rpartition("/")[2]
+        if name not in ("", ".", ".."):
+            found += write(Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob), machine, scope)
+    return found
+
+
+def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
+    """Effects of removing a file, or with ``below`` a whole folder."""
+    found = write(arg, machine, scope, below=below)
+    if below and (reason := _destroys(arg, machine, scope)):
+        found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
+    return found
+
+
+def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
+    """Why removing a tree cannot be taken back, or an empty text."""
+    from lockgate.analysis.paths import absolute
+
+    text = arg.text
+    if OPAQUE in text or ENVIRONMENT in text:
+        # ``rm -r "$x/"*`` with an empty variable is the classic; a path below a folder that is set here is none.
+        empty = text.strip("\x00\x02/*") == "" and "/" in text
+        return "this removes everything where the variable is empty" if empty else ""
+    cwd = scope.cwds[0]
+    path = absolute(text.replace(PLAIN, "*"), cwd, machine.around)
+    if path is None:
+        return ""
+    folder = path.removesuffix("/*").removesuffix("/.*") or "/"
+    workspace = machine.around.workspace
+    if folder == "/" or (workspace and (workspace == folder or workspace.startswith(f"{folder}/"))):
+        return "this removes the whole project or more"
+    if path.rpartition("/")[2] == ".git":
+        return "this removes the project's history"
+    inside = (workspace, *_SHARED, machine.around.variables.get("TMPDIR", "").rstrip("/"))
+    if any(place and path.startswith(f"{place}/") for place in inside):
+        return ""
+    return "" if not workspace and not _system(folder, machine.around.home) else "this removes a folder outside the project"
+
+
+def _system(folder: str, home: str) -> bool:
+    return folder == home or folder.count("/") == 1 or folder.startswith(("/etc/", "/usr/", "/var/", "/bin/", "/lib/"))
+
+
+def _pattern(text: str) -> str:
+    """The path as a file name pattern. A component that is wholly unknown stands for an ordinary name."""
+    if OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text:
+        return text
+    parts = []
+    for part in text.split("/"):
+        bare = part.replace(OPAQUE, "").replace(PLAIN, "").replace(ENVIRONMENT, "")
+        unknown = part != bare
+        parts.append("_" if unknown and not bare.strip(".") else
+                     part.replace(OPAQUE, "*").replace(PLAIN, "*").replace(ENVIRONMENT, "*"))  # fmt: skip
+    return "/".join(parts)

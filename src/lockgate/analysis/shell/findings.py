@@ -1,0 +1,109 @@
+"""Collecting what a script can do, with the words that knowledge uses for effects."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lockgate.model import Effect, EffectKind, Label, Variant
+
+
+class Template(NamedTuple):
+    """An effect before it is known of what."""
+
+    kind: EffectKind
+    variant: Variant = Variant.PLAIN
+    gives: Label | None = None
+    because: str = ""
+    """A sentence; ``{what}`` is replaced by the invocation in short."""
+
+
+_U = Label.UNTRUSTED
+_INGEST = Template(EffectKind.INGEST, gives=_U, because="`{what}` brings in text that others can write")
+_FETCH = Template(EffectKind.FETCH, gives=_U, because="`{what}` reads from the network")
+_KNOWN = Template(EffectKind.FETCH, Variant.KNOWN, _U, "`{what}` reads from an address that is already configured")
+_EGRESS = Template(EffectKind.EGRESS, gives=_U, because="`{what}` can send data to another machine or act there")
+_EXECUTE = Template(EffectKind.EXECUTE, because="`{what}` runs code of this project that cannot be seen through")
+
+WORDS: dict[str, tuple[Template, ...]] = {
+    "ingest": (_INGEST,),
+    "fetch": (_FETCH, _INGEST),
+    "fetch-known": (_KNOWN, _INGEST),
+    "query": (_FETCH, _INGEST),
+    "egress": (_EGRESS,),
+    "connect": (_EGRESS, _INGEST),
+    "execute": (_EXECUTE,),
+    "execute-unknown": (Template(EffectKind.EXECUTE, gives=_U, because="`{what}` runs code that is not known"),),
+    "install": (
+        Template(EffectKind.FETCH, gives=_U, because="`{what}` downloads from a registry"),
+        _INGEST,
+        Template(EffectKind.EXECUTE, because="`{what}` can run code that it has downloaded"),
+    ),
+    "privileged": (Template(EffectKind.EXECUTE, because="`{what}` acts with another user's rights"),),
+    "read-secret": (
+        Template(EffectKind.READ_SECRET, gives=Label.SECRET, because="`{what}` shows credentials or private data"),
+    ),
+    "clipboard": (
+        Template(EffectKind.INGEST, gives=_U, because="`{what}` reads the clipboard, which anything may have filled"),
+        Template(EffectKind.READ_SECRET, gives=Label.SECRET, because="`{what}` reads the clipboard"),
+    ),
+    "persist": (Template(EffectKind.PERSIST, because="`{what}` leaves something that will run or be trusted later"),),
+    "destroy": (Template(EffectKind.DESTROY, because="`{what}` removes what cannot be brought back"),),
+    "tamper": (Template(EffectKind.TAMPER, because="`{what}` changes what keeps the agent in bounds"),),
+    "self": (
+        Template(EffectKind.TAMPER, Variant.SELF, because="`{what}` would change the gate or approve for a person"),
+    ),
+    "agent": (Template(EffectKind.EGRESS, gives=_U, because="`{what}` starts another agent that has no labels"),),
+}
+"""The vocabulary of ``effects:`` in the knowledge; ``docs/knowledge.md`` describes it."""
+
+_HIDING = frozenset({"shell:dynamic-code", "shell:unparsed", "shell:too-complex", "shell:arithmetic", "shell:subscript",
+                     "shell:prompt-expansion", "shell:dynamic-command"})  # fmt: skip
+"""Rules that say that the shell itself runs something whose name is not known."""
+_CONFIGURABLE = frozenset({EffectKind.EGRESS, EffectKind.FETCH, EffectKind.INGEST, EffectKind.EXECUTE})
+
+
+class Findings:
+    """Everything found so far, in order and without repetition."""
+
+    __slots__ = ("effects", "hints", "loud", "programs", "quiet")
+
+    def __init__(self) -> None:
+        self.effects: dict[Effect, None] = {}
+        self.programs: list[str | None] = []
+        self.hints: dict[str, None] = {}
+        self.quiet: dict[str, None] = {}
+        self.loud = False
+        """Whether something gives a label without saying what its own lines look like."""
+
+    def add(self, effect: Effect, *, quiet: bool = False) -> None:
+        """Keep an effect; ``quiet`` is whether the lines of its result are described."""
+        self.effects[effect] = None
+        if effect.gives is not None and not quiet:
+            self.loud = True
+
+    def execute(self, what: str, rule: str, because: str, *, unknown: bool = False) -> None:
+        """Keep that something runs code that cannot be seen through."""
+        if rule in _HIDING:
+            self.programs.append(None)
+        gives = Label.UNTRUSTED if unknown else None
+        self.add(Effect(EffectKind.EXECUTE, what, rule, because, gives=gives))
+
+    def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
+        """Keep the effects of one command, and how the lines look that it prints of itself."""
+        for effect in own:
+            self.add(effect, quiet=bool(quiet))
+        for pattern in quiet:
+            self.quiet[pattern] = None
+
+
+def configurable(effect: Effect) -> bool:
+    """Whether a person's category for the command replaces this effect."""
+    return effect.kind in _CONFIGURABLE
+
+
+def made_by(word: str, what: str, rule: str) -> tuple[Effect, ...]:
+    """The effects that a word of the knowledge stands for."""
+    return tuple(
+        Effect(item.kind, what, rule, item.because.format(what=what), item.variant, gives=item.gives)
+        for item in WORDS[word]
+    )

@@ -1,0 +1,181 @@
+"""Small languages whose programs stand on the command line: sed, awk, jq, and the simplest perl.
+
+Each reader knows the few constructs that reach outside the language; where it is not sure, the code counts as opaque.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell import files
+from lockgate.analysis.shell.findings import made_by
+from lockgate.analysis.shell.scope import Arg
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+
+def _python(call: Invocation, text: str) -> None:
+    from lockgate.analysis.shell.inline_python import python_effects
+
+    call.own += python_effects(text, call.machine, call.scope, call.rule)
+
+
+# ---------------------------------------------------------------- sed
+
+_ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL)
+_PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
+
+
+def _sed(call: Invocation, text: str) -> None:
+    problem = _sed_problem(call, text)
+    if problem:
+        call.opaque(problem)
+
+
+def _sed_problem(call: Invocation, text: str) -> str:
+    """Why a sed script is not local, or an empty text; files that it names are kept on the way."""
+    at = 0
+    while at < len(text):
+        if text[at] in " \t\n;":
+            at += 1
+            continue
+        while (match := _ADDRESS.match(text, at)) and match.end() > at:
+            at = match.end()
+        while at < len(text) and text[at] in "! \t":
+            at += 1
+        if at >= len(text):
+            return ""
+        command, at = text[at], at + 1
+        if command == "s" or command == "y":
+            end = _substitution(call, text, at, command)
+            if end < 0:
+                return "a sed substitution that runs its result, or that is not read exactly"
+            at = end
+        elif command in "aicrRwWbtT:#eqQLv":
+            line = text[at:].partition("\n")[0]
+            if command == "e":
+                return "the sed command `e` runs a program"
+            at += _rest_of_line(call, command, line)
+        elif command not in _PLAIN_COMMAND:
+            return f"the sed command `{command}` is not known"
+    return ""
+
+
+def _rest_of_line(call: Invocation, command: str, line: str) -> int:
+    """Keep the file that a command names; return how much of the script it takes."""
+    if command in "rR":
+        call.own += files.read(Arg(line.strip()), call.machine, call.scope)
+    elif command in "wW":
+        call.own += files.write(Arg(line.strip()), call.machine, call.scope)
+    elif command in "btTqQLv:":
+        return len(re.split(r"[;}]", line)[0])
+    return len(line)
+
+
+def _substitution(call: Invocation, text: str, at: int, command: str) -> int:
+    """The end of ``s/a/b/flags``, or -1 where it runs something or cannot be read."""
+    if at >= len(text) or text[at] in "\n\\":
+        return -1
+    mark, parts, at = text[at], 0, at + 1
+    while at < len(text) and parts < 2:
+        if text[at] == "\\":
+            at += 1
+        elif text[at] == mark:
+            parts += 1
+        elif text[at] == "[" and parts == 0 and command == "s":
+            at = _set_end(text, at)
+        at += 1
+    if parts < 2:
+        return -1
+    if command == "y":
+        return at
+    flags = re.compile(r"[gpiImM0-9]*").match(text, at)
+    at = flags.end() if flags else at
+    if at < len(text) and text[at] == "w":
+        line = text[at + 1 :].partition("\n")[0]
+        call.own += files.write(Arg(line.strip()), call.machine, call.scope)
+        return at + 1 + len(line)
+    return at if at >= len(text) or text[at] in " \t\n;}#" else -1
+
+
+def _set_end(text: str, at: int) -> int:
+    """The ``]`` that ends a set of characters, or the start where there is none on the line."""
+    match = re.compile(r"\[\^?\]?(?:\[[:.=][^\n]*?[:.=]\]|[^\]\n])*\]").match(text, at)
+    return match.end() - 1 if match else at
+
+
+# ---------------------------------------------------------------- awk
+
+_AWK_TOKEN = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[A-Za-z_]\w*|>>?|\|&|\|\|?|[(,{;!~&=]\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/|\d+(?:\.\d+)?|.',
+    re.DOTALL,
+)
+
+
+def _awk(call: Invocation, text: str) -> None:
+    tokens = [token for token in _AWK_TOKEN.findall(text) if not token.isspace() and not token.startswith("#")]
+    printing = False
+    depth = 0
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token in ("print", "printf"):
+            printing, depth = True, 0
+        elif token in (";", "}", "{", "\n"):
+            printing = False
+        elif token in "()":
+            depth += 1 if token == "(" else -1
+        if token in ("system", "@") or (token in ("|", "|&")):
+            call.opaque("the awk program runs another program or loads code")
+            return
+        if token == "getline" and following == "<":
+            _awk_file(call, tokens, index + 2, files.read)
+        if printing and depth <= 0 and token in (">", ">>"):
+            _awk_file(call, tokens, index + 1, files.write)
+
+
+def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..., list[object]]) -> None:
+    """Keep the file that a program reads or writes, where it is one string."""
+    name = tokens[index] if index < len(tokens) else ""
+    after = tokens[index + 1] if index + 1 < len(tokens) else ""
+    if name.startswith('"') and after in ("", ";", "}", "\n", ")"):
+        path = name[1:-1]
+        if path.startswith("/inet"):
+            call.add("egress")
+        else:
+            call.own += look(Arg(path), call.machine, call.scope)  # type: ignore[arg-type]
+    else:
+        call.opaque("the awk program reads or writes a file whose name is only known when it runs")
+
+
+# ---------------------------------------------------------------- jq, perl
+
+
+def _jq(call: Invocation, text: str) -> None:
+    bare = re.sub(r'"(?:[^"\\]|\\[^(])*"', '""', text)
+    if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
+        call.own += made_by("read-secret", "jq env", call.rule)
+
+
+_PERL_SUBSTITUTION = re.compile(
+    r"\s*(?:s|y|tr)(?P<d>[/|#,!:~])(?:\\.|(?!(?P=d)).)*(?P=d)(?:\\.|(?!(?P=d)).)*(?P=d)[gimsx]*\s*;?\s*", re.DOTALL
+)
+
+
+def _perl(call: Invocation, text: str) -> None:
+    """Only plain substitutions can be seen through."""
+    code = re.search(r"[@$]\{|\$\(|`|\(\?\??\{|\\[NpP]", text)
+    if code is None and _PERL_SUBSTITUTION.fullmatch(text):
+        return
+    call.opaque("perl code on the command line cannot be seen through")
+
+
+LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
+    "python": _python,
+    "sed": _sed,
+    "awk": _awk,
+    "jq": _jq,
+    "perl": _perl,
+}

@@ -1,0 +1,247 @@
+"""One invocation: which program it is, what the knowledge says of it, what it runs in turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell import knowledge
+from lockgate.analysis.shell.contact import Contact
+from lockgate.analysis.shell.findings import WORDS, configurable, made_by
+from lockgate.analysis.shell.knowledge import Entry
+from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
+from lockgate.model import Category, Effect, EffectKind, Label
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+_ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
+          "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
+_ASKING = frozenset({"--help", "--version"})
+
+
+def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
+    """Run a command given by its words; give the shape of what it prints."""
+    if not args:
+        return ""
+    machine.left -= 1
+    machine.faithful = False
+    if machine.left < 0 or machine.depth > 40:
+        machine.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
+        return OPAQUE
+    word = args[0].static
+    if word is None:
+        because = "which program this runs is only known when it runs"
+        machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
+        return OPAQUE
+    machine.depth += 1
+    try:
+        return _named(machine, scope, word, args, stdin, functions=functions)
+    finally:
+        machine.depth -= 1
+
+
+def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
+    from lockgate.analysis.shell.builtins import BUILTINS
+
+    meanings = scope.functions.get(word, (None,)) if functions else (None,)
+    shapes = [machine.call(function, args[1:], scope, stdin) for function in meanings if function is not None]
+    if None in meanings:
+        name = word.rpartition("/")[2] or word
+        machine.findings.programs.append(name)
+        handler = BUILTINS.get(word)
+        if handler is not None:
+            shapes.append(handler(machine, scope, args[1:], stdin))
+        else:
+            shapes.append(_program(machine, scope, name, args, stdin))
+    return blur(*shapes)
+
+
+def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
+    word = args[0].text
+    own: list[Effect] = []
+    if "/" in word and not (word.startswith(_ROOTS) and ".." not in word):
+        because = "this runs a program by its path, which is not where the system keeps its own"
+        own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
+    elif len(args) == 2 and args[1].text in _ASKING:
+        return OPAQUE
+    entry = knowledge.lookup(name)
+    if entry is None:
+        if not own:
+            because = f"nothing is known about `{name}`"
+            own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
+        _keep(machine, args, own, ())
+        return OPAQUE
+    invocation = Invocation(machine, scope, entry, args, stdin, own)
+    shape = invocation.run()
+    _keep(machine, args, invocation.own, tuple(invocation.entry.quiet))
+    return shape
+
+
+def _keep(machine: Machine, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
+    """Keep a command's own effects, or what a person's configuration says of it instead."""
+    text = " ".join(arg.shown for arg in args)
+    rule = machine.around.rules.command_category(text, tuple(arg.static for arg in args))
+    if rule is not None:
+        own = [effect for effect in own if not configurable(effect)]
+        because = "your configuration puts this command in that category"
+        if rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING):
+            own.append(Effect(EffectKind.INGEST, text, rule.rule, because, gives=Label.UNTRUSTED))
+        if rule.category in (Category.ACTING, Category.UNSAFE_ACTING):
+            own.append(Effect(EffectKind.EGRESS, text, rule.rule, because, gives=Label.UNTRUSTED))
+    machine.findings.merge(own, quiet)
+
+
+class Invocation:
+    """A command with its entry: words are matched, then each role says what its words do."""
+
+    def __init__(
+        self, machine: Machine, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
+    ) -> None:
+        self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
+        self.own = own
+        self.contact = Contact()
+        self.recursive = False
+        self.ran = False
+        self.read_words: list[Arg] = []
+        self.placeholder = ""
+        self.shapes: list[str] = []
+        self.matched = Matched([], [], [], [])
+
+    @property
+    def what(self) -> str:
+        """The command in short, for a person."""
+        return self.entry.name.replace("/", " ")
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        return f"program:{self.entry.name}"
+
+    def add(self, word: str) -> None:
+        """Add the effects that a word of the vocabulary stands for."""
+        self.own += made_by(word, self.what, self.rule)
+
+    def opaque(self, because: str) -> None:
+        """Add that something runs that cannot be seen through."""
+        self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
+
+    def run(self) -> str:
+        """Find all effects; give the shape of what is printed."""
+        from lockgate.analysis.shell.output import printed
+
+        options = self._descend(self.args[1:])
+        entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
+        if entry.help and not self._asks_nothing():
+            self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
+            return OPAQUE
+        self._options(options)
+        self._operands(options)
+        self._standard_input()
+        for word in entry.effects:
+            self.add(self._asked(word, options))
+        if self.matched.surprises:
+            self._surprised()
+        self.own += self.contact.effects(self)
+        self._faithful(options)
+        return printed(self)
+
+    def _asks_nothing(self) -> bool:
+        """Whether no option is given with which the program only prints help."""
+        words = {*self.matched.given, *(arg.text for arg in self.matched.unknown)}
+        return not words.intersection(self.entry.help)
+
+    def _descend(self, args: list[Arg]) -> list[Option]:
+        """Match options, going down into subcommands."""
+        entry = self.entry
+        self.matched = match(entry, args)
+        options = list(self.matched.options)
+        while entry.commands:
+            if not self.matched.operands:
+                self.entry = entry._replace(effects=(*entry.effects, *entry.bare), commands={}, bare=())
+                return options
+            word, rest = self.matched.operands[0], self.matched.operands[1:]
+            below = knowledge.subcommand(entry, word.static) if word.static is not None else None
+            if below is None:
+                self._other(entry, word)
+                return options
+            entry = below
+            self.matched = match(entry, rest)
+            options += self.matched.options
+        self.entry = entry
+        return options
+
+    def _other(self, entry: Entry, word: Arg) -> None:
+        self.entry = entry._replace(
+            name=f"{entry.name}/{word.shown}", effects=(*entry.effects, *entry.otherwise), commands={}, quiet=()
+        )
+        # Its grammar is not known: nothing in its words is taken for harmless.
+        self.matched = self.matched._replace(operands=[], surprises=[])
+
+    def _options(self, options: list[Option]) -> None:
+        from lockgate.analysis.shell.roles import ROLES
+
+        order = sorted(options, key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
+        for option in order:
+            if option.role in WORDS:
+                self.add(option.role)
+            elif option.role not in HARMLESS:
+                ROLES[option.role](self, list(option.value), option.name)
+
+    def _operands(self, options: list[Option]) -> None:
+        from lockgate.analysis.shell.roles import ROLES, leading_assignments
+
+        roles = list(self.entry.operands)
+        given = {option.name for option in options}
+        if roles and given.intersection(self.entry.replaces_first):
+            roles = roles[1:] if not roles[0].endswith("...") else roles
+        if roles and given.intersection(self.entry.replaces_last):
+            roles = roles[:-1]
+        operands = self.matched.operands
+        if roles and roles[0] == "assignments":
+            operands, roles = leading_assignments(self, operands), roles[1:]
+        if not operands and not self.ran:
+            for word in self.entry.bare:
+                self.add(word)
+        if not operands and self.entry.default and roles and roles[-1].startswith("argv"):
+            operands = [Arg(text) for text in self.entry.default]
+        for role, values in assign(roles, operands):
+            if role in WORDS:
+                self.add(role)
+            elif role not in HARMLESS and values:
+                ROLES[role](self, values, "")
+
+    def _standard_input(self) -> None:
+        from lockgate.analysis.shell.roles import run_code
+
+        operands = self.matched.operands
+        codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
+        if self.entry.stdin and not codes and (not operands or operands[0].text == "-" or "-s" in self.matched.given):
+            if self.stdin is None:
+                self.opaque(f"`{self.what}` runs what it is given on standard input")
+            else:
+                run_code(self, self.entry.stdin, self.stdin)
+
+    def _asked(self, word: str, options: list[Option]) -> str:
+        """A query whose words are only numbers and names of options carries nothing out."""
+        if word != "query":
+            return word
+        words = [*self.matched.operands, *(value for option in options for value in option.value)]
+        fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in self.entry.commands) for arg in words)
+        return "fetch-known" if fixed and not self.matched.unknown else "fetch"
+
+    def _surprised(self) -> None:
+        """A word that is put together at run time may turn out to be any option."""
+        roles = {role for role, _ in self.entry.options.values()}
+        if roles & _RUNNING:
+            word = self.matched.surprises[0].shown
+            because = f"`{word}` is put together at run time and could be an option that runs a program"
+            self.own.append(Effect(EffectKind.EXECUTE, self.what, "shell:dynamic-option", because))
+
+    def _faithful(self, options: list[Option]) -> None:
+        known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
+        composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
+        self.machine.faithful = self.entry.faithful and known and not composed
+
+
+_RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})

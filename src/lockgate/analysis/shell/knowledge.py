@@ -1,0 +1,122 @@
+"""What is known about programs: compiled from ``programs/*.yaml``, loaded one family at a time.
+
+``docs/knowledge.md`` describes how it is written. The compiled form is trusted: the compiler has checked it.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "programs")  # noqa: PTH118, PTH120 - pathlib is too slow for a hook
+_cache: dict[str, Any] = {}
+
+NO_VALUE, VALUE, OPTIONAL, COMMAND = 0, 1, 2, 3
+"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``."""
+
+
+class Entry(NamedTuple):
+    """One program or one of its subcommands."""
+
+    name: str
+    """Where it stands: ``git/push``."""
+    about: str = ""
+    effects: Sequence[str] = ()
+    options: Mapping[str, tuple[str, int]] = {}
+    """Name to role and number of words."""
+    operands: Sequence[str] = ()
+    """Roles by position; the one that ends in ``...`` takes what is left."""
+    commands: Mapping[str, Any] = {}
+    """Subcommands, not yet made into entries."""
+    otherwise: Sequence[str] = ("execute-unknown",)
+    """Effects of a subcommand that is not listed."""
+    bare: Sequence[str] = ()
+    """Effects where no subcommand is given."""
+    style: str = "gnu"
+    before_only: bool = False
+    """Whether this program's options stand before the subcommand only."""
+    stops: bool = False
+    """Whether options end at the first operand."""
+    bundle: bool = False
+    """Whether the first operand is a bundle of options without a dash (``tar xf``)."""
+    replaces_first: Sequence[str] = ()
+    """Options that stand for the first operand."""
+    replaces_last: Sequence[str] = ()
+    """Options that stand for the last operand."""
+    when: Sequence[Mapping[str, Any]] = ()
+    """Changes to this entry where one of some options is given."""
+    stdin: str = ""
+    """The language of the code that it reads from standard input where it has no operand."""
+    default: Sequence[str] = ()
+    """The words that a wrapper runs where it is given none."""
+    help: Sequence[str] = ()
+    """Options with which it only prints help, wherever they stand."""
+    quiet: Sequence[str] = ()
+    """Full-line patterns of what it prints by itself."""
+    prints: str = ""
+    """What it prints, where that is harmless as a word: names, number, input."""
+    faithful: bool = False
+    """Whether it prints what it fetched and nothing that the agent could shape."""
+    feeds: bool = False
+    """Whether what it reads from standard input becomes operands of the command it runs."""
+    composes: Sequence[str] = ()
+    """Options with which the agent shapes what is printed."""
+
+
+def lookup(program: str) -> Entry | None:
+    """The entry of a program, also of one named with its version (``python3.12``, ``clang-format-18``)."""
+    if program in _cache:
+        entry: Entry | None = _cache[program]
+        return entry
+    index = _table("index")
+    family = index.get(program)
+    name = program
+    if family is None:
+        name = re.sub(r"-?\d+(\.\d+)*$", "", program)
+        family = index.get(name) if name != program else None
+    if family is None:
+        return None
+    _cache[program] = entry = _entry(_table(family)["programs"], name)
+    return entry
+
+
+def subcommand(entry: Entry, word: str) -> Entry | None:
+    """The entry of a subcommand, or ``None``. It has its parent's options too, unless they stand before it only."""
+    raw = entry.commands.get(word)
+    if isinstance(raw, str):
+        raw = entry.commands[raw]
+    if raw is None:
+        return None
+    if not entry.before_only and entry.options:
+        raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
+    return Entry(**raw)
+
+
+def changed(entry: Entry, given: set[str]) -> Entry:
+    """The entry as it is where these options are given."""
+    for change in entry.when:
+        if given.intersection(change["options"]):
+            entry = entry._replace(**change["then"])
+    return entry
+
+
+def table(name: str) -> Mapping[str, Any]:
+    """A table beside the programs: ``variables``, ``git_config``, ``python_modules``."""
+    found: Mapping[str, Any] = _table("tables")[name]
+    return found
+
+
+def _entry(programs: Mapping[str, Any], name: str) -> Entry:
+    raw = programs[name]
+    return Entry(**(programs[raw] if isinstance(raw, str) else raw))
+
+
+def _table(name: str) -> Any:
+    key = f"\x00{name}"
+    if key not in _cache:
+        with open(os.path.join(_FOLDER, f"{name}.json"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            _cache[key] = json.load(file)
+    return _cache[key]

@@ -1,0 +1,208 @@
+"""Matching the words of a command against its option grammar.
+
+Where a spelling can be read in two ways, the reading with effects is taken: an abbreviation that fits several long
+options, a word that may be an option at run time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, OPTIONAL, VALUE, Entry
+from lockgate.analysis.shell.scope import OPAQUE, Arg, known
+
+HARMLESS = frozenset({"local", "composed"})
+"""Roles that have no effect whatever the value is."""
+
+
+_GREEDY = frozenset({"argv", "shell-argv", "lock-argv"})
+"""Roles that take all words from where they stand."""
+
+
+class Option(NamedTuple):
+    """One option that was given."""
+
+    name: str
+    role: str
+    value: tuple[Arg, ...] = ()
+
+
+class Matched(NamedTuple):
+    """A command's words, sorted."""
+
+    options: list[Option]
+    operands: list[Arg]
+    unknown: list[Arg]
+    """Options that the grammar does not have."""
+    surprises: list[Arg]
+    """Words that could turn out to be any option."""
+
+    @property
+    def given(self) -> set[str]:
+        """Names of the options that were given."""
+        return {option.name for option in self.options}
+
+
+def match(entry: Entry, args: list[Arg]) -> Matched:
+    """Sort the words after the command's name."""
+    return _Matcher(entry, args).run()
+
+
+def takes_command(entry: Entry) -> bool:
+    """Whether operands from some point on are a command, so that options end where it begins."""
+    return any(role in _GREEDY for role in entry.operands)
+
+
+class _Matcher:
+    def __init__(self, entry: Entry, args: list[Arg]) -> None:
+        self.entry, self.args, self.at = entry, args, 0
+        self.result = Matched([], [], [], [])
+        self.stops = entry.stops or bool(entry.commands) or takes_command(entry)
+
+    def run(self) -> Matched:
+        if self.entry.bundle and self.args and _is_bundle(self.args[0], self.entry):
+            self._bundle(self.args[0].text)
+        while self.at < len(self.args):
+            arg = self.args[self.at]
+            self.at += 1
+            if arg.text == "--" and self.entry.style == "gnu":
+                self._rest()
+            elif self.entry.style == "dd":
+                self._keyed(arg)
+            elif len(arg.text) > 1 and arg.text[0] == "-":
+                self._option(arg)
+            elif self._operand(arg):
+                self._rest()
+        return self.result
+
+    def _rest(self) -> None:
+        self.result.operands.extend(self.args[self.at :])
+        self.at = len(self.args)
+
+    def _operand(self, arg: Arg) -> bool:
+        """Keep an operand; say whether no option can follow."""
+        if arg.text[:1] == OPAQUE:
+            self.result.surprises.append(arg)
+        self.result.operands.append(arg)
+        return self.stops
+
+    def _option(self, arg: Arg) -> None:
+        text = arg.text
+        if self.entry.style in ("single-dash", "find") or text in self.entry.options:
+            self._long(arg, exact=True)
+        elif text.startswith("--"):
+            self._long(arg, exact=False)
+        else:
+            self._cluster(arg)
+
+    def _long(self, arg: Arg, *, exact: bool) -> None:
+        name, equals, value = arg.text.partition("=")
+        found = name if name in self.entry.options else self._similar(name, exact=exact)
+        if found is None:
+            self._not_known(arg, name)
+            return
+        role, words = self.entry.options[found]
+        if words == COMMAND:
+            values = self._until_semicolon()
+        elif equals:
+            values = (Arg(value, arg.glob),)
+        else:
+            values = self._next() if words == VALUE else ()
+        self.result.options.append(Option(found, role, values))
+
+    def _similar(self, name: str, *, exact: bool) -> str | None:
+        options = self.entry.options
+        if self.entry.style in ("single-dash", "find"):
+            other = name[1:] if name.startswith("--") else f"-{name}"
+            return other if other in options else None
+        if exact or not known(name) or len(name) < 3:
+            return None
+        candidates = [option for option in options if option.startswith(name)]
+        candidates.sort(key=lambda option: options[option][0] in HARMLESS)
+        return candidates[0] if candidates else None
+
+    def _not_known(self, arg: Arg, name: str) -> None:
+        if OPAQUE in name:
+            self.result.surprises.append(arg)
+        self.result.unknown.append(arg)
+
+    def _cluster(self, arg: Arg) -> None:
+        text = arg.text
+        position = 1
+        while position < len(text):
+            letter = text[position]
+            position += 1
+            if letter == OPAQUE:
+                self.result.surprises.append(arg)
+            name = f"-{letter}"
+            if name not in self.entry.options:
+                if not letter.isdigit() or position == 2:
+                    self.result.unknown.append(arg)
+                continue
+            role, words = self.entry.options[name]
+            values: tuple[Arg, ...] = ()
+            rest = text[position:]
+            if words in (VALUE, OPTIONAL) and rest:
+                values = (Arg(rest, arg.glob),)
+            elif words == VALUE:
+                values = self._next()
+            elif words == COMMAND:
+                values = self._until_semicolon()
+            self.result.options.append(Option(name, role, values))
+            if words != NO_VALUE:
+                return
+
+    def _bundle(self, text: str) -> None:
+        """``tar xzf file``: letters first, then their values in order."""
+        self.at = 1
+        for letter in text:
+            name = f"-{letter}"
+            if name in self.entry.options:
+                role, words = self.entry.options[name]
+                self.result.options.append(Option(name, role, self._next() if words == VALUE else ()))
+
+    def _keyed(self, arg: Arg) -> None:
+        name, equals, value = arg.text.partition("=")
+        key = f"{name}="
+        if equals and key in self.entry.options:
+            self.result.options.append(Option(key, self.entry.options[key][0], (Arg(value, arg.glob),)))
+        else:
+            self._operand(arg)
+
+    def _next(self) -> tuple[Arg, ...]:
+        if self.at >= len(self.args):
+            return ()
+        self.at += 1
+        return (self.args[self.at - 1],)
+
+    def _until_semicolon(self) -> tuple[Arg, ...]:
+        start = self.at
+        while self.at < len(self.args):
+            text = self.args[self.at].text
+            if text == ";" or (text == "+" and self.at > start and self.args[self.at - 1].text == "{}"):
+                break
+            self.at += 1
+        values = tuple(self.args[start : self.at])
+        self.at += 1
+        return values
+
+
+def _is_bundle(arg: Arg, entry: Entry) -> bool:
+    text = arg.text
+    return not text.startswith("-") and arg.static is not None and all(f"-{letter}" in entry.options for letter in text)
+
+
+def assign(roles: list[str], operands: list[Arg]) -> list[tuple[str, list[Arg]]]:
+    """Give each operand its role: fixed positions from both ends, the role that ends in ``...`` takes the middle."""
+    repeated = next((index for index, role in enumerate(roles) if role.endswith("...") or role in _GREEDY), None)
+    if repeated is None:
+        pairs = [(role, [arg]) for role, arg in zip(roles, operands, strict=False)]
+        return [*pairs, *((roles[-1], [arg]) for arg in operands[len(roles) :])] if roles else []
+    after = len(roles) - repeated - 1
+    head = operands[:repeated]
+    end = max(len(operands) - after, repeated)
+    middle, tail = operands[repeated:end], operands[end:]
+    result = [(role, [arg]) for role, arg in zip(roles, head, strict=False)]
+    result.append((roles[repeated].removesuffix("..."), middle))
+    result += [(role, [arg]) for role, arg in zip(roles[repeated + 1 :], tail, strict=False)]
+    return result

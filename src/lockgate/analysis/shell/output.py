@@ -1,0 +1,94 @@
+"""The shape of what programs print, where it is known well enough to be used as words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, harmless
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
+
+
+def printed(call: Invocation) -> str:
+    """What a command prints, after all else about it is known."""
+    kind = call.entry.prints
+    if kind == "names":
+        roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
+        return "".join(f"{root.rstrip('/')}/{PLAIN}\n" for root in roots[:20])
+    if kind == "number":
+        return f"{PLAIN}\n"
+    if kind == "input":
+        return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
+    if kind == "cat":
+        return OPAQUE if any(arg.text != "-" for arg in call.read_words) or call.stdin is None else call.stdin
+    if kind == "nothing":
+        return ""
+    if kind == "temporary":
+        return f"{call.machine.around.variables.get('TMPDIR', '/tmp').rstrip('/')}/tmp.{PLAIN}\n"  # noqa: S108
+    if kind == "root":
+        return f"{call.machine.around.workspace or PLAIN}\n"
+    return call.shapes[-1] if call.shapes and call.entry.prints == "command" else OPAQUE
+
+
+def _part_of(text: str) -> str:
+    """Some lines of a text."""
+    lines = text.splitlines()
+    if len(lines) <= 1:
+        return text
+    return text if all(map(harmless, lines)) else OPAQUE
+
+
+def echo(args: list[Arg]) -> str:
+    """What ``echo`` prints."""
+    position = 0
+    escapes = False
+    newline = "\n"
+    while position < len(args) and re.fullmatch(r"-[neE]+", args[position].text):
+        escapes = "e" in args[position].text or escapes
+        newline = "" if "n" in args[position].text else newline
+        position += 1
+    text = " ".join(OPAQUE if arg.glob else arg.text for arg in args[position:])
+    return (unescape(text) if escapes else text) + newline
+
+
+def printf(args: list[Arg]) -> str:
+    """What ``printf`` prints, for formats of ``%s``, ``%b`` and ``%d``."""
+    if not args:
+        return ""
+    form, values = args[0].text, [arg.text for arg in args[1:]]
+    plain = re.sub(r"%[sbd]|%%", "", form)
+    if "%" in plain or any(arg.glob for arg in args):
+        return OPAQUE
+    parts = re.split(r"(%[sbd]|%%)", form)
+    slots = sum(part in ("%s", "%b", "%d") for part in parts)
+    result = ""
+    while True:
+        for part in parts:
+            if part in ("%s", "%b", "%d"):
+                value = values.pop(0) if values else ""
+                result += unescape(value) if part == "%b" else value
+            else:
+                result += "%" if part == "%%" else unescape(part)
+        if not values or not slots:
+            return result
+
+
+def unescape(text: str) -> str:
+    """Resolve the escapes of ``echo -e`` and ``printf``; what is not known becomes opaque."""
+    def one(match: re.Match[str]) -> str:
+        body = match.group(1)
+        if body in _ESCAPES:
+            return _ESCAPES[body]
+        if body[0] == "x":
+            code = int(body[1:], 16)
+        elif body[0] == "0" or body.isdigit():
+            code = int(body, 8)
+        else:
+            return OPAQUE
+        return chr(code) if 31 < code < 127 or code == 10 else OPAQUE
+
+    return re.sub(r"\\(x[0-9A-Fa-f]{1,2}|0?[0-7]{1,3}|.)", one, text, flags=re.DOTALL)

@@ -1,0 +1,218 @@
+"""Check the program knowledge and compile it to the JSON that Lockgate loads.
+
+Usage: ``python -m lockgate.analysis.shell.programs.build [--check]``. With ``--check`` nothing is written, and the exit code says
+whether what is there is fresh. The format is described in ``docs/knowledge.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from lockgate.analysis.shell.findings import WORDS
+from lockgate.analysis.shell.options import HARMLESS
+from lockgate.analysis.shell.roles import ROLES
+
+FOLDER = Path(__file__).resolve().parent
+LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes")
+PLAIN = ("about", "style", "before_only", "stops", "bundle", "stdin", "prints", "faithful", "feeds")
+PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
+
+
+class KnowledgeError(Exception):
+    """Knowledge that does not hold together: says where, and what is wrong."""
+
+
+def compiled() -> dict[str, str]:
+    """The compiled files, by name."""
+    schema = json.loads((FOLDER / "schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    index: dict[str, str] = {}
+    files: dict[str, str] = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        if path.stem == "tables":
+            continue
+        data = load(path)
+        for error in validator.iter_errors(data):
+            where = "/".join(map(str, error.absolute_path))
+            raise KnowledgeError(f"{path.name}: {where}: {error.message}")
+        if data["family"] != path.stem:
+            raise KnowledgeError(f"{path.name}: the family is called {data['family']}")
+        programs = family(path.name, data["programs"])
+        for name in programs:
+            if name in index:
+                raise KnowledgeError(f"{path.name}: {name} is in the family {index[name]} already")
+            index[name] = path.stem
+        files[f"{path.stem}.json"] = text({"programs": programs})
+    files["index.json"] = text(dict(sorted(index.items())))
+    files["tables.json"] = text(load(FOLDER / "tables.yaml"))
+    return files
+
+
+def examples() -> list[tuple[str, str, str]]:
+    """Every example of every program: file, command, effects."""
+    found = []
+    for path in sorted(FOLDER.glob("*.yaml")):
+        if path.stem != "tables":
+            for raw in load(path)["programs"].values():
+                found += [(path.stem, command, kinds) for command, kinds in raw["examples"].items()]
+    return found
+
+
+class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
+    """Refuses a key that stands twice, of which YAML would keep the last silently."""
+
+
+def _mapping(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
+    loader.flatten_mapping(node)
+    result: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in result:
+            raise KnowledgeError(f"line {key_node.start_mark.line + 1}: {key} stands here twice")
+        result[key] = loader.construct_object(value_node, deep=True)
+    return result
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def load(path: Path) -> Any:
+    """The content of a YAML file."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a subclass of the safe loader
+    except (yaml.YAMLError, KnowledgeError) as error:
+        raise KnowledgeError(f"{path.name}: {error}") from None
+
+
+def text(value: Any) -> str:
+    """Compact JSON, one line per program."""
+    if isinstance(value, dict) and "programs" in value:
+        rows = (f"{json.dumps(name)}:{json.dumps(raw, separators=(',', ':'))}" for name, raw in value["programs"].items())
+        return '{"programs":{\n' + ",\n".join(rows) + "\n}}\n"
+    return json.dumps(value, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def family(file: str, raw_programs: dict[str, Any]) -> dict[str, Any]:
+    """All programs of one family by name; another name of a program is the first name as text."""
+    result: dict[str, Any] = {}
+    for names, raw in raw_programs.items():
+        name, *same = names.split()
+        if "like" in raw:
+            if raw["like"] not in raw_programs:
+                raise KnowledgeError(f"{file}: {name}: `like: {raw['like']}` is not in this family")
+            inherited = {key: value for key, value in raw_programs[raw["like"]].items() if key != "also"}
+            raw = {**inherited, **raw}
+        for other in (name, *same, *raw.get("also", "").split()):
+            if other in result:
+                raise KnowledgeError(f"{file}: {other} stands there twice")
+            result[other] = name
+        result[name] = entry(f"{file}: {name}", name, raw)
+    return result
+
+
+def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+    """One entry as the loader wants it."""
+    result: dict[str, Any] = {"name": name, **{key: raw[key] for key in PLAIN if key in raw}}
+    if "quiet" in raw:
+        result["quiet"] = [pattern for item in raw["quiet"] for pattern in ([item] if isinstance(item, str) else item)]
+    for key in LISTS:
+        if key in raw:
+            result[key] = raw[key].split()
+    if "options" in raw:
+        result["options"] = options(where, raw["options"], keyed=raw.get("style") == "dd")
+    if "when" in raw:
+        result["when"] = [
+            {
+                "options": change["options"].split(),
+                "then": {k: v if k in PLAIN else v.split() for k, v in change["then"].items()},
+            }
+            for change in raw["when"]
+        ]
+    if "commands" in raw:
+        result["commands"] = commands(where, name, raw["commands"])
+    check(where, result)
+    return result
+
+
+def options(where: str, raw: dict[str, str], *, keyed: bool) -> dict[str, list[Any]]:
+    """Option names to role and number of words."""
+    result: dict[str, list[Any]] = {}
+    for role, names in raw.items():
+        for written in names.split():
+            name, words = written, 0
+            if written.endswith("=?"):
+                name, words = written[:-2], 2
+            elif written.endswith(";"):
+                name, words = written[:-1], 3
+            elif written.endswith("="):
+                name, words = written if keyed else written[:-1], 1
+            meaning = ["local" if role == "text" else role, words]
+            if result.setdefault(name, meaning) != meaning:
+                raise KnowledgeError(f"{where}: the option {name} has two meanings")
+    return result
+
+
+def commands(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+    """Subcommands by name; another name is the first name as text."""
+    result: dict[str, Any] = {}
+    for names, below in raw.items():
+        first, *others = names.split()
+        for one in (first, *others):
+            if one in result:
+                raise KnowledgeError(f"{where}: the subcommand {one} stands there twice")
+            result[one] = first
+        result[first] = entry(f"{where} {first}", f"{name}/{first}", below)
+    return result
+
+
+def check(where: str, compiled_entry: dict[str, Any]) -> None:
+    """Every role and effect is one that there is; every option that is named exists."""
+    for role, _ in compiled_entry.get("options", {}).values():
+        if role not in PLACES:
+            raise KnowledgeError(f"{where}: there is no role {role}")
+    changes = [change["then"] for change in compiled_entry.get("when", [])]
+    for place in (compiled_entry, *changes):
+        for role in place.get("operands", []):
+            if role.removesuffix("...") not in PLACES:
+                raise KnowledgeError(f"{where}: there is no role {role}")
+        for key in ("effects", "otherwise", "bare"):
+            for word in place.get(key, []):
+                if word not in WORDS:
+                    raise KnowledgeError(f"{where}: there is no effect {word}")
+        if "operands" in place:
+            place["operands"] = [role.replace("text", "local") for role in place["operands"]]
+
+
+def main(arguments: list[str]) -> int:
+    """Compile, or with ``--check`` compare."""
+    try:
+        files = compiled()
+    except KnowledgeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    stale = [name for name, content in files.items() if not _same(FOLDER / name, content)]
+    stale += [path.name for path in FOLDER.glob("*.json") if path.name not in files and path.name != "schema.json"]
+    if "--check" in arguments:
+        for name in stale:
+            sys.stderr.write(f"{name} is stale: run `make knowledge`\n")
+        return 1 if stale else 0
+    for name in stale:
+        if name in files:
+            (FOLDER / name).write_text(files[name], encoding="utf-8")
+        else:
+            (FOLDER / name).unlink()
+    return 0
+
+
+def _same(path: Path, content: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == content
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""What is known about variables, functions and the working folder at one point of a script.
+
+Text that only exists at run time is held as placeholder characters inside otherwise known text, so that
+``--data=$x`` is still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a
+placeholder never comes from a script.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lockgate.analysis.shell.syntax import Function
+
+OPAQUE = "\x00"
+"""Text that could be anything, also an option or code."""
+PLAIN = "\x01"
+"""Text that is not known but is harmless as a word: a number, or the name of a file that is there."""
+
+ENVIRONMENT = "\x02"
+"""The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
+
+_SEVERAL = 6
+_PINNED = frozenset(
+    "_ RANDOM SRANDOM SECONDS EPOCHSECONDS EPOCHREALTIME LINENO UID EUID PPID BASHPID GROUPS FUNCNAME DIRSTACK "
+    "BASH_COMMAND BASH_ARGV BASH_ARGV0 BASH_SOURCE HISTCMD OPTARG OPTIND PIPESTATUS COMP_LINE".split()
+)
+_NUMBERS = frozenset("? # $ ! RANDOM SRANDOM SECONDS EPOCHSECONDS LINENO UID EUID PPID BASHPID HISTCMD OPTIND".split())
+
+
+class Arg(NamedTuple):
+    """One word after expansion, as far as it is known."""
+
+    text: str
+    """The word; unknown parts are placeholders."""
+    glob: bool = False
+    """Whether it is a file name pattern that the shell expands."""
+
+    @property
+    def static(self) -> str | None:
+        """The text where all of it is known and is one word, else ``None``."""
+        return None if self.glob or not known(self.text) else self.text
+
+    @property
+    def shown(self) -> str:
+        """The text for a person, unknown parts written as ``$...``."""
+        return shown(self.text)
+
+
+def known(text: str) -> bool:
+    """Whether all of a text is known."""
+    return OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text
+
+
+def shown(text: str) -> str:
+    """A text for a person, unknown parts written as ``$…`` or ``*``."""
+    return text.replace(OPAQUE, "$…").replace(ENVIRONMENT, "$…").replace(PLAIN, "*")
+
+
+def blur(*texts: str) -> str:
+    """A text that could be any of the given ones."""
+    first = texts[0]
+    if all(text == first for text in texts):
+        return first
+    if not all(map(harmless, texts)):
+        return OPAQUE
+    return ENVIRONMENT if any(ENVIRONMENT in text for text in texts) else PLAIN
+
+
+def harmless(text: str) -> bool:
+    """Whether a text can be neither an option nor code where a word is evaluated."""
+    return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text
+
+
+def _few(*folders: str) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(folders))
+    return unique if len(unique) <= _SEVERAL else ("",)
+
+
+class Scope:
+    """The state of one shell process. Copied for subshells, joined where control flow meets again."""
+
+    __slots__ = ("arrays", "before_cd", "cwds", "functions", "ifs_changed", "pinned", "positional", "variables")
+
+    def __init__(self, cwd: str, variables: dict[str, str]) -> None:
+        self.variables = variables
+        self.arrays: dict[str, tuple[Arg, ...]] = {}
+        self.functions: dict[str, tuple[Function | None, ...]] = {}
+        """What a name may stand for; ``None`` is the program of that name."""
+        self.cwds: tuple[str, ...] = (cwd,)
+        """Every folder it could be in; empty text where that is not known."""
+        self.before_cd: tuple[str, ...] = ()
+        """Where it would still be if the last ``cd`` had failed."""
+        self.positional: tuple[Arg, ...] | None = None
+        self.pinned: set[str] = set()
+        """Variables whose value is not what was assigned last (read-only, integer, reference)."""
+        self.ifs_changed = False
+
+    def copy(self) -> Scope:
+        """A subshell's own copy."""
+        other = Scope("", dict(self.variables))
+        other.arrays, other.functions = dict(self.arrays), dict(self.functions)
+        other.cwds, other.before_cd = self.cwds, self.before_cd
+        other.positional, other.pinned = self.positional, set(self.pinned)
+        other.ifs_changed = self.ifs_changed
+        return other
+
+    def value(self, name: str) -> str:
+        """The value of a variable, with placeholders; opaque where nothing is known."""
+        if name in _NUMBERS:
+            return PLAIN
+        if name == "PWD":
+            return self.cwds[0] if len(self.cwds) == 1 and self.cwds[0] else PLAIN
+        if name in self.pinned:
+            return OPAQUE
+        return self.variables.get(name, ENVIRONMENT)
+
+    def assign(self, name: str, text: str) -> None:
+        """Remember a value."""
+        self.arrays.pop(name, None)
+        self.variables[name] = OPAQUE if name in self.pinned or name in _PINNED else text
+        if name == "IFS":
+            self.ifs_changed = True
+
+    def forget(self, names: set[str]) -> None:
+        """Let the values of some variables be unknown."""
+        for name in names:
+            self.arrays.pop(name, None)
+            self.variables[name] = OPAQUE
+
+    def unset(self, name: str) -> None:
+        """Remember that a variable is empty."""
+        self.assign(name, "")
+
+    def enter(self, *folders: str) -> None:
+        """Remember a change of folder that may fail."""
+        self.before_cd = _few(*self.before_cd, *self.cwds)
+        self.cwds = _few(*folders)
+
+    def settle(self) -> None:
+        """A command begins that runs whether or not the last ``cd`` worked."""
+        if self.before_cd:
+            self.cwds = _few(*self.cwds, *self.before_cd)
+            self.before_cd = ()
+
+    def join(self, *others: Scope) -> None:
+        """Become what holds in this state and in all others: control flow meets."""
+        for other in others:
+            for name in self.variables.keys() | other.variables.keys():
+                mine, theirs = self.value(name), other.value(name)
+                if mine != theirs:
+                    self.variables[name] = blur(mine, theirs)
+            for name in self.arrays.keys() | other.arrays.keys():
+                if self.arrays.get(name) != other.arrays.get(name):
+                    self.arrays.pop(name, None)
+                    self.variables[name] = OPAQUE
+            for name in self.functions.keys() | other.functions.keys():
+                meanings = (*self.functions.get(name, (None,)), *other.functions.get(name, (None,)))
+                self.functions[name] = tuple(dict.fromkeys(meanings))
+            self.pinned |= other.pinned
+            if self.positional != other.positional:
+                self.positional = None
+            self.ifs_changed |= other.ifs_changed
+            self.cwds = _few(*self.cwds, *other.cwds)
+            self.before_cd = _few(*self.before_cd, *other.before_cd)

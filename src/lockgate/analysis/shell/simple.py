@@ -1,0 +1,70 @@
+"""Running one simple command: assignments, redirections, the invocation itself."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.findings import made_by
+from lockgate.analysis.shell.redirects import apply_redirects
+from lockgate.analysis.shell.scope import Arg, Scope, harmless
+from lockgate.analysis.shell.syntax import Assignment, Param, Simple
+from lockgate.analysis.shell.variables import variable_effects
+from lockgate.analysis.shell.words import expand_all, expand_one
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+_SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
+_PRINTERS = frozenset({"echo", "printf", "print"})
+
+
+def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """Run a simple command and give the shape of what it prints."""
+    from lockgate.analysis.shell.invoke import invoke
+
+    args = expand_all(node.words, machine, scope)
+    stdin, printed = apply_redirects(node.redirects, machine, scope, stdin)
+    if not args:
+        for assignment in node.assignments:
+            assign(assignment, machine, scope)
+        return ""
+    _show_secrets(node, args, machine, scope)
+    # Assignments before a command reach a function too; before a program they only are its environment.
+    target = scope if args[0].text in scope.functions else scope.copy()
+    for assignment in node.assignments:
+        assign(assignment, machine, target)
+    shape = invoke(machine, scope, args, stdin)
+    return shape if printed else ""
+
+
+def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    """Assign one variable and keep what that does."""
+    name = assignment.name
+    if assignment.subscript is not None and not harmless(expand_one(assignment.subscript, machine, scope)):
+        machine.findings.execute(name, "shell:subscript", "an array index is evaluated and could hold a command")
+    if assignment.elements is not None:
+        items = tuple(expand_all(assignment.elements, machine, scope))
+        scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
+        return
+    text = expand_one(assignment.value, machine, scope)
+    if assignment.subscript is not None:
+        scope.forget({name})
+        return
+    variable_effects(name, text, machine, scope)
+    if assignment.append:
+        text = (scope.value(name) if name in scope.variables else "") + text
+    scope.assign(name, text)
+
+
+def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:
+    """Printing a variable of the environment that is named like a secret shows it."""
+    if args[0].text not in _PRINTERS:
+        return
+    for word in node.words:
+        for part in word.parts:
+            if isinstance(part, Param) and part.operator in ("", ":-", "-", "!indirect") and _SECRET.search(part.name):
+                if part.name in scope.variables:
+                    continue
+                rule = f"variable:secret/{part.name}"
+                machine.findings.merge(list(made_by("read-secret", f"{args[0].text} ${part.name}", rule)), ())

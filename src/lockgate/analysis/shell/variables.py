@@ -1,0 +1,55 @@
+"""Variables that make other programs run something, or talk to somebody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.scope import ENVIRONMENT, Scope, harmless, known
+from lockgate.model import Effect, EffectKind, Label
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+
+def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
+    """Keep what setting a variable does. ``text`` is the value's shape."""
+    role = _role(name)
+    if not role or not text:
+        return
+    rule = f"variable:{name}"
+    if role == "command" and known(text):
+        machine.run_text(text, scope.copy(), "sh")
+    elif role == "search":
+        if not all(_usual(place, machine) for place in text.split(":")):
+            machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
+    elif role == "prompt" and harmless(text):
+        return
+    elif role == "proxy":
+        _proxy(name, text, rule, machine)
+    else:
+        machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
+
+
+def _role(name: str) -> str:
+    roles = table("variables")
+    if name in roles:
+        return str(roles[name])
+    return next((str(role) for key, role in roles.items() if key.endswith("*") and name.startswith(key[:-1])), "")
+
+
+def _usual(place: str, machine: Machine) -> bool:
+    """Whether a folder is one where programs are installed, and that is guarded as such."""
+    if place in ("", ENVIRONMENT):
+        return place != ""
+    usual = tuple(str(item).replace("~", machine.around.home) for item in table("program_folders"))
+    return place.rstrip("/") in usual
+
+
+def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
+    from lockgate.analysis.addresses import host_of, is_loopback, trusted
+
+    host = host_of(text if "://" in text else f"http://{text}") if known(text) else None
+    if host is None or not (is_loopback(host) or trusted(host, machine.around)):
+        because = f"`{name}` sends what other programs transfer through another machine"
+        machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))

@@ -1,0 +1,293 @@
+"""Expanding words as far as they are known before anything runs.
+
+Every command inside a word is visited on the way, whether or not its output can be known.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.syntax import (
+    Arith,
+    Braces,
+    CommandSub,
+    Glob,
+    Literal,
+    Param,
+    Part,
+    ProcessSub,
+    Tilde,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+_MOST_WORDS = 200
+_MOST_TEXT = 20_000
+_PASSING = frozenset({"#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@U", "@L", "@u", "@Q"})
+_FOLDERS = {
+    "TMPDIR": "/tmp",  # noqa: S108 - the meaning of the variable, no file is made
+    "TMP": "/tmp",  # noqa: S108
+    "TEMP": "/tmp",  # noqa: S108
+    "XDG_CONFIG_HOME": "~/.config",
+    "XDG_CACHE_HOME": "~/.cache",
+    "XDG_DATA_HOME": "~/.local/share",
+    "XDG_STATE_HOME": "~/.local/state",
+    "CARGO_HOME": "~/.cargo",
+}
+"""Variables that name folders: their usual default is a good reading where nothing else is known."""
+
+
+def expand_all(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words that a command gets."""
+    return [arg for word in words for arg in expand(word, machine, scope)]
+
+
+def expand(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
+    """The words that one word becomes: none, one or several."""
+    literal = word.literal
+    if literal is not None:
+        return [Arg(literal)]
+    result: list[Arg] = []
+    for parts in _without_braces(word.parts):
+        if len(result) >= _MOST_WORDS:
+            result.append(Arg(OPAQUE))
+            break
+        result += _Fields(machine, scope).of(parts)
+    return result
+
+
+def expand_one(word: Word, machine: Machine, scope: Scope) -> str:
+    """The text of a word where the shell does not split it (assignments, here-documents, redirections)."""
+    literal = word.literal
+    if literal is not None:
+        return literal
+    return _cut("".join(_text(part, machine, scope) for part in word.parts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else OPAQUE
+
+
+def _without_braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+    if not any(isinstance(part, Braces) for part in parts):
+        return [parts]
+    choices: list[list[tuple[Part, ...]]] = []
+    total = 1
+    for part in parts:
+        if isinstance(part, Braces):
+            options = [inner for word in part.alternatives for inner in _without_braces(word.parts)]
+        else:
+            options = [(part,)]
+        total *= max(len(options), 1)
+        if total > _MOST_WORDS:
+            # Too many to list: each part once, so that all commands in them are still visited, and unknown text.
+            return [*_one_by_one(choices), *options, (Param(""),)]
+        choices.append(options)
+    return [tuple(part for chosen in combination for part in chosen) for combination in product(*choices)]
+
+
+def _one_by_one(choices: list[list[tuple[Part, ...]]]) -> list[tuple[Part, ...]]:
+    """All alternatives of a brace expansion one by one."""
+    return [option for options in choices for option in options]
+
+
+class _Fields:
+    """Builds the fields of one word: unquoted values are split at white space."""
+
+    def __init__(self, machine: Machine, scope: Scope) -> None:
+        self.machine, self.scope = machine, scope
+        self.done: list[Arg] = []
+        self.text = ""
+        self.glob = False
+        self.open = False
+
+    def of(self, parts: tuple[Part, ...]) -> list[Arg]:
+        for part in parts:
+            if isinstance(part, Param) and self._list(part):
+                continue
+            text = _text(part, self.machine, self.scope)
+            if isinstance(part, (Param, CommandSub)) and not part.quoted:
+                self._split(text)
+            else:
+                self.text += text
+                self.glob |= isinstance(part, Glob)
+                self.open = True
+        self._close()
+        return self.done
+
+    def _list(self, part: Param) -> bool:
+        """Expand ``"$@"`` and ``"${a[@]}"`` where their elements are known."""
+        if part.operator or (part.name not in ("@", "*") and _subscript(part) not in ("@", "*")):
+            return False
+        items = self.scope.positional if part.name in ("@", "*") else self.scope.arrays.get(part.name)
+        if items is None:
+            return False
+        for index, item in enumerate(items):
+            if index:
+                self._close()
+            self.text += item.text
+            self.glob |= item.glob
+            self.open = True
+        return True
+
+    def _split(self, text: str) -> None:
+        if self.scope.ifs_changed and not (text.isalnum() or not text):
+            text = OPAQUE
+        pieces = re.split(r"[ \t\n]+", text)
+        for index, piece in enumerate(pieces):
+            if index:
+                self._close()
+            self.text += piece
+            self.open |= bool(piece)
+            self.glob |= any(mark in piece for mark in "*?[")
+
+    def _close(self) -> None:
+        if self.open:
+            self.done.append(Arg(_cut(self.text), self.glob))
+        self.text, self.glob, self.open = "", False, False
+
+
+def _subscript(part: Param) -> str | None:
+    return part.subscript.literal if part.subscript is not None else None
+
+
+def _text(part: Part, machine: Machine, scope: Scope) -> str:
+    if isinstance(part, Literal):
+        return part.text
+    if isinstance(part, Glob):
+        return part.text
+    if isinstance(part, Tilde):
+        return _home(part, machine, scope)
+    if isinstance(part, Param):
+        return _parameter(part, machine, scope)
+    if isinstance(part, CommandSub):
+        return _cut(machine.capture(part.script, scope).rstrip("\n"))
+    if isinstance(part, ProcessSub):
+        machine.capture(part.script, scope, writing=part.direction == ">")
+        return "/dev/fd/63"
+    if isinstance(part, Arith):
+        evaluate(part, machine, scope)
+        return PLAIN
+    return expand_one(part.alternatives[0], machine, scope) if part.alternatives else ""
+
+
+def _home(part: Tilde, machine: Machine, scope: Scope) -> str:
+    if part.user in ("+", "-"):
+        return scope.value("PWD" if part.user == "+" else "OLDPWD")
+    if part.user:
+        return "/root" if part.user == "root" else f"/home/{part.user}"
+    return scope.value("HOME") if "HOME" in scope.variables else machine.around.home
+
+
+def _parameter(part: Param, machine: Machine, scope: Scope) -> str:
+    if part.subscript is not None and part.subscript.literal not in ("@", "*"):
+        _index(part.subscript, machine, scope)
+    arguments = [expand_one(word, machine, scope) for word in part.arguments]
+    operator = part.operator
+    if operator == "@P" and not harmless(scope.value(part.name)):
+        machine.findings.execute(
+            f"${{{part.name}@P}}", "shell:prompt-expansion", "`@P` runs the commands that the variable's text holds"
+        )
+    value = _element(part, scope)
+    if not operator:
+        return value
+    if operator == "#length":
+        return PLAIN
+    if operator in (":-", "-", ":=", "=", ":+", "+", ":?", "?"):
+        return _default(part.name, operator, value, arguments, scope, machine)
+    return _changed(operator, value, arguments)
+
+
+def _index(word: Word, machine: Machine, scope: Scope) -> None:
+    if not harmless(expand_one(word, machine, scope)):
+        machine.findings.execute(
+            "array index", "shell:arithmetic", "an array index is evaluated, and the text in it could hold a command"
+        )
+
+
+def _element(part: Param, scope: Scope) -> str:
+    if part.subscript is None:
+        if part.name in scope.arrays:
+            items = scope.arrays[part.name]
+            return items[0].text if items else ""
+        if part.name.isdigit() and scope.positional is not None and part.name != "0":
+            position = int(part.name)
+            return scope.positional[position - 1].text if position <= len(scope.positional) else ""
+        if part.name == "@" or part.name == "*":
+            return " ".join(item.text for item in scope.positional) if scope.positional is not None else OPAQUE
+        return scope.value(part.name)
+    items = scope.arrays.get(part.name, ())
+    index = part.subscript.literal
+    if index in ("@", "*") and items:
+        return " ".join(item.text for item in items)
+    if index is not None and index.isdigit() and int(index) < len(items):
+        return items[int(index)].text
+    if items and all(harmless(item.text) for item in items):
+        return PLAIN
+    return OPAQUE
+
+
+def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Machine) -> str:
+    word = arguments[0] if arguments else ""
+    there = name in scope.variables or name.isdigit() or name in ("@", "*")
+    kind = operator[-1]
+    if kind in "-=" and not there and name in _FOLDERS:
+        value = _FOLDERS[name].replace("~", machine.around.home)
+    elif kind in "-=":
+        unset = there and value == ""
+        value = word if unset else (value if there and OPAQUE not in value else blur(value, word))
+    elif kind == "+":
+        value = word if there and value and OPAQUE not in value else ("" if there and not value else blur("", word))
+    if kind == "=":
+        scope.assign(name, value)
+    return value
+
+
+def _changed(operator: str, value: str, arguments: list[str]) -> str:
+    """``${x%y}`` and its kin."""
+    if operator not in _PASSING or OPAQUE in value or any(OPAQUE in argument for argument in arguments):
+        return OPAQUE
+    word = arguments[0] if arguments else ""
+    if known(value + word) and not any(mark in word for mark in "*?[\\"):
+        if operator in ("#", "##"):
+            return value.removeprefix(word)
+        if operator in ("%", "%%"):
+            return value.removesuffix(word)
+        if operator == "//" and word:
+            return value.replace(word, arguments[1] if len(arguments) > 1 else "")
+    # The rest is a part or a respelling of the value: harmless where no part of the value is more than a name.
+    parts = value + "".join(arguments)
+    if not re.fullmatch(r"[\w./:@+,= \x01\x02*?~%-]*", parts) or re.search(r"(^|[/ ])-", parts):
+        return OPAQUE
+    return ENVIRONMENT if ENVIRONMENT in parts else PLAIN
+
+
+def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
+    """Visit an arithmetic expression; it evaluates the text of variables again, also what stands in an index."""
+    text = ""
+    for inner in part.parts:
+        piece = _text(inner, machine, scope)
+        text += piece
+        if not isinstance(inner, Literal) and not harmless(piece.lstrip("-")):
+            unsafe_arithmetic(machine)
+    for name in re.findall(r"[A-Za-z_]\w*", text):
+        if name in scope.variables and not harmless(scope.value(name).lstrip("-")):
+            unsafe_arithmetic(machine)
+    for match in re.finditer(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|([A-Za-z_]\w*)\s*(?:\+\+|--)", text):
+        scope.assign(match.group(1) or match.group(2), PLAIN)
+    for match in re.finditer(r"(?:\+\+|--)\s*([A-Za-z_]\w*)", text):
+        scope.assign(match.group(1), PLAIN)
+
+
+def unsafe_arithmetic(machine: Machine) -> None:
+    """Keep that arithmetic evaluates text that is not known."""
+    machine.findings.execute(
+        "arithmetic",
+        "shell:arithmetic",
+        "arithmetic evaluates text that is not known before it runs, and an array index in it could hold a command",
+    )
