@@ -289,6 +289,27 @@ def test_client_records_are_read_as_untrusted(around):
     assert {(e.kind, e.gives) for e in effects} == {(EffectKind.INGEST, Label.UNTRUSTED)}
 
 
+def test_client_records_are_never_written(around):
+    effects = write_effects("/tmp/claude-1000/work/s/tasks/b1.output", WORK, around)
+    assert {(e.kind, e.variant) for e in effects} == {(EffectKind.TAMPER, Variant.SELF)}
+    assert EffectKind.TAMPER not in {e.kind for e in write_effects("/tmp/claude-1000/work/memory/a.md", WORK, around)}
+
+
+def test_a_client_may_keep_its_files_elsewhere(around):
+    moved = around._replace(client_paths=("/data/agent/projects/-home-user-work",))
+    assert "place:tamper/claude-settings" in writes("/data/agent/settings.json", moved)
+    assert "place:secret/agent" in reads("/data/agent/.credentials.json", moved)
+    assert "place:persist/agent-parts" in writes("/data/agent/skills/a/SKILL.md", moved)
+    assert "place:tamper/claude-code" in writes("/data/agent/hooks/x", moved)
+    assert writes("/data/other/settings.json", moved) == set()
+
+
+def test_the_home_folder_has_two_names(around):
+    linked = around._replace(realpath=lambda path: path.replace("/home/user", "/data/u1", 1))
+    assert "place:secret/ssh" in reads("/data/u1/.ssh/work", linked)
+    assert "place:persist/shell-start" in writes("/data/u1/.bashrc", linked)
+
+
 names = st.text(st.sampled_from("ab.*?[]~/-_ \0é🔑\u200b\\{}!^"), max_size=40)
 
 

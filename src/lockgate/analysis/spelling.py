@@ -1,0 +1,172 @@
+"""Paths as tools and shell words spell them, and as the table of places asks about them."""
+
+from __future__ import annotations
+
+import posixpath
+from functools import lru_cache
+
+from lockgate.analysis.globs import Names, is_wild, paths_meet
+from lockgate.analysis.places import HOME, Path
+from lockgate.analysis.surroundings import Surroundings
+
+_LONGEST = 4096
+_SYSTEM_NAMES = frozenset({"bin", "sbin", "lib", "lib64", "libexec", "local", "share", "etc", "games", "include"})
+
+
+def absolute(path: str, cwd: str, around: Surroundings) -> str | None:
+    """The absolute, lexically normalised path; ``None`` where the folder that it starts from is not known.
+
+    Symbolic links are not resolved. ``~name`` is another person's home folder, which is looked for beside this one's.
+    """
+    joined = _joined(path, cwd, around)
+    return None if joined is None else _normal(joined)
+
+
+def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
+    """Whether a path, as written or with links resolved, lies outside the project.
+
+    An unknown folder counts as outside.
+    """
+    full = absolute(path, cwd, around)
+    if full is None or not around.workspace:
+        return True
+    workspace = posixpath.normpath(around.workspace)
+    real = _real(_joined(path, cwd, around) or full, around)
+    return not (inside(full, workspace) and inside(real, _real(workspace, around)))
+
+
+def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
+    text = path.replace("\0", "")[:_LONGEST]
+    if text.startswith("~"):
+        name, _, rest = text[1:].partition("/")
+        return f"{_home_of(name, around)}/{rest}"
+    if text.startswith("/"):
+        return text
+    start = cwd or ""
+    return f"{start}/{text}" if start.startswith("/") else None
+
+
+def _home_of(name: str, around: Surroundings) -> str:
+    if not name or name == posixpath.basename(around.home):
+        return around.home
+    return "/root" if name == "root" else posixpath.join(posixpath.dirname(around.home), name)
+
+
+def _normal(path: str) -> str:
+    normal = posixpath.normpath(path)
+    return normal[1:] if normal.startswith("//") else normal
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it, by their spelling."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _real(path: str, around: Surroundings) -> str:
+    try:
+        return _normal(around.realpath(path))
+    except (OSError, ValueError):
+        return _normal(path)
+
+
+def _fold(path: str) -> str:
+    """The spelling that a file system which ignores case also ignores.
+
+    Composed, case-folded, without invisible characters.
+    """
+    if path.isascii():
+        return path.lower()
+    import unicodedata
+
+    shown = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", shown.casefold())
+
+
+def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
+    """The path as the table asks about it: as written, and with links resolved."""
+    joined = _joined(path, cwd, around)
+    if joined is None:
+        names = tuple(name for name in _fold(path).split("/") if name not in {"", ".", ".."})
+        # The folder is not known, so it may be the home folder.
+        return [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
+    written = [*_aliases(_normal(joined)), *_aliases(_real(joined, around))]
+    spellings = dict.fromkeys([*written, *_moved_client(written, around)])
+    homes = (names_of(around.home), names_of(_real(around.home, around)))
+    return [_form(spelling, homes) for spelling in spellings]
+
+
+def _moved_client(written: list[str], around: Surroundings) -> list[str]:
+    """A client that is told to keep its files elsewhere keeps there what is in ``~/.claude`` for others."""
+    found = []
+    for folder in around.client_paths:
+        top, separator, _ = folder.partition("/projects")
+        if separator and top.startswith("/") and posixpath.basename(top) != ".claude":
+            found += [f"{around.home}/.claude{path[len(top) :]}" for path in written if inside(path, top)]
+    return found
+
+
+def _aliases(path: str) -> list[str]:
+    """A path, and what it is where it leads through a name that the system gives to another folder."""
+    out = [path]
+    moved = ("/private/", "/system/volumes/data/")
+    out += [path[len(prefix) - 1 :] for prefix in moved if path.lower().startswith(prefix)]
+    names = path.split("/")
+    if names[1:2] == ["proc"]:
+        for index in range(3, min(len(names), 7)):
+            if names[index] == "root":
+                out += _aliases("/" + "/".join(names[index + 1 :]))
+            elif names[index] == "cwd":
+                out.append("/**/" + "/".join(names[index + 1 :]))
+    return out
+
+
+def _form(path: str, homes: tuple[Names, ...]) -> Path:
+    folded = _fold(path)
+    names: Names = ("",) if folded == "/" else tuple(folded.split("/"))
+    return Path(names, _from_home(names, homes), is_wild(folded))
+
+
+def _from_home(names: Names, homes: tuple[Names, ...]) -> Names | None:
+    for home in homes:
+        if names[: len(home)] == home:
+            return (HOME, *names[len(home) :])
+    # Another person's home folder: what is secret in one is secret in each.
+    if names[:2] == ("", "root"):
+        return (HOME, *names[2:])
+    if names[:2] in {("", "home"), ("", "users")} and len(names) > 2:
+        return (HOME, *names[3:])
+    for home in homes if any(map(is_wild, names)) else ():
+        if paths_meet((*home, "**"), names):
+            # What stands behind the home folder in a path whose first names a shell still expands into it.
+            first = next((index for index, name in enumerate(names) if name == "**"), len(names))
+            return (HOME, *names[min(len(home), first) :])
+    return None
+
+
+def in_project(form: Path, around: Surroundings) -> bool:
+    """Whether a path lies in a project that is a folder of its own, and not a folder of the system such as ``/usr``."""
+    names = names_of(around.workspace) if around.workspace else ()
+    return len(names) > 2 and names[-1] not in _SYSTEM_NAMES and form.names[: len(names)] == names
+
+
+def folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
+    """The forms of a folder whose content is meant; a folder above the home folder means also the home folder."""
+    home = names_of(around.home)
+    found = forms(root, cwd, around)
+    # Where it is not known which folder is meant, it may be the home folder itself.
+    if not found or any(form.home is None and home[: len(form.names)] == form.names for form in found):
+        found.append(Path(home, (HOME,)))
+    return found
+
+
+@lru_cache(maxsize=64)
+def names_of(path: str) -> Names:
+    """The case-folded names of an absolute path; the root's is empty."""
+    folded = _fold(_normal(path))
+    return ("",) if folded == "/" else tuple(folded.split("/"))
+
+
+def below(form: Path) -> Path:
+    """Everything below a path."""
+    home = None if form.home is None else (*form.home, "**")
+    return Path((*form.names, "**"), home, wild=True)
