@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 MAX_SEQUENCE = 256
 """Longest sequence that is expanded; of a longer one the first and the last element stay."""
 
-_SEQUENCE = re.compile(r"(-?[0-9]{1,9}|[A-Za-z])\.\.(-?[0-9]{1,9}|[A-Za-z])(?:\.\.(-?[0-9]{1,9}))?")
+_SEQUENCE = r"(-?[0-9]{1,9}|[A-Za-z])\.\.(-?[0-9]{1,9}|[A-Za-z])(?:\.\.(-?[0-9]{1,9}))?"
+"""Compiled when the first sequence is met: few commands have one."""
 
 
 def expand(cursor: Cursor, parts: list[Part], position: int) -> list[Part]:
@@ -115,7 +116,7 @@ class _Pass:
         """Read ``1..9``, ``a..e`` or ``0..10..2``."""
         if stop - start > 40 or not all(isinstance(token, str) for token in self.tokens[start:stop]):
             return None
-        match = _SEQUENCE.fullmatch("".join(str(token) for token in self.tokens[start:stop]))
+        match = re.fullmatch(_SEQUENCE, "".join(str(token) for token in self.tokens[start:stop]))
         if match is None:
             return None
         first, last, step = match.groups()

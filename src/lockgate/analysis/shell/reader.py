@@ -15,15 +15,16 @@ import re
 from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell._commands import simple
-from lockgate.analysis.shell._compound import compound, newlines, reserved
+from lockgate.analysis.shell._compound import compound
 from lockgate.analysis.shell._cursor import END, MAX_LENGTH, Cursor, Limits, Refused, Rules
+from lockgate.analysis.shell._keywords import newlines, reserved
 from lockgate.analysis.shell._parameters import parameter
 from lockgate.analysis.shell.syntax import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Command
 
-_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TIME_OPTIONS = re.compile(r"[ \t]+-p(?=[ \t])")
 
 _NOTHING: frozenset[str] = frozenset()
@@ -43,10 +44,14 @@ def read(text: str, dialect: str = "bash") -> Script | Unparsed:
         return Unparsed(f"no reader for the dialect `{dialect}`", 0)
     if len(text) > MAX_LENGTH:
         return Unparsed(f"longer than {MAX_LENGTH} characters", MAX_LENGTH, "write it to a file in smaller steps")
-    forbidden = _FORBIDDEN.search(text)
-    if forbidden:
-        hint = "use plain newlines" if forbidden.group() == "\r" else "write it as an escape inside $'...'"
-        return Unparsed("a control character", forbidden.start(), hint)
+    control = _CONTROL.search(text)
+    if control:
+        hint = "use plain newlines" if control.group() == "\r" else "write it as an escape inside $'...'"
+        return Unparsed("a control character", control.start(), hint)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return Unparsed("half of a surrogate pair", error.start, "write it as an escape inside $'...'")
     try:
         return _script(Cursor(text, _RULES, dialect == "sh", Limits()), _NOTHING)
     except Refused as refused:
