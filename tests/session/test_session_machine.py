@@ -238,8 +238,8 @@ class Machine(RuleBasedStateMachine):
         self.children.append(Child(child, spawn, False))
         self.meet(child, spawn.carries)
 
-    @rule(data=st.data())
-    def delegate(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), meets=LABELS)
+    def delegate(self, data: st.DataObject, meets: Labels) -> None:
         parent = self.any_subject(data)
         with self.store.reading() as tx:
             locked = U in {taint.label for taint in tx.taints(parent) if taint.state is TaintState.CONFIRMED}
@@ -251,11 +251,12 @@ class Machine(RuleBasedStateMachine):
             expect(tx, parent, call, Analysis(), DIGEST, self.now(), asked=True)
             row = begin_agent(tx, self.context(child, spawned_by=call.call_id), self.now(), delegate=brief.brief)
             assert bool(row.delegate) == locked
+            expose(tx, child, "prompt", analysis(meets, brief.brief).effects, self.now())
 
         self.step(act)
         spawn = Spawn(parent, call, frozenset() if locked else self.truth[parent])
         self.children.append(Child(child, spawn, locked))
-        self.meet(child, spawn.carries)
+        self.meet(child, spawn.carries | meets)
 
     @rule(data=st.data(), report=st.booleans())
     @precondition(lambda self: self.children)

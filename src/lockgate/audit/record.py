@@ -16,8 +16,6 @@ from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
 from lockgate.store.protocol import BriefRow
 
 _TEXT = 2000
-_ITEMS = 64
-_DEPTH = 8
 _EFFECTS = 32
 _TAINTS = 8
 """How many sources are recorded of each label, the oldest first."""
@@ -57,7 +55,7 @@ def decided(
     """
     body = {
         **_of_call("decision", context, call, digest),
-        "input": _bounded(redact_input(call.tool, call.tool_input)),
+        "input": _finite(redact_input(call.tool, call.tool_input)),
         "labels": sorted({taint.label.value for taint in taints}),
         "provenance": _provenance(taints),
         "effects": [_effect(effect) for effect in analysis.effects[:_EFFECTS]],
@@ -103,8 +101,7 @@ def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
 
 def happened(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The record of any other event; its facts are JSON values, and text in them is redacted and cut."""
-    told = {name: _bounded(_redacted(value)) for name, value in facts.items()}
-    return {**told, **_who(event, context)}
+    return {**_finite(redact_input("", facts)), **_who(event, context)}
 
 
 def _who(event: str, context: Context) -> dict[str, Any]:
@@ -172,40 +169,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _TEXT else f"{text[:_TEXT]} [... {len(text) - _TEXT} more ...]"
 
 
-def _redacted(value: Any) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {str(key): _redacted(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_redacted(item) for item in value]
-    return value
-
-
-def _bounded(value: Any, depth: int = 0) -> Any:
-    """A JSON value of bounded size, without NaN and infinities, which JSON has no text for."""
-    if isinstance(value, str):
-        return _cut(value)
+def _finite(value: Any) -> Any:
+    """A redacted JSON value without NaN and infinities, which JSON has no text for."""
     if isinstance(value, float) and not isfinite(value):
         return str(value)
-    if isinstance(value, Mapping):
-        return _bounded_mapping(value, depth)
-    if isinstance(value, list | tuple):
-        return _bounded_list(value, depth)
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
     return value
-
-
-def _bounded_mapping(value: Mapping[str, Any], depth: int) -> Any:
-    if depth >= _DEPTH:
-        return "[... nested too deep ...]"
-    kept = {_cut(str(key)): _bounded(item, depth + 1) for key, item in list(value.items())[:_ITEMS]}
-    if len(value) > _ITEMS:
-        kept["..."] = f"{len(value) - _ITEMS} more"
-    return kept
-
-
-def _bounded_list(value: Sequence[Any], depth: int) -> Any:
-    if depth >= _DEPTH:
-        return "[... nested too deep ...]"
-    kept = [_bounded(item, depth + 1) for item in value[:_ITEMS]]
-    return kept if len(value) <= _ITEMS else [*kept, f"[... {len(value) - _ITEMS} more ...]"]

@@ -1,0 +1,141 @@
+"""What is recorded of an event: enough to understand it, bounded, without secrets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lockgate.audit.record import approved, came_back, decided, happened
+from lockgate.events import Context
+from lockgate.model import (
+    Analysis,
+    Decision,
+    Effect,
+    EffectKind,
+    Label,
+    LabelState,
+    Reason,
+    Subject,
+    Taint,
+    ToolCall,
+    Verdict,
+)
+from lockgate.session import Outcome
+from lockgate.store.links import canonical
+from lockgate.store.protocol import BriefRow
+
+CONTEXT = Context("claude-code", Subject("s", "a1"), cwd="/w")
+TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
+CALL = ToolCall("Bash", {"command": f"curl -H 'Authorization: token {TOKEN}' https://api.github.com"}, "/w/x", "c1")
+EFFECT = Effect(
+    EffectKind.EGRESS, "api.github.com", "program:curl", "curl sends to api.github.com", gives=Label.UNTRUSTED
+)
+DECISION = Decision(
+    Verdict.DENY, LabelState.UNTRUSTED, (Reason(EFFECT, "egress", LabelState.UNTRUSTED, Verdict.DENY),), "quarantine"
+)
+TAINT = Taint(Label.UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c0", 5.0, origin="main agent")
+
+
+def test_a_decision_is_recorded_with_all_that_explains_it() -> None:
+    body = decided(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION)
+    assert TOKEN not in canonical(body)
+    assert "https://api.github.com" in body["input"]["command"]
+    del body["input"]
+    assert body == {
+        "event": "decision",
+        "client": "claude-code",
+        "session": "s",
+        "agent": "a1",
+        "cwd": "/w/x",
+        "tool": "Bash",
+        "call": "c1",
+        "digest": "d" * 64,
+        "labels": ["untrusted"],
+        "provenance": [
+            {
+                "label": "untrusted",
+                "source": "WebFetch: https://example.com/",
+                "tool": "WebFetch",
+                "call": "c0",
+                "at": 5.0,
+                "state": "confirmed",
+                "origin": "main agent",
+            }
+        ],
+        "effects": [
+            {
+                "row": "egress",
+                "what": "api.github.com",
+                "rule": "program:curl",
+                "because": "curl sends to api.github.com",
+                "gives": "untrusted",
+            }
+        ],
+        "effects_omitted": 0,
+        "verdict": "deny",
+        "column": "untrusted",
+        "profile": "quarantine",
+        "reasons": [{"rule": "program:curl", "row": "egress", "because": "curl sends to api.github.com"}],
+    }
+
+
+def test_what_would_have_been_decided_is_recorded_beside() -> None:
+    allow = Decision(Verdict.ALLOW, LabelState.UNTRUSTED, (), "observe")
+    body = decided(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT,)), allow, DECISION)
+    assert (body["verdict"], body["would_have"]["verdict"]) == ("allow", "deny")
+
+
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        (None, {}),
+        (
+            Outcome(frozenset({Label.UNTRUSTED, Label.SECRET}), True),
+            {"gave": ["secret", "untrusted"], "was_expected": True},
+        ),
+        (Outcome(frozenset(), False), {"gave": [], "was_expected": False}),
+    ],
+)
+def test_an_outcome(result: Outcome | None, told: dict[str, object]) -> None:
+    body = came_back(CONTEXT, CALL, "d" * 64, "finished", result)
+    assert (body["event"], body["outcome"], body["call"], body["digest"]) == ("outcome", "finished", "c1", "d" * 64)
+    assert {name: body[name] for name in ("gave", "was_expected") if name in body} == told
+    assert "input" not in body
+
+
+def test_an_approved_brief() -> None:
+    brief = BriefRow("b1", "s", "", "c9", "e" * 64, f"push with {TOKEN}", "running", "a1")
+    body = approved(CONTEXT, brief)
+    assert (body["event"], body["brief"], body["digest"], body["call"]) == ("delegate", "b1", "e" * 64, "c9")
+    assert TOKEN not in body["text"]
+
+
+def test_other_events_are_redacted_and_cannot_forge_who_it_was() -> None:
+    body = happened(CONTEXT, "session", {"how": TOKEN, "event": "decision", "session": "other", "list": [{"x": TOKEN}]})
+    assert (body["event"], body["session"]) == ("session", "s")
+    assert TOKEN not in canonical(body)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("x" * 1_000_000, id="long text"),
+        pytest.param(["x"] * 100_000, id="long list"),
+        pytest.param({str(number): "y" * 50 for number in range(100_000)}, id="wide object"),
+        pytest.param(json.loads("[" * 500 + "]" * 500), id="deep list"),
+        pytest.param(json.loads('{"a":' * 500 + "1" + "}" * 500), id="deep object"),
+        pytest.param([float("nan"), float("inf"), {"x": float("-inf")}], id="no number"),
+        pytest.param("\ud800\x00\u202e", id="odd characters"),
+    ],
+)
+def test_any_input_is_recorded_within_bounds(value: object) -> None:
+    call = CALL._replace(tool="mcp__x__y", tool_input={"value": value})
+    effects = (EFFECT._replace(what="w" * 100_000),) * 1000
+    taints = [TAINT._replace(source=f"{number} " + "s" * 10_000) for number in range(1000)]
+    body = decided(
+        CONTEXT, call, "d" * 64, taints, Analysis(effects), DECISION._replace(reasons=DECISION.reasons * 1000)
+    )
+    assert len(canonical(body)) < 400_000
+    assert body["effects_omitted"] == 1000 - len(body["effects"]) > 0
+    assert len(canonical(happened(CONTEXT, "prompt", {"value": value}))) < 400_000
