@@ -107,62 +107,6 @@ def _read_input() -> bytes:
     return b"".join(chunks)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    from lockgate.errors import BadInputError
-
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        # Two readers may take different ones of them, and a client that serialises an object never writes any.
-        raise BadInputError("the payload has an object with the same key twice")
-    return result
-
-
-def _no_constant(name: str) -> NoReturn:
-    from lockgate.errors import BadInputError
-
-    raise BadInputError(f"the payload holds {name}, which is not JSON")
-
-
-def parse(data: bytes) -> Mapping[str, Any]:
-    """Read a payload.
-
-    Raises:
-        BadInputError: It is not one JSON object in UTF-8, says a key twice, or is nested too deep.
-    """
-    import json
-
-    from lockgate.errors import BadInputError
-
-    if not data.strip():
-        raise BadInputError("stdin was empty; the client must write one JSON object to it")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
-    try:
-        payload = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-        if b"\\ud" in data or b"\\uD" in data:
-            payload = _without_surrogates(payload)
-    except RecursionError:
-        raise BadInputError("the payload is nested too deep") from None
-    except ValueError as error:
-        raise BadInputError(f"the payload is not JSON ({getattr(error, 'msg', 'a number is too long')})") from None
-    if not isinstance(payload, dict):
-        raise BadInputError("the payload must be a JSON object")
-    return payload
-
-
-def _without_surrogates(value: Any) -> Any:
-    """Replace lone surrogates by U+FFFD, as the client does when it passes a string to a process or a file."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    return value
-
-
 # ---------------------------------------------------------------- out
 def _write(descriptor: int, text: str) -> bool:
     data = memoryview(text.encode("utf-8", "backslashreplace"))
@@ -291,6 +235,8 @@ def main(arguments: Sequence[str]) -> NoReturn:
             from lockgate.errors import BadInputError
 
             raise BadInputError(f"unknown client {options.client!r}; known: claude-code")
+        from lockgate.adapters.payload import parse
+
         payload = parse(_read_input())
         event = _event_of(payload, options.event)
         stdout, code = _decide(options, payload, event)

@@ -38,10 +38,7 @@ class Machine:
 
     def record(self, python: str = sys.executable, hook: str = HOOK) -> None:
         """What ``lockgate install claude-code --plugin`` writes."""
-        at = Path(write_launch_record(Launch(python, hook, self.folders)))
-        place = self.home / ".config/lockgate"
-        place.mkdir(parents=True)
-        at.rename(place / at.name)
+        write_launch_record(Launch(python, hook, self.folders))
 
     def program(self, place: str) -> None:
         """A lockgate command that says how it was called."""

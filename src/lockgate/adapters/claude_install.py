@@ -22,7 +22,7 @@ from lockgate.folders import Folders
 
 _RECORDS = "claude-code-installs.json"
 LAUNCH_RECORD = "claude-code.launch"
-"""In the configuration folder: where the plugin finds the program. Five lines, see ``plugin/hooks/run.sh``."""
+"""Where the plugin finds the program. Five lines, see ``plugin/hooks/run.sh``."""
 SCOPES = ("user", "project", "local")
 
 
@@ -226,8 +226,11 @@ def _write_private(file: str, text: str) -> None:
 
 
 def launch_record(folders: Folders) -> str:
-    """Path of the file that tells the plugin where the program is."""
-    return os.path.join(folders.config, LAUNCH_RECORD)
+    """Path of the file that tells the plugin where the program is.
+
+    It does not move with ``XDG_CONFIG_HOME``, which a project's settings could set for the plugin's hooks.
+    """
+    return os.path.join(folders.home, ".config", "lockgate", LAUNCH_RECORD)
 
 
 def write_launch_record(launch: Launch) -> str:

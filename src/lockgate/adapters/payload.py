@@ -1,0 +1,57 @@
+"""Reading what a client wrote to a hook's stdin: bytes of unknown origin to one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from lockgate.errors import BadInputError
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        # Two readers may take different ones of them, and a client that serialises an object never writes any.
+        raise BadInputError("the payload has an object with the same key twice")
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadInputError(f"the payload holds {name}, which is not JSON")
+
+
+def parse(data: bytes) -> Mapping[str, Any]:
+    """Read a payload.
+
+    Raises:
+        BadInputError: It is not one JSON object in UTF-8, says a key twice, or is nested too deep.
+    """
+    if not data.strip():
+        raise BadInputError("stdin was empty; the client must write one JSON object to it")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
+    try:
+        payload = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\ud" in data or b"\\uD" in data:
+            payload = _without_surrogates(payload)
+    except RecursionError:
+        raise BadInputError("the payload is nested too deep") from None
+    except ValueError as error:
+        raise BadInputError(f"the payload is not JSON ({getattr(error, 'msg', 'a number is too long')})") from None
+    if not isinstance(payload, dict):
+        raise BadInputError("the payload must be a JSON object")
+    return payload
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Replace lone surrogates by U+FFFD, as the client does when it passes a string to a process or a file."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value
