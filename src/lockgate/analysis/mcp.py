@@ -7,11 +7,23 @@ the category is applied to them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from lockgate.analysis.categories import overrule
+from lockgate.analysis.paths import read_effects, write_effects
 from lockgate.analysis.surroundings import Service, Surroundings
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.model import Category, Effect, EffectKind, Label, ToolCall, Variant
 
 PREFIX = "mcp__"
+_PATH_STARTS = ("/", "~/", "./", "../")
+_PATH_NAMES = frozenset(
+    {"path", "paths", "file", "files", "file_path", "filepath", "filename", "file_name", "uri", "source", "src"}
+    | {"destination", "dest", "target", "dir", "directory", "folder", "old_path", "new_path", "output", "output_path"},
+)
+_MOST_VALUES = 200
+_LONGEST = 1024
+"""Characters of a value that may be a path."""
 
 
 def is_mcp(tool: str) -> bool:
@@ -28,11 +40,47 @@ def service_of(tool: str, around: Surroundings) -> Service | None:
     return around.rules.service(PREFIX + server) if separator else None
 
 
-def mcp_effects(tool: str, around: Surroundings) -> tuple[Effect, ...]:
+def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
-    effects = service_effects(tool, service_of(tool, around))
-    rule = around.rules.tool_category(tool)
-    return effects if rule is None else overrule(effects, rule, tool)
+    effects = service_effects(call.tool, service_of(call.tool, around))
+    rule = around.rules.tool_category(call.tool)
+    if rule is not None:
+        effects = overrule(effects, rule, call.tool)
+    only_reads = rule is not None and rule.category in {Category.SAFE, Category.UNSAFE}
+    return (*effects, *named_places(call, around, only_reads=only_reads))
+
+
+def named_places(call: ToolCall, around: Surroundings, *, only_reads: bool) -> tuple[Effect, ...]:
+    """Effects of the paths that an input names, for a tool of which it is not known what it does with them.
+
+    Whatever a person says about a tool: what binds the agent is not to be reached through it, and a secret is a secret.
+    """
+    kinds = {EffectKind.TAMPER, EffectKind.READ_SECRET} | (set() if only_reads else {EffectKind.PERSIST})
+    found: dict[Effect, None] = {}
+    for path in _paths(call.tool_input):
+        for effect in (*read_effects(path, call.cwd, around), *write_effects(path, call.cwd, around)):
+            if effect.kind in kinds:
+                found[effect] = None
+    return tuple(found)
+
+
+def _paths(tool_input: Mapping[str, Any]) -> list[str]:
+    """The texts of an input that are paths, by the name of their parameter or by how they begin."""
+    found: list[str] = []
+    todo: list[tuple[str, Any]] = [("", tool_input)]
+    for _ in range(_MOST_VALUES):
+        if not todo:
+            break
+        name, value = todo.pop()
+        if isinstance(value, Mapping):
+            todo += [(str(key), item) for key, item in list(value.items())[:_MOST_VALUES]]
+        elif isinstance(value, list | tuple):
+            todo += [(name, item) for item in value[:_MOST_VALUES]]
+        elif isinstance(value, str) and len(value) <= _LONGEST and "\n" not in value:
+            text = value.strip().removeprefix("file://")
+            if text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES:
+                found.append(text)
+    return found
 
 
 def service_effects(what: str, service: Service | None) -> tuple[Effect, ...]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from lockgate.analysis.categories import overrule
-from lockgate.analysis.mcp import is_mcp, mcp_effects, service_effects
+from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places, service_effects
 from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
@@ -22,10 +22,11 @@ _LONGEST = 100_000
 def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
     """What a call of any tool can do. A shell command in it (``Monitor``) is analysed like one of ``Bash``."""
     if is_mcp(call.tool):
-        return Analysis(mcp_effects(call.tool, around))
+        return Analysis(mcp_effects(call, around))
     row = _rows().get(call.tool)
     if row is None:
-        return Analysis(_configured(call.tool, _unknown(call.tool), around))
+        named = named_places(call, around, only_reads=False)
+        return Analysis((*_configured(call.tool, _unknown(call.tool), around), *named))
     problem = _misfit(row, call.tool_input)
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
@@ -112,7 +113,9 @@ def _by_role(role: str, value: str | None, call: ToolCall, around: Surroundings)
         "write": write_effects,
     }
     if role in by_path:
-        return by_path[role](value, call.cwd, around)
+        # The client cuts spaces off a path before it opens it; that they belong to the name is possible too.
+        spellings = dict.fromkeys((value, value.strip().strip("\ufeff").strip()))
+        return tuple(effect for path in spellings for effect in by_path[role](path, call.cwd, around))
     return _fetch(value, around) if role == "address" else ()
 
 
@@ -120,10 +123,17 @@ def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ..
     """Effects of a search in all files below a folder, or in those that a glob picks."""
     found = list(recursive_read_effects(root, call.cwd, around))
     picked = call.tool_input.get("glob")
-    for pattern in _alternatives(picked) if isinstance(picked, str) else ():
+    for pattern in _globs(picked) if isinstance(picked, str) else ():
         if not pattern.startswith("!"):
             found += read_effects(f"{root}/**/{pattern.lstrip('/')}", call.cwd, around)
     return tuple(found)
+
+
+def _globs(picked: str) -> list[str]:
+    """The patterns that the client makes of one text: split at spaces, and at commas where there are no braces."""
+    words = picked[:_LONGEST].split()[:16]
+    parts = [part for word in words for part in ([word] if "{" in word else word.split(",")) if part]
+    return [pattern for part in parts[:16] for pattern in _alternatives(part)][:64]
 
 
 def _alternatives(pattern: str) -> list[str]:

@@ -85,6 +85,42 @@ def test_a_category_tempers_an_mcp_tool(category, expected):
     assert rows(ask("mcp__a__c", {}, around)) == ["egress", "ingest"]
 
 
+@pytest.mark.parametrize(
+    ("tool_input", "expected"),
+    [
+        ({"path": "/home/user/.claude/settings.json"}, ["tamper"]),
+        ({"path": ".claude/settings.json"}, ["tamper"]),
+        ({"path": "lockgate.yaml", "content": "x"}, ["tamper_self"]),
+        ({"files": [{"path": ".claude/hooks/a.sh"}]}, ["tamper"]),
+        ({"x": "file:///home/user/.claude/settings.json"}, ["tamper"]),
+        ({"path": "~/.ssh/id_rsa"}, ["read_secret"]),
+        ({"path": "src/main.py"}, []),
+        ({"query": "lockgate.yaml"}, []),
+        ({"body": "see .claude/settings.json and .env"}, []),
+        ({"path": ".github/workflows/ci.yml"}, []),
+    ],
+)
+def test_no_tool_reaches_what_binds_the_agent(tool_input, expected):
+    rule = CategoryRule(Category.SAFE, "lockbox.json:mcp_tools", frozenset({*Category, None}))
+    safe = AROUND._replace(rules=Rules(tool_category=lambda _: rule))
+    assert rows(ask("mcp__files__write", tool_input, safe)) == expected
+    assert set(expected) <= set(rows(ask("BrandNewTool", tool_input)))
+
+
+def test_an_acting_mcp_tool_may_write_what_is_executed_later():
+    assert "persist" in rows(ask("mcp__files__write", {"path": ".github/workflows/ci.yml"}))
+
+
+@pytest.mark.parametrize("path", [" .env", ".env ", "\ufeff.env", "\t~/.ssh/id_rsa\n"])
+def test_spaces_around_a_path_hide_nothing(path):
+    assert rows(ask("Read", {"file_path": path})) == ["read_secret"]
+
+
+@pytest.mark.parametrize("glob", ["*.py .env", "*.py,.env*", "{*.py,.env}", "**/{a,.env*}", "/.env"])
+def test_each_part_of_a_glob_counts(glob):
+    assert rows(ask("Grep", {"pattern": "x", "glob": glob})) == ["read_secret"]
+
+
 NOTHING = Service(public_source=False, secret_data=False, public_sink=False, dangerous_writes=False)
 
 
