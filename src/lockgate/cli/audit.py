@@ -90,7 +90,7 @@ def export(output: TextIO) -> None:
 
 
 def _all(tx: Transaction) -> Iterator[AuditRow]:
-    after = 0
+    after = -(2**63)  # SQLite's least integer: also what somebody put before the first record is to be seen
     while page := tx.audit(after=after, limit=_PAGE):
         yield from page
         after = page[-1].seq

@@ -1,0 +1,178 @@
+"""``lockgate audit`` on a real store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockgate.cli.main import cli
+from lockgate.store.sqlite import SqliteStore
+
+COUNT = 1200
+"""More than a page."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def state(home: Path) -> Path:
+    folder = home / ".local" / "state" / "lockgate"
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        for number in range(1, COUNT + 1):
+            body = {
+                "event": "decision",
+                "session": "rare" if number == 3 else "usual",
+                "tool": "Bash",
+                "input": {"command": f"echo {number} \x1b[2J"},
+                "verdict": "deny",
+                "reasons": [{"rule": "program:x"}],
+            }
+            tx.append_audit(1_700_000_000.0 + number, body)
+    store.close()
+    return folder
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, ["audit", *arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoil(state: Path, *statements: str) -> None:
+    """As somebody would who can write the file: the triggers are no obstacle."""
+    with sqlite3.connect(state / "lockgate.db") as connection:
+        connection.executescript("DROP TRIGGER audit_no_update; DROP TRIGGER audit_no_delete;" + ";".join(statements))
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["show"], "nothing recorded yet\n"),
+        (["show", "--json"], ""),
+        (["verify"], "nothing recorded yet\n"),
+        (["export"], "nothing recorded yet\n"),
+    ],
+)
+def test_looking_makes_no_state(home: Path, arguments: list[str], says: str) -> None:
+    assert run(*arguments).output == says
+    assert list(home.iterdir()) == []
+
+
+def test_show_the_newest_records_oldest_of_them_first(state: Path) -> None:
+    lines = run("show", "--limit", "3").output.splitlines()
+    assert [line.split()[0] for line in lines] == [str(COUNT - 2), str(COUNT - 1), str(COUNT)]
+    assert lines[-1].endswith(f"usual     decision  deny  Bash echo {COUNT} \\e[2J [program:x]")
+    assert len(run("show").output.splitlines()) == 20
+    assert len(run("show", "--limit", str(COUNT * 2)).output.splitlines()) == COUNT
+
+
+def test_show_of_one_session_reads_back_as_far_as_needed(state: Path) -> None:
+    (line,) = run("show", "--session", "ra", "--json").output.splitlines()
+    told = json.loads(line)
+    assert list(told) == ["seq", "at", "body", "previous", "digest"]
+    assert (told["seq"], told["at"]) == (3, "2023-11-14T22:13:23.000+00:00")
+    assert told["body"]["input"] == {"command": "echo 3 \x1b[2J"}
+    assert run("show", "--session", "none").output == "nothing recorded of such a session\n"
+
+
+def test_verify_prints_the_head(state: Path) -> None:
+    first, second = run("verify").output.splitlines()
+    assert first == f"the audit chain holds: {COUNT} records"
+    told = json.loads(run("verify", "--json").output)
+    assert second == f"head {COUNT}:{told['head']['digest']}"
+    assert told == {
+        "ok": True,
+        "records": COUNT,
+        "problem": None,
+        "seq": None,
+        "head": {"seq": COUNT, "digest": told["head"]["digest"]},
+        "seal_checked": True,
+    }
+
+
+HARM = [
+    pytest.param(
+        "UPDATE audit SET body = replace(body, 'deny', 'allow') WHERE seq = 700", "record 700 was changed", id="changed"
+    ),
+    pytest.param("DELETE FROM audit WHERE seq = 700", "record 700 is missing", id="removed"),
+    pytest.param("DELETE FROM audit WHERE seq > 1100", "the last 100 records are missing", id="tail"),
+    pytest.param("DELETE FROM audit", "the last 1200 records are missing", id="all"),
+    pytest.param(
+        "DELETE FROM audit WHERE seq > 1100;"
+        "UPDATE audit_head SET seq = 1100, digest = (SELECT digest FROM audit WHERE seq = 1100)",
+        "seal does not hold",
+        id="tail and head",
+    ),
+    pytest.param("DELETE FROM audit; DELETE FROM audit_head", "the head is missing", id="all and head"),
+    pytest.param(
+        "INSERT INTO audit SELECT -7, at, body, previous, digest FROM audit WHERE seq = 1",
+        "record -7 is not in its place",
+        id="before the first",
+    ),
+    pytest.param(
+        "UPDATE audit SET seq = -1 WHERE seq = 5; UPDATE audit SET seq = 5 WHERE seq = 6;"
+        "UPDATE audit SET seq = 6 WHERE seq = -1",
+        "record 5 does not follow",
+        id="exchanged",
+    ),
+]
+
+
+@pytest.mark.parametrize(("statements", "problem"), HARM)
+def test_verify_finds_what_was_done_to_the_state_and_to_an_export_of_it(
+    state: Path, tmp_path: Path, statements: str, problem: str
+) -> None:
+    spoil(state, statements)
+    assert problem in run("verify", code=1).output
+    told = json.loads(run("verify", "--json", code=1).output)
+    assert not told["ok"]
+    assert problem in told["problem"]
+    file = tmp_path / "export.jsonl"
+    run("export", "--output", str(file))
+    assert problem in run("verify", str(file), code=1).output
+
+
+def test_an_export_verifies_and_any_change_of_it_does_not(state: Path, tmp_path: Path) -> None:
+    file = tmp_path / "export.jsonl"
+    run("export", "--output", str(file))
+    text = file.read_text()
+    assert text == run("export").output
+    assert run("verify", str(file)).output.startswith(f"the audit chain holds: {COUNT} records\n")
+    for spoilt, problem in (
+        (text.replace('"deny"', '"allow"', 1), "record 1 was changed"),
+        (text[: text.rindex("\n{") + 1], "the file was cut"),
+        ("\n".join(text.splitlines()[1:]), "record 1 is missing"),
+        (text[:1000], "line"),
+        ("", "the file was cut"),
+    ):
+        file.write_text(spoilt)
+        assert problem in run("verify", str(file), code=1).output
+    file.write_bytes(b"\xff\xfe\x00")
+    assert "line 1: this is no record" in run("verify", str(file), code=1).output
+
+
+def test_an_export_of_another_installation(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "export.jsonl"
+    run("export", "--output", str(file))
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    assert "--foreign" in run("verify", str(file), code=2).output
+    assert "its seal was not checked" in run("verify", "--foreign", str(file)).output
+    assert json.loads(run("verify", "--foreign", "--json", str(file)).output)["seal_checked"] is False
+    SqliteStore.open(str(tmp_path / "elsewhere" / ".local" / "state" / "lockgate")).close()
+    assert "another installation" in run("verify", str(file), code=1).output
+
+
+@pytest.mark.parametrize("arguments", [["verify", "--foreign"], ["verify", "/not/there"], ["nonsense"]])
+def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
+    run(*arguments, code=2)

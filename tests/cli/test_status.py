@@ -1,0 +1,189 @@
+"""``lockgate status`` and ``lockgate sessions`` on a real store."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockgate.cli.main import cli
+from lockgate.events import Context
+from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.session import begin_agent, begin_session, end_session, expect, expose
+from lockgate.store.protocol import BriefRow
+from lockgate.store.sqlite import SqliteStore
+
+EVIL = "https://evil/\x1b[2J\u202eignore\n"
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state folder, not there yet; the project is the current folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    return tmp_path / ".local" / "state" / "lockgate"
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, list(arguments))
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def effects(label: Label, what: str) -> tuple[Effect, ...]:
+    return (Effect(EffectKind.INGEST, what, "r", "b", gives=label),)
+
+
+@pytest.fixture
+def full(state: Path) -> Path:
+    """One session of the project with everything, one of another project, one that has ended."""
+    store = SqliteStore.open(str(state))
+    here = os.getcwd()
+    main = Context("claude-code", Subject("5ca1ab1e-0001"), cwd=here + "/sub", workspace=here, process="1:2")
+    with store.transaction() as tx:
+        begin_session(tx, main, "startup", (), 1_700_000_000.0)
+        expose(tx, main.subject, "WebFetch", effects(Label.UNTRUSTED, EVIL), 1_700_000_001.0)
+        waiting = ToolCall("Read", {}, call_id="c1")
+        expect(tx, main.subject, waiting, Analysis(effects(Label.SECRET, ".env")), "0" * 64, 1_700_000_002.0)
+        tx.put_brief(
+            BriefRow("b1", "5ca1ab1e-0001", "", "c9", "0" * 64, "push\x07 it", "running", "d1", 1_700_000_003.0)
+        )
+        child = main._replace(subject=Subject("5ca1ab1e-0001", "d1"), agent_type="lockgate:delegate")
+        begin_agent(tx, child, 1_700_000_003.0, delegate="b1")
+        tx.block("5ca1ab1e-0001", "", "Bash: git push \x1b]0;x\x07", 1_700_000_004.0)
+        ended = Context("claude-code", Subject("0ther-ended"), cwd="/elsewhere", workspace="/elsewhere")
+        begin_session(tx, ended, "startup", (), 1_600_000_000.0)
+        end_session(tx, ended, "clear", 1_600_000_001.0)
+        other = Context("claude-code", Subject("0ther-2"), cwd="/elsewhere")
+        begin_session(tx, other, "startup", (), 1_800_000_000.0)
+    store.close()
+    return state
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["status"], "nothing recorded yet"),
+        (["status", "--json"], "null"),
+        (["sessions"], "nothing recorded yet"),
+        (["sessions", "--json"], "[]"),
+    ],
+)
+def test_looking_makes_no_state(state: Path, arguments: list[str], says: str) -> None:
+    assert says in run(*arguments).output
+    assert not state.exists()
+
+
+def test_status_shows_the_projects_last_session(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (".", "sub"):
+        monkeypatch.chdir(folder)
+        output = run("status").output
+        lines = output.splitlines()
+        assert lines[0].startswith("both: ")
+        assert "session  5ca1ab1e-0001 (claude-code)" in lines
+        assert re.search(r"untrusted  WebFetch: https://evil/\\e\[2J\\u\{202e\}ignore\\n$", output, re.M)
+        assert re.search(r"secret     Read: \.env \(no result yet\)$", output, re.M)
+        assert re.search(r"d1  lockgate:delegate  running  delegate, clean$", output, re.M)
+        assert "running   push\\x07 it" in output
+        assert "Bash: git push \\e]0;x\\x07" in output
+        assert "lockgate:escape" in output
+        assert "/clear" in output
+
+
+def test_nothing_untrusted_reaches_the_terminal_raw(full: Path) -> None:
+    for arguments in (["status"], ["sessions", "--all"]):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", run(*arguments).output)
+
+
+def test_status_json_is_whole_and_stable(full: Path) -> None:
+    told: dict[str, Any] = json.loads(run("status", "--json").output)
+    assert list(told) == [
+        "session", "client", "cwd", "workspace", "parent", "how", "started_at", "seen_at", "ended_at", "why", "state",
+        "labels", "locked", "locked_by", "locked_at", "blocked_tools", "provenance", "pending", "agents", "delegates",
+        "blocked",
+    ]  # fmt: skip
+    assert (told["state"], told["labels"]) == ("both", ["secret", "untrusted"])
+    assert (told["locked"], told["locked_by"]) == (True, f"WebFetch: {EVIL}")
+    assert told["locked_at"] == "2023-11-14T22:13:21+00:00"
+    assert (told["started_at"], told["ended_at"], told["parent"]) == ("2023-11-14T22:13:20.000+00:00", None, None)
+    assert [(one["label"], one["state"], one["call"]) for one in told["pending"]] == [("secret", "pending", "c1")]
+    assert [(one["agent"], one["delegate"], one["labels"]) for one in told["agents"]] == [("d1", "b1", [])]
+    assert [(one["brief"], one["state"]) for one in told["delegates"]] == [("b1", "running")]
+    assert [one["what"] for one in told["blocked"]] == told["blocked_tools"] == ["Bash: git push \x1b]0;x\x07"]
+
+
+@pytest.mark.parametrize("wanted", ["5ca1ab1e-0001", "5ca", "0ther-e"])
+def test_a_session_by_the_beginning_of_its_id(full: Path, wanted: str) -> None:
+    assert json.loads(run("status", "--session", wanted, "--json").output)["session"].startswith(wanted)
+
+
+@pytest.mark.parametrize(("wanted", "says"), [("none\x1b", "no session begins with none\\e"), ("0ther", "2 sessions")])
+def test_a_session_that_is_not_one(full: Path, wanted: str, says: str) -> None:
+    assert says in run("status", "--session", wanted, code=1).stderr
+
+
+def test_a_clean_session_has_no_way_out_to_show(full: Path) -> None:
+    output = run("status", "--session", "0ther-2").output
+    assert output.startswith("clean: ")
+    assert "to act outside" not in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "listed"),
+    [
+        ([], ["0ther-2", "5ca1ab1e-0001"]),
+        (["--all"], ["0ther-2", "5ca1ab1e-0001", "0ther-ended"]),
+        (["--all", "--limit", "1"], ["0ther-2"]),
+    ],
+)
+def test_sessions_are_listed_last_seen_first(full: Path, arguments: list[str], listed: list[str]) -> None:
+    told = json.loads(run("sessions", *arguments, "--json").output)
+    assert [one["session"] for one in told] == listed
+    lines = run("sessions", *arguments).output.splitlines()
+    assert [line.split()[0] for line in lines] == listed
+    assert [line.split()[1] for line in lines] == [one["state"] for one in told]
+
+
+def test_only_ended_sessions(state: Path) -> None:
+    store = SqliteStore.open(str(state))
+    with store.transaction() as tx:
+        begin_session(tx, Context("x", Subject("s")), "startup", (), 1.0)
+        end_session(tx, Context("x", Subject("s")), "logout", 2.0)
+    store.close()
+    assert run("sessions").output == "no session is running; --all lists ended ones\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["sessions"], ["audit", "show"], ["audit", "verify"], ["audit", "export"]]
+)
+def test_a_state_that_cannot_be_read_is_status_3(full: Path, command: list[str]) -> None:
+    (full / "lockgate.db").write_bytes(b"nonsense" * 1000)
+    result = run(*command, code=3)
+    assert result.stdout == ""
+    assert re.match(r"lockgate: the state in .* is damaged: move the folder aside", result.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status", "x"], ["sessions", "--limit", "0"], ["audit", "show", "--limit", "x"]]
+)
+def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
+    run(*arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    ("terminal", "no_color", "coloured"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_colour_only_on_a_terminal(full, monkeypatch, capsys, terminal: bool, no_color: str, coloured: bool) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    from lockgate.cli.state import paint
+
+    assert ("\x1b[" in paint("x", "red")) == coloured
