@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lockgate.adapters import claude_doctor
+from lockgate.adapters import claude_look
 from lockgate.cli.main import cli
 
 
@@ -61,7 +61,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
     monkeypatch.delenv("CLAUDECODE", raising=False)
-    monkeypatch.setattr(claude_doctor, "_managed_files", lambda: [str(tmp_path / "managed.json")])
+    monkeypatch.setattr(claude_look, "_managed_files", lambda: [str(tmp_path / "managed.json")])
     return Machine(tmp_path)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import click
 
 from lockgate.adapters import claude_doctor, claude_install
-from lockgate.adapters.claude_doctor import Check, Look
+from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands, look
 from lockgate.cli.state import paint
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders, folders
@@ -39,7 +39,7 @@ def doctor(as_json: bool, project: str) -> None:
     Exit status: 0 nothing failed (there may be warnings), 1 something failed, 2 usage.
     """
     where = folders()
-    seen = claude_doctor.look(where, project, os.environ, _client_version())
+    seen = look(where, project, os.environ, _client_version())
     found = [*claude_doctor.checks(seen), *_own_checks(seen), _self_test(seen)]
     failed = any(check.state == "fail" for check in found)
     if as_json:
@@ -180,10 +180,10 @@ def _self_test(seen: Look) -> Check:
 
 
 def _registered(seen: Look) -> str:
-    own = claude_doctor.hook_commands(seen, "PreToolUse")
+    own = hook_commands(seen, "PreToolUse")
     if own:
         return own[0][1]
-    if not claude_doctor.enabled_plugins(seen):
+    if not enabled_plugins(seen):
         return ""
     copies = claude_doctor.plugin_copies(seen)
     if not copies:
