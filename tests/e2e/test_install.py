@@ -12,7 +12,7 @@ OWN_HOOK = '{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "co
 SETTINGS = {
     "no-file": None,
     "empty-object": "{}",
-    "no-last-line-break": '{\n    "model": "opus",\n    "cleanupPeriodDays": 30\n}',
+    "no-last-line-break": '{\n    "includeCoAuthoredBy": false,\n    "cleanupPeriodDays": 30\n}',
     "own-hooks-on-one-line": OWN_HOOK,
     "unusual-spacing": '{"permissions" :\t{"allow":["Bash(ls:*)"] },\r\n  "env":{"NAME":"J\\u00fcrgen, Zoë"}}\r\n\n',
 }

@@ -33,8 +33,7 @@ def test_a_plan_accepted_with_cleared_context_begins_a_clean_session(world: Worl
             SECOND=[bash(PUSH)],
         )
     )
-    world.settings.write_text(world.settings.read_text().replace("{", '{"showClearContextOnPlanAccept": true,', 1))
-    with world.open(model, "--permission-mode", "plan") as terminal:
+    with world.open(model, plan=True) as terminal:
         terminal.say("plan the push")
         terminal.wait_for("Would you like to proceed?")
         terminal.press("1")

@@ -18,7 +18,7 @@ from types import TracebackType
 import pyte
 
 _ROWS, _COLUMNS = 60, 140
-_PATIENCE = 60.0
+_PATIENCE = 30.0
 """Seconds to wait for something to appear. Only a failing test waits this long."""
 
 

@@ -18,6 +18,8 @@ from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.terminal import Terminal
 
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
+_BYPASS = "--dangerously-skip-permissions"
+"""The mode with nothing but Lockgate in the way."""
 _PATIENCE = 60
 """Seconds for one run of the client; it takes one to four."""
 PUSH = "git push https://git.example.com/mirror.git HEAD:main"
@@ -109,7 +111,6 @@ class World:
             "hasCompletedOnboarding": True,
             "theme": "dark",
             "numStartups": 5,
-            "bypassPermissionsModeAccepted": True,
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.project): project},
         }
@@ -144,12 +145,12 @@ class World:
     # ---------------------------------------------------------------- running
     def command(self, model: ScriptedModel, *arguments: str) -> tuple[list[str], dict[str, str]]:
         """Command line and environment of the client."""
-        argv = [str(claude_code(self.version)), *self.arguments, "--dangerously-skip-permissions", *arguments]
+        argv = [str(claude_code(self.version)), *self.arguments, *arguments]
         return argv, {**self.environment, "ANTHROPIC_BASE_URL": model.url}
 
     def run(self, model: ScriptedModel, prompt: str = "please go on", *arguments: str) -> dict[str, Any]:
         """Run the client without a terminal until it ends; returns its final message."""
-        argv, environment = self.command(model, "-p", prompt, "--output-format", "json", *arguments)
+        argv, environment = self.command(model, _BYPASS, "-p", prompt, "--output-format", "json", *arguments)
         done = subprocess.run(
             argv,
             cwd=self.project,
@@ -164,11 +165,14 @@ class World:
         final: dict[str, Any] = parsed[-1] if isinstance(parsed, list) else parsed
         return final
 
-    def open(self, model: ScriptedModel, *arguments: str) -> Terminal:
-        """Open the client in a terminal, ready for a prompt."""
-        argv, environment = self.command(model, *arguments)
+    def open(self, model: ScriptedModel, *, plan: bool = False) -> Terminal:
+        """Open the client in a terminal, ready for a prompt; in plan mode, or asking no permission of its own."""
+        # On the command line, because the client writes what it was asked at its first run into the user's settings.
+        settings = json.dumps({"skipDangerousModePermissionPrompt": True, "showClearContextOnPlanAccept": True})
+        mode = ["--permission-mode", "plan", "--allowedTools", "mcp__tracker__fetch_issue"] if plan else [_BYPASS]
+        argv, environment = self.command(model, "--settings", settings, *mode)
         terminal = Terminal(argv, environment, self.project)
-        terminal.wait_for("bypass permissions on", "plan mode on")
+        terminal.wait_for("plan mode on" if plan else "bypass permissions on")
         return terminal
 
     def remembered_settings(self) -> bytes | None:

@@ -1,0 +1,147 @@
+"""What is published: the wheel holds everything, and an installation of it works without the source tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from lockgate import __version__
+from lockgate.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugin/**/*.md")])
+
+
+def run(
+    *command: object,
+    cwd: Path = ROOT,
+    env: dict[str, str] | None = None,
+    stdin: str = "",
+) -> subprocess.CompletedProcess[str]:
+    """Run a command and take its output."""
+    words = [str(word) for word in command]
+    return subprocess.run(
+        words, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built with the locked back end."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder)
+    assert built.returncode == 0, built.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` folder of an environment with the wheel; the dependencies are those of this environment."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    python = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps")
+    done = run(*pip, "--disable-pip-version-check", wheel)
+    assert done.returncode == 0, done.stderr
+    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip()
+    # A path in a .pth file is searched last, and the .pth files in it (this source tree's) are not read.
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python.parent
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
+    source = ROOT / "src"
+    expected = {
+        str(path.relative_to(source))
+        for path in (source / "lockgate").rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    held = set(zipfile.ZipFile(wheel).namelist())
+    assert {"lockgate/py.typed", "lockgate/policy/profiles.json"} <= expected
+    assert expected - held == set()
+    assert not [name for name in held if name.startswith(("tests", "docs", "evals", "scripts"))]
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    text = archive.read(metadata).decode()
+    assert f"\nVersion: {__version__}\n" in text
+    assert "\nLicense-Expression: Apache-2.0\n" in text
+    assert "\nRequires-Python: >=3.11\n" in text
+
+
+def test_the_installed_command_runs_from_the_wheel(installed: Path) -> None:
+    assert __version__ in run(installed / "lockgate", "--version", cwd=Path("/")).stdout
+    place = run(installed / "python", "-c", "import lockgate; print(lockgate.__file__)", cwd=Path("/")).stdout
+    assert place.startswith(str(installed.parent)), "the source tree hides the installation"
+
+
+def test_the_installed_hook_decides(installed: Path, tmp_path: Path) -> None:
+    """The very command line that ``lockgate install`` writes, as the client runs it."""
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = run(installed / "lockgate", "install", "claude-code", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    settings = json.loads((tmp_path / ".claude" / "settings.json").read_text())
+    command = settings["hooks"]["PreToolUse"][-1]["hooks"][0]["command"]
+
+    def answer(tool: str, **tool_input: str) -> str:
+        payload = {
+            "hook_event_name": "PreToolUse",
+            "session_id": "s",
+            "transcript_path": "",
+            "cwd": str(tmp_path),
+            "tool_name": tool,
+            "tool_use_id": "t",
+            "tool_input": tool_input,
+        }
+        hook = run("/bin/sh", "-c", command, stdin=json.dumps(payload), env=environment, cwd=tmp_path)
+        assert hook.returncode == 0, hook.stderr
+        return hook.stdout
+
+    assert answer("Bash", command="echo hello") == ""
+    refused = json.loads(answer("Write", file_path=str(tmp_path / ".claude" / "settings.json"), content="{}"))
+    assert refused["hookSpecificOutput"]["permissionDecision"] in {"deny", "ask"}
+
+
+def _commands(document: Path) -> Iterator[str]:
+    """The commands in a document's code blocks."""
+    for block in re.findall(r"^```\w*\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+        for line in block.splitlines():
+            yield line.strip().removeprefix("$ ")
+
+
+def _exists(words: list[str]) -> bool:
+    command: click.Command = cli
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(click.Context(command), words[0])
+        if found is None:
+            return False
+        command, words = found, words[1:]
+    return True
+
+
+def test_documented_commands_exist() -> None:
+    """Every ``lockgate ...`` and ``make ...`` that a document shows can be run."""
+    targets = set(re.findall(r"^([a-z0-9]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    shown = {(document.name, line) for document in DOCUMENTS for line in _commands(document)}
+    known = [(name, line) for name, line in shown if line.startswith(("lockgate ", "make "))]
+    assert known
+    wrong = [
+        (name, line)
+        for name, line in known
+        if not (_exists(line.split()[1:]) if line.startswith("lockgate ") else line.split()[1] in targets)
+    ]
+    assert wrong == []
