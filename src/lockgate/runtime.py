@@ -48,6 +48,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         workspace=workspace,
         own_paths=own_paths(where),
         client_paths=_client_paths(where, transcript),
+        session_results=_session_results(transcript),
         variables=variables,
         realpath=os.path.realpath,
         rules=rules,
@@ -72,6 +73,21 @@ def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
     paths = [os.path.join(where.home, ".claude", "projects")]
     if transcript:
         paths.append(os.path.dirname(transcript))
+    return (*paths, *(f"{folder}/*/*/tasks" for folder in _task_folders()))
+
+
+def _task_folders() -> list[str]:
     temporary = dict.fromkeys((os.environ.get("TMPDIR") or "/tmp", "/tmp"))  # noqa: S108 - only looked at
-    tasks = [f"{os.path.normpath(folder)}/claude-{os.getuid()}/*/*/tasks" for folder in temporary]
-    return (*paths, *tasks)
+    return [f"{os.path.normpath(folder)}/claude-{os.getuid()}" for folder in temporary]
+
+
+def _session_results(transcript: str) -> tuple[str, ...]:
+    """Where a session's own results are kept: those too long for the context, and what background commands print.
+
+    Claude Code names the tasks of background commands ``b...``; those of sub-agents (``a...``) have labels of their own.
+    """
+    folder, suffix = os.path.splitext(transcript)
+    session = os.path.basename(folder)
+    if suffix != ".jsonl" or not os.path.isabs(folder) or not session.replace("-", "").isalnum():
+        return ()
+    return (f"{folder}/tool-results/*", *(f"{tasks}/*/{session}/tasks/b*.output" for tasks in _task_folders()))

@@ -51,6 +51,8 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
     """Effects of reading one path into the context."""
     found: list[Effect] = []
     for form in forms(path, cwd, around):
+        if _is_session_result(form, around):
+            continue
         found += _own_read(form, path, around)
         found += [effect for place in find(form) if (effect := _read(place, path))]
         found += _configured(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
@@ -162,6 +164,11 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
     if form.names[-1].endswith(_OWN_READABLE):
         return []
     return [Effect(EffectKind.TAMPER, path, "place:own/state", _OWN, Variant.SELF)]
+
+
+def _is_session_result(form: Path, around: Surroundings) -> bool:
+    """Whether a path is a stored result of this session, whose labels were given when the call ran."""
+    return not form.wild and any(path_matches(names_of(pattern), form.names) for pattern in around.session_results)
 
 
 def _is_record(form: Path, around: Surroundings) -> bool:

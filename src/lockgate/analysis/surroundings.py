@@ -85,6 +85,8 @@ class Surroundings(NamedTuple):
     """Folders and files that belong to the gate: state, configuration, code. Absolute, no trailing slash."""
     client_paths: tuple[str, ...] = ()
     """Folders that hold this client's transcripts and the output of its background tasks."""
+    session_results: tuple[str, ...] = ()
+    """Path patterns of results of this very session's own calls: their labels were given when the calls ran."""
     variables: Mapping[str, str] = MappingProxyType({})
     """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
     realpath: Callable[[str], str] = str

@@ -289,6 +289,23 @@ def test_client_records_are_read_as_untrusted(around):
     assert {(e.kind, e.gives) for e in effects} == {(EffectKind.INGEST, Label.UNTRUSTED)}
 
 
+def test_a_sessions_own_results_gave_their_labels_already(around):
+    patterns = ("/home/user/.claude/projects/-p/s1/tool-results/*", "/tmp/claude-1000/*/s1/tasks/b*.output")
+    own = around._replace(session_results=patterns)
+    assert reads("/tmp/claude-1000/work/s1/tasks/b1.output", own) == set()
+    assert reads("~/.claude/projects/-p/s1/tool-results/a.txt", own) == set()
+    for path in (
+        "/tmp/claude-1000/work/s1/tasks/a1.output",
+        "/tmp/claude-1000/work/s2/tasks/b1.output",
+        "/tmp/claude-1000/work/s1/tasks/b*.output",
+        "~/.claude/projects/-p/s2/tool-results/a.txt",
+        "~/.claude/projects/-p/s1/subagents/agent-1.jsonl",
+    ):
+        assert EffectKind.INGEST in {e.kind for e in read_effects(path, WORK, own)}, path
+    linked = own._replace(realpath=lambda path: path.replace("/tmp/claude-1000/work/s1/tasks/b1", "/home/user/.ssh/b1"))
+    assert "place:secret/ssh" in reads("/tmp/claude-1000/work/s1/tasks/b1.output", linked)
+
+
 def test_client_records_are_never_written(around):
     effects = write_effects("/tmp/claude-1000/work/s/tasks/b1.output", WORK, around)
     assert {(e.kind, e.variant) for e in effects} == {(EffectKind.TAMPER, Variant.SELF)}
