@@ -157,6 +157,22 @@ class StoreContract:
         with store.reading() as tx:
             assert tx.taints(Subject("s")) == [TAINT, TAINT._replace(**other)]
 
+    def test_a_limit_keeps_the_oldest_of_each_label_and_all_that_is_pending(self, store: Store) -> None:
+        taints = [
+            TAINT._replace(label=label, state=state, source=f"{label} {state} {number}", at=float(number))
+            for number in range(5)
+            for label in Label
+            for state in TaintState
+        ]
+        with store.transaction() as tx:
+            tx.add_taints(Subject("s"), taints)
+            tx.add_taints(Subject("s", "a"), taints)
+        with store.reading() as tx:
+            assert tx.taints(Subject("s")) == taints
+            kept = [one for one in taints if one.state is PENDING or one.at < 2]
+            assert tx.taints(Subject("s"), limit=2) == kept
+            assert tx.taints(Subject("s"), limit=99) == taints
+
     @pytest.mark.parametrize("confirm", [True, False])
     def test_settle_reaches_every_agent_of_the_session_and_no_other_call(self, store: Store, confirm: bool) -> None:
         sure = TAINT._replace(label=SECRET, state=CONFIRMED)

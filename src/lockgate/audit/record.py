@@ -17,7 +17,7 @@ from lockgate.store.protocol import BriefRow
 
 _TEXT = 2000
 _EFFECTS = 32
-_TAINTS = 8
+_TAINTS = 4
 """How many sources are recorded of each label, the oldest first."""
 
 

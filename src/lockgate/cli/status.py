@@ -136,7 +136,7 @@ def _summary(tx: Transaction, row: SessionRow) -> dict[str, Any]:
 
 
 def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
-    main = provenance(tx, Subject(row.session))
+    main = provenance(tx, Subject(row.session), limit=0)
     return {
         **_summary(tx, row),
         "provenance": [_taint(taint) for taint in main],

@@ -126,7 +126,8 @@ def _begin_again(tx: Transaction, row: AgentRow) -> AgentRow:
 
 def _is_untrusted(tx: Transaction, subject: Subject) -> bool:
     """Whether a subject is untrusted for good: pending taint may yet be dropped."""
-    return any(taint.label is Label.UNTRUSTED and taint.state is TaintState.CONFIRMED for taint in tx.taints(subject))
+    taints = tx.taints(subject, limit=1)
+    return any(taint.label is Label.UNTRUSTED and taint.state is TaintState.CONFIRMED for taint in taints)
 
 
 def _with_parents(tx: Transaction, row: AgentRow, spawned_by: str) -> tuple[AgentRow, list[Subject]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
@@ -10,8 +9,8 @@ from lockgate.store.protocol import Transaction
 
 BOTH = frozenset(Label)
 
-_INHERITED = 16
-"""How many confirmed taints of each label are told on. One is enough for the label; the oldest tell how it began."""
+OLDEST = 16
+"""How many confirmed taints of each label are looked at. One is enough for the label; the oldest tell how it began."""
 
 
 def labels_of(tx: Transaction, subject: Subject) -> frozenset[Label]:
@@ -26,14 +25,20 @@ def column(tx: Transaction, subject: Subject) -> LabelState:
     return LabelState.of(labels_of(tx, subject))
 
 
-def provenance(tx: Transaction, subject: Subject) -> list[Taint]:
-    """Where a subject's labels come from, oldest first."""
+def provenance(tx: Transaction, subject: Subject, *, limit: int = OLDEST) -> list[Taint]:
+    """Where a subject's labels come from, oldest first.
+
+    Args:
+        tx: The transaction.
+        subject: Whose labels.
+        limit: The most confirmed sources of each label, the oldest; 0 for all. Pending ones are always there.
+    """
     if subject.agent and tx.agent(subject) is None:
         return sorted(
-            (taint for other in everyone(tx, subject.session) for taint in tx.taints(other)),
+            (taint for other in everyone(tx, subject.session) for taint in tx.taints(other, limit=limit)),
             key=lambda taint: taint.at,
         )
-    return tx.taints(subject)
+    return tx.taints(subject, limit=limit)
 
 
 def lock_state(tx: Transaction, session: str) -> dict[str, Any]:
@@ -45,7 +50,7 @@ def lock_state(tx: Transaction, session: str) -> dict[str, Any]:
     """
     from datetime import UTC, datetime
 
-    first = next((taint for taint in tx.taints(Subject(session)) if taint.label is Label.UNTRUSTED), None)
+    first = next((taint for taint in tx.taints(Subject(session), limit=1) if taint.label is Label.UNTRUSTED), None)
     return {
         "locked": first is not None,
         "locked_by": first.source if first else None,
@@ -85,26 +90,14 @@ def flow(
     """
     if source == target:
         return
+    told = [taint for taint in tx.taints(source, limit=OLDEST) if taint.label in only]
+    if not told:
+        return
     have = {(taint.label, taint.source, taint.call_id): taint.state for taint in tx.taints(target)}
     new = []
-    for taint in _told(tx.taints(source), only):
+    for taint in told:
         state = TaintState.CONFIRMED if settled else taint.state
         there = have.get((taint.label, taint.source, taint.call_id))
         if there is None or (there is TaintState.PENDING and state is TaintState.CONFIRMED):
             new.append(taint._replace(state=state, origin=origin or who(source)))
     tx.add_taints(target, new)
-
-
-def _told(taints: Iterable[Taint], only: frozenset[Label]) -> list[Taint]:
-    """Every pending taint, since it may yet be dropped, and the oldest confirmed ones."""
-    told: list[Taint] = []
-    count = dict.fromkeys(Label, 0)
-    for taint in taints:
-        if taint.label not in only:
-            continue
-        if taint.state is TaintState.CONFIRMED:
-            count[taint.label] += 1
-            if count[taint.label] > _INHERITED:
-                continue
-        told.append(taint)
-    return told

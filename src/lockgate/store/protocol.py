@@ -122,8 +122,8 @@ class Transaction(Protocol):
     def agents(self, session: str) -> list[AgentRow]:
         """All sub-agents of a session, oldest first."""
 
-    def taints(self, subject: Subject) -> list[Taint]:
-        """The taints of a subject, oldest first."""
+    def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
+        """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too: what ``taints`` would give, without reading them all."""

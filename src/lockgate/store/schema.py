@@ -54,6 +54,7 @@ _FIRST = (
         UNIQUE (session, agent, label, source, call_id, origin)
     )
     """,
+    "CREATE INDEX taints_oldest ON taints (session, agent, state, label)",
     "CREATE INDEX taints_pending ON taints (session, call_id) WHERE state = 'pending'",
     """
     CREATE TABLE calls (

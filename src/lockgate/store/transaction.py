@@ -80,14 +80,17 @@ class SqliteTransaction:
 
     # labels
 
-    def taints(self, subject: Subject) -> list[Taint]:
-        """The taints of a subject, oldest first."""
-        rows = self._all(
-            "SELECT label, source, tool, call_id, at, state, origin FROM taints"
-            " WHERE session = ? AND agent = ? ORDER BY at, id",
-            subject,
-        )
-        return [_taint(row) for row in rows]
+    def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
+        """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
+        query = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ? AND agent = ?"
+        if not limit:
+            return [_taint(row) for row in self._all(query + " ORDER BY at, id", subject)]
+        # A long session has thousands: each part is read from an index that is in this order, and no further.
+        rows = self._all(query + " AND state = 'pending'", subject)
+        for label in Label:
+            oldest = query + " AND state = 'confirmed' AND label = ? ORDER BY id LIMIT ?"
+            rows += self._all(oldest, (*subject, label.value, limit))
+        return [_taint(row) for row in sorted(rows)]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -321,7 +324,7 @@ def _agent(row: Sequence[Any]) -> AgentRow:
 
 
 def _taint(row: Sequence[Any]) -> Taint:
-    label, source, tool, call_id, at, state, origin = row
+    at, _, label, source, tool, call_id, state, origin = row
     return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)
 
 
