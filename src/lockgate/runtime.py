@@ -77,8 +77,9 @@ def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
 
 
 def _task_folders() -> list[str]:
-    temporary = dict.fromkeys((os.environ.get("TMPDIR") or "/tmp", "/tmp"))  # noqa: S108 - only looked at
-    return [f"{os.path.normpath(folder)}/claude-{os.getuid()}" for folder in temporary]
+    temporary = (os.environ.get("TMPDIR") or "/tmp", "/tmp")  # noqa: S108 - only looked at
+    names = (name for folder in temporary for name in (os.path.normpath(folder), os.path.realpath(folder)))
+    return [f"{folder}/claude-{os.getuid()}" for folder in dict.fromkeys(names)]
 
 
 def _session_results(transcript: str) -> tuple[str, ...]:
@@ -90,4 +91,6 @@ def _session_results(transcript: str) -> tuple[str, ...]:
     session = os.path.basename(folder)
     if suffix != ".jsonl" or not os.path.isabs(folder) or not session.replace("-", "").isalnum():
         return ()
-    return (f"{folder}/tool-results/*", *(f"{tasks}/*/{session}/tasks/b*.output" for tasks in _task_folders()))
+    kept = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
+    tasks = (f"{tasks}/*/{session}/tasks/b*.output" for tasks in _task_folders())
+    return (*(f"{results}/tool-results/*" for results in kept), *tasks)
