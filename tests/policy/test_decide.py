@@ -145,6 +145,20 @@ def test_only_the_strictest_effects_are_reasons_and_each_once() -> None:
     assert [(r.effect.what, r.verdict) for r in decision.reasons] == [("a", D), ("b", D)]
 
 
+@pytest.mark.parametrize(
+    ("label", "carrier", "verdict"),
+    [
+        pytest.param("untrusted", "fetch", D, id="composed-address"),
+        pytest.param("untrusted", "fetch_search", Verdict.ASK, id="search"),
+        pytest.param("clean", "egress", Verdict.ALLOW, id="a-clean-session-may"),
+        pytest.param("untrusted", "ingest", Verdict.ALLOW, id="nothing-carries-it"),
+    ],
+)
+def test_a_secret_read_by_the_call_that_carries_it_counts_as_read(label: str, carrier: str, verdict: Verdict) -> None:
+    decision = decide([effect("read_secret"), effect(carrier)], LABELS[label], shipped()["quarantine"])
+    assert decision.verdict == verdict
+
+
 def test_strictest_keeps_the_reasons_of_all_that_say_so() -> None:
     profile = shipped()["quarantine"]
     allow = decide([effect("ingest")], LABELS["clean"], profile)
@@ -170,6 +184,9 @@ def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozen
     """The rule, written once more and otherwise, from the YAML source."""
     table: dict[str, Any] = yaml.safe_load((compiler.FOLDER / "profiles.yaml").read_text())[name]["table"]
     column = {0: "clean", 1: next(iter(label), Label.SECRET).value, 2: "both"}[len(label)]
+    heads = {kind.partition("_")[0] for kind in kinds if kind != "read_secret"}
+    if column == "untrusted" and "read_secret" in kinds and heads & {"fetch", "egress"}:
+        column = "both"
     words = ["allow", "contain", "judge", "ask", "deny"]
     cannot = {word for word in ("contain", "judge") if Verdict[word.upper()] not in able}
     worst = 0

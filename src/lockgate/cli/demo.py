@@ -70,6 +70,7 @@ class Film:
         self.git("commit", "-q", "-m", "first")
         self._run(["git", "init", "-q", "--bare", self.remote])
         self.git("remote", "add", "origin", self.remote)
+        self.git("push", "-q", "origin", "main")
 
     def git(self, *arguments: str) -> str:
         """Run one harmless git command in the stage's repository."""
@@ -158,7 +159,8 @@ class Film:
         decision, reason, _ = self.before(tool, tool_input)
         if decision != "deny":
             raise click.ClickException(f"not stopped: {what}: {tool_input}")
-        _say("blocked", "blocked", f"{next(iter(tool_input.values()))}   ({what})" if what else str(tool_input))
+        shown = next(iter(tool_input.values()))
+        _say("blocked", "blocked", f"{shown}   ({what})" if what else shown)
         if show:
             click.echo(_indented(reason))
 

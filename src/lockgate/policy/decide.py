@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.model import Decision, Effect, Label, LabelState, Reason, Verdict
+from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
 
@@ -34,7 +34,7 @@ def decide(
     Returns:
         The strictest verdict of all effects, with every effect that has it as a reason, each once.
     """
-    column = LabelState.of(labels)
+    column = LabelState.of(labels | _read_on_the_way(effects, labels))
     strictest = possible(profile.cell("local", column), able)
     reasons: dict[Reason, None] = {}
     for effect in effects:
@@ -45,6 +45,13 @@ def decide(
         if verdict == strictest:
             reasons[Reason(effect, row, column, verdict)] = None
     return Decision(strictest, column, tuple(reasons), profile.name)
+
+
+def _read_on_the_way(effects: Sequence[Effect], labels: frozenset[Label]) -> frozenset[Label]:
+    """An untrusted subject's call that reads a secret and can carry it out counts as if the secret were read before."""
+    kinds = {effect.kind for effect in effects}
+    carries = EffectKind.READ_SECRET in kinds and not kinds.isdisjoint((EffectKind.FETCH, EffectKind.EGRESS))
+    return frozenset((Label.SECRET,)) if carries and Label.UNTRUSTED in labels else frozenset()
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
