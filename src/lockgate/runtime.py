@@ -85,7 +85,7 @@ def _task_folders() -> list[str]:
 def _session_results(transcript: str) -> tuple[str, ...]:
     """Where a session's own results are kept: those too long for the context, and what background commands print.
 
-    Claude Code names the tasks of background commands ``b...``; those of sub-agents (``a...``) have labels of their own.
+    Claude Code names tasks of background commands ``b...``; those of sub-agents (``a...``) have labels of their own.
     """
     folder, suffix = os.path.splitext(transcript)
     session = os.path.basename(folder)
