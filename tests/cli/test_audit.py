@@ -72,7 +72,7 @@ def test_looking_makes_no_state(home: Path, arguments: list[str], says: str) -> 
 def test_show_the_newest_records_oldest_of_them_first(state: Path) -> None:
     lines = run("show", "--limit", "3").output.splitlines()
     assert [line.split()[0] for line in lines] == [str(COUNT - 2), str(COUNT - 1), str(COUNT)]
-    assert lines[-1].endswith(f"usual     decision  deny  Bash echo {COUNT} \\e[2J [program:x]")
+    assert lines[-1].endswith(f"usual     decision  deny  Bash: echo {COUNT} \\e[2J [program:x]")
     assert len(run("show").output.splitlines()) == 20
     assert len(run("show", "--limit", str(COUNT * 2)).output.splitlines()) == COUNT
 

@@ -11,10 +11,13 @@ import click
 from lockgate.audit.chain import Verification, export_lines, read_export, verify
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
+from lockgate.messages import call_text
+from lockgate.model import ToolCall
 from lockgate.store.protocol import AuditRow, Transaction
 from lockgate.text import visible
 
 _PAGE = 500
+_WHO = frozenset({"event", "client", "session", "agent"})
 _COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow", "deny": "red"}
 
 
@@ -134,17 +137,20 @@ def _line(row: AuditRow, body: Any) -> str:
 
 
 def _what(facts: dict[str, Any]) -> str:
-    said = [visible(str(facts["tool"]), 60)] if facts.get("tool") else []
+    said = []
     given = facts.get("input")
-    if isinstance(given, dict):
-        text = next((str(value) for value in given.values() if isinstance(value, str)), "")
-        said.append(visible(text, 100))
+    tool = str(facts.get("tool", ""))
+    if tool:
+        said.append(call_text(ToolCall(tool, given if isinstance(given, dict) else {}), 140))
     if facts.get("outcome"):
         gave = ", ".join(str(label) for label in facts.get("gave") or ())
         said.append(visible(f"{facts['outcome']}{f', gave {gave}' if gave else ''}", 80))
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
+    if not tool:
+        rest = {name: value for name, value in facts.items() if name not in _WHO and value not in ("", None)}
+        said.append(visible(", ".join(f"{name} {value}" for name, value in rest.items()), 140))
     return " ".join(part for part in said if part)
 
 
