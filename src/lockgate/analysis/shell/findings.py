@@ -59,7 +59,6 @@ WORDS: dict[str, tuple[Template, ...]] = {
 _HIDING = frozenset({"shell:dynamic-code", "shell:unparsed", "shell:too-complex", "shell:arithmetic", "shell:subscript",
                      "shell:prompt-expansion", "shell:dynamic-command"})  # fmt: skip
 """Rules that say that the shell itself runs something whose name is not known."""
-_CONFIGURABLE = frozenset({EffectKind.EGRESS, EffectKind.FETCH, EffectKind.INGEST, EffectKind.EXECUTE})
 
 
 class Findings:
@@ -94,11 +93,6 @@ class Findings:
             self.add(effect, quiet=bool(quiet))
         for pattern in quiet:
             self.quiet[pattern] = None
-
-
-def configurable(effect: Effect) -> bool:
-    """Whether a person's category for the command replaces this effect."""
-    return effect.kind in _CONFIGURABLE
 
 
 def made_by(word: str, what: str, rule: str) -> tuple[Effect, ...]:

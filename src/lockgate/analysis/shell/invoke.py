@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.contact import Contact
-from lockgate.analysis.shell.findings import WORDS, configurable, made_by
+from lockgate.analysis.shell.findings import WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
-from lockgate.model import Category, Effect, EffectKind, Label
+from lockgate.model import Effect, EffectKind, Label
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
@@ -51,6 +52,8 @@ def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: st
         machine.findings.programs.append(name)
         handler = BUILTINS.get(word)
         if handler is not None:
+            # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
+            _keep(machine, args, [], ())
             shapes.append(handler(machine, scope, args[1:], stdin))
         else:
             shapes.append(_program(machine, scope, name, args, stdin))
@@ -79,16 +82,11 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
 
 
 def _keep(machine: Machine, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
-    """Keep a command's own effects, or what a person's configuration says of it instead."""
+    """Keep a command's own effects, with what a person's configuration says of it."""
     text = " ".join(arg.shown for arg in args)
     rule = machine.around.rules.command_category(text, tuple(arg.static for arg in args))
     if rule is not None:
-        own = [effect for effect in own if not configurable(effect)]
-        because = "your configuration puts this command in that category"
-        if rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING):
-            own.append(Effect(EffectKind.INGEST, text, rule.rule, because, gives=Label.UNTRUSTED))
-        if rule.category in (Category.ACTING, Category.UNSAFE_ACTING):
-            own.append(Effect(EffectKind.EGRESS, text, rule.rule, because, gives=Label.UNTRUSTED))
+        own = [*overrule(own, rule, text)]
     machine.findings.merge(own, quiet)
 
 
