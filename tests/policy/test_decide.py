@@ -213,8 +213,10 @@ def test_a_further_effect_never_loosens(
     few = decide(some, label, profile, able=able)
     many = decide([*some, *more], label, profile, able=able)
     rest = decide(more, label, profile, able=able)
-    assert many.verdict == max(few.verdict, rest.verdict)
-    assert set(many.reasons) == set(strictest([few, rest]).reasons)
+    assert many.verdict >= max(few.verdict, rest.verdict)
+    if many.column == few.column == rest.column:  # no secret is read on the way to a carrier
+        assert many.verdict == max(few.verdict, rest.verdict)
+        assert set(many.reasons) == set(strictest([few, rest]).reasons)
 
 
 @given(effects, labels, profiles, hosts, st.randoms())
