@@ -8,6 +8,7 @@
 # settings can set variables for hooks. Only builtins are used, so that PATH does not matter.
 
 event=${1:-PreToolUse}
+data=${2:-}
 
 refuse() {
     # Exit code 2 blocks in every version of the client, with the text on stderr as the reason.
@@ -28,7 +29,7 @@ run() {
 }
 
 home=
-for place in "${2:-}" "$0"; do
+for place in "$data" "$0"; do
     case $place in
     /*/.claude/plugins/*) home=${place%%/.claude/plugins/*} && break ;;
     esac
@@ -41,17 +42,18 @@ if [ -r "$record" ]; then
         <"$record" || refuse "$record is damaged; run: lockgate install claude-code --plugin"
     [ -x "$python" ] && [ -r "$hook" ] ||
         refuse "the program recorded in $record is gone; run: lockgate install claude-code --plugin"
-    run "$python" -I -S "$hook" claude-code --home "$h" --state "$state" --config "$config" --event "$event"
+    run "$python" -I -S "$hook" claude-code --home "$h" --state "$state" --config "$config" \
+        --event "$event" "--plugin=$data"
 fi
 
 if [ -x "$home/.local/bin/lockgate" ]; then
-    run "$home/.local/bin/lockgate" hook claude-code --event "$event"
+    run "$home/.local/bin/lockgate" hook claude-code --event "$event" "--plugin=$data"
 fi
 
 found=$(command -v lockgate 2>/dev/null)
 case $found in
 "${CLAUDE_PROJECT_DIR:-$PWD}"/* | "$PWD"/*) ;; # a project may not bring its own gate
-/*) run "$found" hook claude-code --event "$event" ;;
+/*) run "$found" hook claude-code --event "$event" "--plugin=$data" ;;
 esac
 
 refuse "lockgate is not installed. A person can install it: uv tool install lockgate (or pipx install lockgate), \

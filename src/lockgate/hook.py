@@ -4,6 +4,7 @@ It is run by absolute path in an isolated interpreter without site packages, so 
 project can change what is imported::
 
     /abs/python -I -S /abs/lockgate/hook.py claude-code --home H --state S --config C [--event E] [--settings F]
+        [--plugin DATA]
 
 It fails closed. Whatever goes wrong, it answers with a refusal in the client's dialect, a line on stderr and exit
 code 2, within its own deadline; it never shows a traceback. Should the interpreter itself hang or die, the exit code
@@ -39,6 +40,7 @@ class _Options(NamedTuple):
     config: str = ""
     event: str = ""
     settings: str = ""
+    plugin: str = ""
     deadline: float = DEADLINE
 
 
@@ -50,11 +52,11 @@ def _options(arguments: Sequence[str]) -> _Options:
     if rest and not rest[0].startswith("-"):
         values["client"] = rest.pop(0)
     while rest:
-        name, _, value = rest.pop(0).partition("=")
+        name, given, value = rest.pop(0).partition("=")
         field = name.removeprefix("--")
         if not name.startswith("--") or field not in _Options._fields or field == "client":
             raise BadInputError(f"unknown argument {name!r}")
-        if not value:
+        if not given:
             if not rest:
                 raise BadInputError(f"{name} needs a value")
             value = rest.pop(0)
@@ -197,7 +199,7 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
         where = Folders(options.home, options.state, options.config)
     else:
         where = folders(os.environ)
-    launch = Launch(sys.executable, os.path.abspath(__file__), where, options.settings) if options.settings else None
+    launch = Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin)
     decoded = claude_code.decode(payload, os.environ, launch)
     if decoded is None:
         return "", 0

@@ -181,3 +181,36 @@ def test_a_file_that_no_longer_holds_anything(tmp_path: Path, content: bytes | N
     if content is not None:
         file.write_bytes(content)
     assert harm in claude_files.harm_of_change(str(file), str(file), ENTRIES)
+
+
+def plugin_machine(tmp_path: Path, **switches: bool) -> tuple[Path, Path, Path]:
+    """The user's settings, the project, and the plugin's data folder; each scope switches the plugin on or off."""
+    user, project = tmp_path / "me" / "settings.json", tmp_path / "project"
+    data = tmp_path / "me" / "plugins" / "data" / "lockgate-market"
+    for scope, file in {"user": user, "project": project / ".claude" / "settings.json"}.items():
+        file.parent.mkdir(parents=True)
+        given = {"enabledPlugins": {"lockgate@market": switches[scope]}} if scope in switches else {}
+        file.write_text(json.dumps(given))
+    return user, project, data
+
+
+@pytest.mark.parametrize(
+    ("switches", "harm"),
+    [
+        ({"user": True}, ""),
+        ({"project": True}, ""),
+        ({"user": False, "project": True}, ""),
+        ({"user": False}, "no settings switch the plugin on any more"),
+        ({}, "no settings switch the plugin on any more"),
+    ],
+)
+def test_the_last_switch_of_the_plugin(tmp_path: Path, switches: dict[str, bool], harm: str) -> None:
+    user, project, data = plugin_machine(tmp_path, **switches)
+    assert claude_files.harm_to_plugin(str(user), str(data), str(project)) == harm
+
+
+def test_other_files_and_a_plugin_in_development_have_no_switch(tmp_path: Path) -> None:
+    user, project, data = plugin_machine(tmp_path)
+    assert claude_files.harm_to_plugin(str(tmp_path / "other.json"), str(data), str(project)) == ""
+    assert claude_files.harm_to_plugin(str(user), f"{data.parent}/lockgate-inline", str(project)) == ""
+    assert claude_files.harm_to_plugin(str(user), "", str(project)) == ""

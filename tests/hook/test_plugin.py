@@ -89,6 +89,16 @@ def test_bad_input_blocks_with_the_gate_s_own_words(machine: Machine) -> None:
     assert "could not run" not in told.stderr
 
 
+@pytest.mark.parametrize(("enabled", "refused"), [({"lockgate@market": True}, False), ({}, True)])
+def test_switching_itself_off_is_refused(machine: Machine, enabled: dict[str, bool], refused: bool) -> None:
+    machine.record()
+    settings = machine.home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"enabledPlugins": enabled}))
+    told = machine.hook("ConfigChange", {**WHOLE["ConfigChange"], "file_path": str(settings)})
+    assert told.code == 0
+    assert told.refuses is refused
+
+
 @pytest.mark.parametrize("event", EVENTS)
 def test_without_the_program_everything_blocks(machine: Machine, event: str) -> None:
     told = machine.hook(event)
@@ -127,13 +137,13 @@ def test_the_scripts_beside_it_block_when_gone(machine: Machine) -> None:
 
 def test_the_usual_place_comes_next(machine: Machine) -> None:
     machine.program(".local/bin")
-    assert machine.hook().stdout == "called: hook claude-code --event PreToolUse\n"
+    assert machine.hook().stdout == f"called: hook claude-code --event PreToolUse --plugin={machine.data}\n"
 
 
 def test_then_the_path(machine: Machine) -> None:
     machine.program("elsewhere")
     told = machine.hook(PATH=f"{machine.home}/elsewhere:/usr/bin:/bin")
-    assert told.stdout == "called: hook claude-code --event PreToolUse\n"
+    assert told.stdout == f"called: hook claude-code --event PreToolUse --plugin={machine.data}\n"
 
 
 @pytest.mark.parametrize("place", ["project", "project/bin"])

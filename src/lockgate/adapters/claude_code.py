@@ -238,8 +238,10 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
 
 def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
     file = _optional(payload, "file_path")
-    entries = {event: hook_entry(launch, event) for event in EVENTS} if launch else {}
+    entries = {event: hook_entry(launch, event) for event in EVENTS} if launch and launch.settings else {}
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
+    if not harm and file and launch and launch.plugin:
+        harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
     return ConfigChanged(context, source=_text(payload, "source"), file=file, harm=harm)
 
 

@@ -25,6 +25,8 @@ class Launch(NamedTuple):
     folders: Folders
     settings: str = ""
     """The settings file that the hooks stand in."""
+    plugin: str = ""
+    """For hooks of the installed plugin: its data folder, which lies beside the user's settings."""
 
 
 def quoted(text: str) -> str:

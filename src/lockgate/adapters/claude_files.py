@@ -195,8 +195,33 @@ def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Mapping[s
         missing = missing_entries(settings, entries)
         if missing:
             return f"the gate's hooks are gone or changed for {', '.join(missing)}"
-    plugins = settings.get("enabledPlugins")
-    for name, enabled in plugins.items() if isinstance(plugins, dict) else ():
-        if name.startswith("lockgate@") and not enabled:
-            return f"the plugin {name} is switched off"
-    return ""
+    off = [name for name, enabled in _plugin_switches(settings) if not enabled]
+    return f"the plugin {off[0]} is switched off" if off else ""
+
+
+def harm_to_plugin(file: str, data: str, workspace: str) -> str:
+    """Say whether a changed settings file was the last one that switched the installed plugin on.
+
+    Args:
+        file: The settings file that changed.
+        data: The plugin's data folder, ``<client's folder>/plugins/data/lockgate-<market>``.
+        workspace: The project's folder.
+    """
+    base, found, name = data.rpartition("/plugins/data/")
+    if not found or name.endswith("-inline"):
+        return ""
+    project = os.path.join(workspace, ".claude")
+    ours = [os.path.join(base, "settings.json")]
+    ours += [os.path.join(project, "settings.json"), os.path.join(project, "settings.local.json")]
+    if os.path.realpath(file) not in map(os.path.realpath, ours):
+        return ""
+    for path in (*ours, "/etc/claude-code/managed-settings.json"):
+        if any(enabled for _, enabled in _plugin_switches(_parse(read_file(path, _SETTINGS_MAX)))):
+            return ""
+    return "no settings switch the plugin on any more"
+
+
+def _plugin_switches(settings: Any) -> list[tuple[str, bool]]:
+    plugins = settings.get("enabledPlugins") if isinstance(settings, dict) else None
+    switches = plugins.items() if isinstance(plugins, dict) else ()
+    return [(name, bool(enabled)) for name, enabled in switches if name.startswith("lockgate@")]
