@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,13 @@ def test_any_input_is_recorded_within_bounds(value: object) -> None:
     assert len(canonical(body)) < 400_000
     assert body["effects_omitted"] == 1000 - len(body["effects"]) > 0
     assert len(canonical(happened(CONTEXT, "prompt", {"value": value}))) < 400_000
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    decision = decided(CONTEXT, CALL, "d" * 64, [TAINT], Analysis((EFFECT,)), DECISION, DECISION)
+    outcome = came_back(CONTEXT, CALL, "d" * 64, "failed", Outcome(frozenset(), True))
+    brief = approved(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "text"))
+    for body in (decision, outcome, brief):
+        assert f"| `{body['event']}` |" in text
+        assert {name for name in (*body, *decision["effects"][0]) if f"`{name}`" not in text} == set()

@@ -187,3 +187,13 @@ def test_colour_only_on_a_terminal(full, monkeypatch, capsys, terminal: bool, no
     from lockgate.cli.state import paint
 
     assert ("\x1b[" in paint("x", "red")) == coloured
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_field_is_documented(full: Path) -> None:
+    text = (DOCS / "sessions.md").read_text()
+    told = json.loads(run("status", "--json").output)
+    inner = [one for name in ("provenance", "agents", "delegates", "blocked") for one in told[name]]
+    assert {name for fields in (told, *inner) for name in fields if f"`{name}`" not in text} == set()
