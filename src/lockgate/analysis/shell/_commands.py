@@ -160,6 +160,8 @@ def _keyed(cursor: Cursor) -> Word:
     """Read ``[key]=value`` inside an array."""
     start = cursor.pos
     key = subscript(cursor)
+    if key.literal is None:
+        cursor.refuse("an expansion in the key of an array's element", "assign the elements one by one")
     operator = "+=" if cursor.text.startswith("+=", cursor.pos) else "="
     cursor.take(operator, "a pattern in brackets inside an array")
     value = read_parts(cursor, ARGUMENT)

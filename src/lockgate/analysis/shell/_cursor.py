@@ -45,10 +45,14 @@ class Rules(NamedTuple):
 class Limits:
     """What all cursors over one text share."""
 
-    __slots__ = ("depth", "elements", "reread", "substitutions")
+    __slots__ = ("arithmetic", "bodies", "depth", "elements", "reread", "substitutions")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.arithmetic = 0
+        """How many arithmetic expressions and subscripts the cursor stands in."""
+        self.bodies = 0
+        """How many here-documents were read."""
         self.substitutions = 0
         """How many command substitutions the cursor stands in."""
         self.reread = MAX_REREAD
@@ -83,6 +87,11 @@ class Cursor:
         """Refuse what a POSIX shell would read differently."""
         if self.posix:
             self.refuse(f"{what} is not read by every `sh`", hint or "run it with bash, or write it in POSIX syntax")
+
+    def outside_arithmetic(self, what: str) -> None:
+        """Refuse what bash loses track of inside an arithmetic expression or a subscript."""
+        if self.limits.arithmetic:
+            self.refuse(f"{what} inside an arithmetic expression or subscript", "put the result into a variable first")
 
     def spend(self, length: int) -> None:
         """Account for that many characters that are looked at once more."""

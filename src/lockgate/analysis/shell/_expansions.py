@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._quotes import ansi_c
-from lockgate.analysis.shell.syntax import Arith, CommandSub, Literal, Param, ProcessSub, Script
+from lockgate.analysis.shell.syntax import Arith, CommandSub, Literal, Param, Pipeline, ProcessSub, Simple
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.syntax import Part
+    from lockgate.analysis.shell.syntax import Part, Script
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
 _IN_DOUBLE = re.compile(r'[^"$`\\\0]+')
@@ -18,7 +18,7 @@ _IN_BODY = re.compile(r"[^$`\\\0]+")
 _IN_ARITHMETIC = re.compile(r"""[^$`\\\0"'()\[\]{};<>]+""")
 _IN_BACKQUOTES = re.compile(r"[^`\\\0]+")
 _COMMENT_IN_BACKQUOTES = re.compile(r"(?:^|[\s;|&()<>])#")
-_QUOTED = re.compile(r"""\\.|"[^"]*"|'[^']*'""")
+_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
 _PARENTHESES = re.compile("[()]")
 _CLOSE = frozenset(")")
 _NOTHING: frozenset[str] = frozenset()
@@ -125,7 +125,13 @@ def nested(cursor: Cursor) -> Script:
     cursor.body_line = -1
     cursor.deeper()
     cursor.limits.substitutions += 1
+    bodies = cursor.limits.bodies
     script = cursor.rules.script(cursor, _CLOSE)
+    if cursor.limits.bodies != bodies and not _lone(script):
+        cursor.refuse(
+            "a here-document and other commands in one substitution",
+            "put the here-document into a command of its own",
+        )
     cursor.limits.substitutions -= 1
     cursor.limits.depth -= 1
     if cursor.body_line >= 0:
@@ -133,6 +139,18 @@ def nested(cursor: Cursor) -> Script:
     cursor.body_line, cursor.bodies_end = outer
     cursor.take(")", "unterminated substitution")
     return script
+
+
+def _lone(script: Script) -> bool:
+    """Tell whether this is one simple command or pipeline of them.
+
+    Of a longer script with here-documents bash 5.2 loses separators when it writes the substitution down for itself.
+    """
+    if len(script.commands) != 1:
+        return False
+    command = script.commands[0]
+    parts = command.commands if isinstance(command, Pipeline) else (command,)
+    return all(isinstance(part, Simple) for part in parts)
 
 
 def backquotes(cursor: Cursor, quoted: bool) -> CommandSub:
@@ -191,7 +209,7 @@ def check_parentheses(cursor: Cursor, start: int) -> None:
     if "$(" not in expression and "`" not in expression and '"' not in expression:
         return
     cursor.spend(len(expression))
-    if not (_balanced(expression) and _balanced(_QUOTED.sub("", expression))):
+    if "\\" in expression or not (_balanced(expression) and _balanced(_QUOTED.sub("", expression))):
         cursor.refuse("parentheses that do not match in an arithmetic expression", "use a variable", at=start)
 
 
@@ -210,6 +228,7 @@ def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[P
     parts: list[Part] = []
     open_brackets: list[str] = []
     cursor.deeper()
+    cursor.limits.arithmetic += 1
     while True:
         run = _IN_ARITHMETIC.match(text, cursor.pos)
         if run:
@@ -220,6 +239,7 @@ def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[P
             if not open_brackets:
                 if character == closing:
                     cursor.limits.depth -= 1
+                    cursor.limits.arithmetic -= 1
                     return parts
                 cursor.refuse("unbalanced brackets in an arithmetic expression")
             if open_brackets.pop() != character:

@@ -141,6 +141,7 @@ def _words(cursor: Cursor) -> tuple[Word, ...]:
 
 
 def case(cursor: Cursor) -> Case:
+    cursor.outside_arithmetic("`case`")
     cursor.blanks()
     subject = word(cursor, PATTERN)
     newlines(cursor)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell._cursor import END, Cursor
-from lockgate.analysis.shell._expansions import arithmetic, backquotes, body, dollar, double
+from lockgate.analysis.shell._expansions import arithmetic, backquotes, body, check_parentheses, dollar, double
 from lockgate.analysis.shell._quotes import single
 from lockgate.analysis.shell.syntax import Glob, Literal, Param, Tilde, Word
 
@@ -72,6 +72,7 @@ def subscript(cursor: Cursor) -> Word:
     parts = arithmetic(cursor, "]")
     if not parts:
         cursor.refuse("empty subscript")
+    check_parentheses(cursor, start)
     cursor.pos += 1
     return Word(tuple(parts), cursor.base + start)
 

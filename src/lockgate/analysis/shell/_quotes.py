@@ -47,6 +47,7 @@ def ansi_c(cursor: Cursor) -> Literal:
     with ``os.fsdecode``.
     """
     cursor.bash_only("$'...'")
+    cursor.outside_arithmetic("$'...'")
     text = cursor.text
     result = bytearray()
     cursor.pos += 2

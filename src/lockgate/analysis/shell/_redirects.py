@@ -70,6 +70,8 @@ def _target(cursor: Cursor, operator: str) -> Word:
 
 def _here_document(cursor: Cursor, strip_tabs: bool) -> Word:
     """Read the delimiter, and the body that begins after the line's end."""
+    cursor.outside_arithmetic("a here-document")
+    cursor.limits.bodies += 1
     start = cursor.pos
     delimiter = word(cursor, PATTERN)
     name = delimiter.literal

@@ -25,7 +25,7 @@ def walk(tree: tuple[object, ...]) -> Iterator[Simple]:
     stack: list[tuple[object, ...]] = [tree]
     while stack:
         node = stack.pop()
-        if type(node) is Simple:
+        if isinstance(node, Simple):
             yield node
         stack += [child for child in reversed(node) if isinstance(child, tuple)]
 
@@ -35,7 +35,7 @@ def commands(tree: tuple[object, ...]) -> Iterator[Found]:
     stack: list[tuple[tuple[object, ...], tuple[str, ...]]] = [(tree, ())]
     while stack:
         node, inside = stack.pop()
-        if type(node) is Simple:
+        if isinstance(node, Simple):
             yield Found(node, inside)
         around = inside if type(node) is tuple else (*inside, type(node).__name__)
         stack += [(child, around) for child in reversed(node) if isinstance(child, tuple)]
