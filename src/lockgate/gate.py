@@ -257,9 +257,12 @@ class Gate:
         digest = call_digest(call)
         seen: list[Analysis] = []
 
+        # Read before the transaction, which it would otherwise be inside of.
+        configuration = self._configure(context)
+
         def fresh() -> Analysis:
             if not seen:
-                seen.append(merged(self._analyse(context, call, self._configure(context))))
+                seen.append(merged(self._analyse(context, call, configuration)))
             return seen[0]
 
         addresses = self._addresses_in(event, fresh)
@@ -293,8 +296,10 @@ class Gate:
         context, call = event.context, event.call
         digest = call_digest(call)
 
+        configuration = self._configure(context)
+
         def fresh() -> Analysis:
-            return merged(self._analyse(context, call, self._configure(context)))
+            return merged(self._analyse(context, call, configuration))
 
         with self._store.transaction() as tx:
             now = self._clock()
