@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SSH_RUNNING = frozenset(
     "proxycommand localcommand permitlocalcommand knownhostscommand match include pkcs11provider securitykeyprovider xauthlocation".split()
 )
+_LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
+"""Modules of the standard library that only read, and whose names nobody shadows by accident."""
 Role = Callable[["Invocation", list[Arg], str], None]
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -364,6 +366,28 @@ def _process(call: Invocation, words: list[Arg], _: str) -> None:
             call.add("self")
 
 
+def _apt_option(call: Invocation, words: list[Arg], _: str) -> None:
+    """``apt -o``: hooks and methods run programs; the person is told of any such setting."""
+    for word in words:
+        if not known(word.text) or re.search(r"invoke|hook|method|command|pager|proxy|dir::bin", word.text, re.IGNORECASE):
+            call.opaque(f"the setting `{word.shown}` runs a program")
+
+
+def _module(call: Invocation, words: list[Arg], _: str) -> None:
+    """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
+    from lockgate.analysis.shell.knowledge import lookup
+
+    name = words[0].static if words else None
+    if name is None:
+        call.opaque("which module this runs is only known when it runs")
+    elif name in _LOCAL_MODULES:
+        return
+    else:
+        call.opaque(f"`python -m {name}` runs code that can lie in this folder")
+        if lookup(name) is not None:
+            _invoke(call, [Arg(name), *call.matched.operands])
+
+
 def _placeholder(call: Invocation, words: list[Arg], _: str) -> None:
     call.placeholder = words[0].text if words else "{}"
 
@@ -415,6 +439,8 @@ ROLES: dict[str, Role] = {
     "remote": _remote,
     "push-to": _push_to,
     "placeholder": _placeholder,
+    "apt-option": _apt_option,
+    "module": _module,
     "delete-found": _delete_found,
     "write-first": _write_first,
     "process": _process,

@@ -73,6 +73,8 @@ def _mapping(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
     result: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise KnowledgeError(f"line {key_node.start_mark.line + 1}: {key_node.value} is not text to YAML: quote it")
         if key in result:
             raise KnowledgeError(f"line {key_node.start_mark.line + 1}: {key} stands here twice")
         result[key] = loader.construct_object(value_node, deep=True)
@@ -146,7 +148,7 @@ def options(where: str, raw: dict[str, str], *, keyed: bool) -> dict[str, list[A
     for role, names in raw.items():
         for written in names.split():
             name, words = written, 0
-            if written.endswith("=?"):
+            if written.endswith("=~"):
                 name, words = written[:-2], 2
             elif written.endswith(";"):
                 name, words = written[:-1], 3
