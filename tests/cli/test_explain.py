@@ -155,9 +155,15 @@ def test_the_tree_for_a_person(project):
     assert done.returncode == 0
     assert "fetch https://example.com/" in text
     assert "rule address:unclear" in text
-    assert "clean allow untrusted ask secret allow both deny" in text
+    assert "clean allow, untrusted ask, secret allow, both deny" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_lines_are_not_folded_in_a_pipe(project):
+    name = "/".join(["a_long_folder"] * 10) + "/.env"
+    done = explain("--tool", "Read", "--input", json.dumps({"file_path": name}), cwd=project)
+    assert f"read_secret {name}\n" in done.stdout.decode()
 
 
 def test_a_command_from_standard_input(project):

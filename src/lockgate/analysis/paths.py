@@ -12,7 +12,7 @@ import posixpath
 from functools import lru_cache
 
 from lockgate.analysis.globs import Names, path_matches, paths_meet
-from lockgate.analysis.places import HOME, Path, Place, find, find_below, pattern_names
+from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, pattern_names
 from lockgate.analysis.spelling import (
     absolute,
     below,
@@ -33,6 +33,7 @@ __all__ = [
     "read_effects",
     "recursive_read_effects",
     "recursive_write_effects",
+    "replace_effects",
     "write_effects",
 ]
 
@@ -60,7 +61,7 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
 
 
 def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """Effects of reading everything below a folder.
+    """Effects of reading everything below a folder, at most one of each kind.
 
     A home folder or ``/`` holds known secrets. A project is taken to hold none but what its own path says: a search
     in it stays local.
@@ -70,7 +71,7 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
         found += [effect for place in find_below(form) if (effect := _read(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
-    return _unique(found)
+    return _first_of_each_kind(found)
 
 
 def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -85,14 +86,29 @@ def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ..
     return _unique(found)
 
 
+def replace_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    """Effects of putting something else where a path is, by a move or a link: what is put there may be a folder.
+
+    Unlike :func:`recursive_write_effects` a folder that merely contains such places is not meant: a file that is
+    moved into the home folder replaces nothing there. A new ``.claude`` brings its own ``settings.json``.
+    """
+    found: list[Effect] = list(write_effects(path, cwd, around))
+    for form in forms(path, cwd, around):
+        found += [effect for place in find_begun(form) if (effect := _write(place, path))]
+    return _first_of_each_kind(found)
+
+
 def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """Effects of moving, replacing, linking over or removing a whole folder: also of what is known to lie below it."""
-    found: list[Effect] = []
+    """Effects of moving, replacing, linking over or removing a whole folder: also of what is known to lie below it.
+
+    At most one effect of each kind.
+    """
+    found: list[Effect] = list(write_effects(root, cwd, around))
     for form in folders(root, cwd, around):
         found += _own_write(form, root, around, whole=True)
         found += [effect for place in find_below(form) if (effect := _write(place, root))]
         found += _configured_writes(below(form), root, around)
-    return _unique([*write_effects(root, cwd, around), *found])
+    return _first_of_each_kind(found)
 
 
 def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -229,3 +245,18 @@ def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]
 
 def _unique(effects: list[Effect]) -> tuple[Effect, ...]:
     return tuple({(effect.rule, effect.what): effect for effect in effects}.values())
+
+
+def _first_of_each_kind(effects: list[Effect]) -> tuple[Effect, ...]:
+    """One effect for each kind, which says how many more kinds of places lie below: a home folder has a dozen."""
+    rows: dict[str, dict[str, Effect]] = {}
+    for effect in effects:
+        rows.setdefault(effect.row, {}).setdefault(effect.rule, effect)
+    return tuple(_with_count(list(found.values())) for found in rows.values())
+
+
+def _with_count(effects: list[Effect]) -> Effect:
+    first, more = effects[0], len(effects) - 1
+    if not more:
+        return first
+    return first._replace(because=f"{first.because}, and {more} more of this kind lie{'s' * (more == 1)} below it")

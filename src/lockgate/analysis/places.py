@@ -171,6 +171,13 @@ def find_below(path: Path) -> list[Place]:
     return [*below, *(place for place in find(path) if place not in below)]
 
 
+def find_begun(path: Path) -> list[Place]:
+    """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
+    return [
+        place for place in places() if any(floats(pattern) and _starts(pattern, path.names) for pattern in place.match)
+    ]
+
+
 def _lies_below(pattern: Names, path: Path) -> bool:
     view = _view(pattern, path)
     if view is None:

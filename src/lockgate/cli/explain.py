@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LONGEST_LINE = 1_000_000
 """Bytes of one line of ``--jsonl``."""
 
+_WIDEST = 10_000
+
 _STATES: Mapping[LabelState, frozenset[Label]] = {
     LabelState.CLEAN: frozenset(),
     LabelState.UNTRUSTED: frozenset({Label.UNTRUSTED}),
@@ -243,9 +245,9 @@ def _answer_lines(source: IO[bytes], target: IO[str], cwd: str) -> None:
 def _print(explanation: Explanation) -> None:
     from rich.console import Console
 
-    # rich looks for a terminal and NO_COLOR itself; piped text is not folded, so that it can be searched.
-    console = Console(highlight=False, emoji=False, markup=False)
-    console.print(_tree(explanation), soft_wrap=not console.is_terminal)
+    # rich looks for a terminal and for NO_COLOR itself. Elsewhere no line is folded, so that it can be searched.
+    width = None if sys.stdout.isatty() else _WIDEST
+    Console(width=width, highlight=False, emoji=False, markup=False).print(_tree(explanation))
 
 
 def _tree(explanation: Explanation) -> Tree:
@@ -281,7 +283,7 @@ def _coloured(title: str, verdicts: Mapping[LabelState, Verdict]) -> Any:
     from rich.text import Text
 
     text = Text(f"{title}:")
-    for state, verdict in verdicts.items():
-        text.append(f" {state.value} ")
+    for number, (state, verdict) in enumerate(verdicts.items()):
+        text.append(f"{',' if number else ''} {state.value} ")
         text.append(verdict.word, style=_COLOURS[verdict])
     return text

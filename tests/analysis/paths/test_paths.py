@@ -13,6 +13,7 @@ from lockgate.analysis.paths import (
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
+    replace_effects,
     write_effects,
 )
 from lockgate.analysis.surroundings import Rules, Surroundings
@@ -199,6 +200,28 @@ def test_replacing_a_folder_replaces_what_is_in_it(root, kind, around):
 @pytest.mark.parametrize("root", ["src", "build", "/tmp/x", "node_modules", "~/projects/old", ".venv", "dist", "docs"])
 def test_replacing_an_everyday_folder_is_nothing(root, around):
     assert recursive_write_effects(root, WORK, around) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        (".claude", {"tamper", "persist"}),
+        ("~/.claude", {"tamper", "persist"}),
+        ("sub/.codex", {"tamper", "persist"}),
+        (".github", {"tamper", "persist"}),
+        (".git", {"persist"}),
+        (".git/hooks", {"persist"}),
+        (".vscode", {"tamper", "persist"}),
+        ("~", set()),
+        (".", set()),
+        ("src", set()),
+        ("/tmp", set()),
+        ("~/projects", set()),
+        ("docs", set()),
+    ],
+)
+def test_putting_a_folder_in_the_place_of_another(path, kinds, around):
+    assert {effect.kind.value for effect in replace_effects(path, WORK, around)} == kinds
 
 
 def test_a_project_below_opt_is_a_project(around):
