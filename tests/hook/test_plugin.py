@@ -193,3 +193,16 @@ def test_pages_name_only_commands_that_exist(page: str) -> None:
     known = set(cli.list_commands(None))  # type: ignore[arg-type]
     prose = {"commands", "program", "is", "has", "hooks", "install"}
     assert named - known - prose == set()
+
+
+def test_the_configuration_that_a_skill_proposes_is_valid(tmp_path: Path) -> None:
+    page = (PLUGIN / "skills/classify/SKILL.md").read_text()
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    file = tmp_path / ".config" / "lockgate" / "lockgate.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(example)
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    told = run([sys.executable, "-m", "lockgate", "config", "check"], b"", env=environ, cwd=tmp_path)
+    assert (told.code, told.stderr) == (0, "")
+    explained = run([sys.executable, "-m", "lockgate", "explain", "make lint"], b"", env=environ, cwd=tmp_path)
+    assert "category safe" in explained.stdout
