@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,6 +179,13 @@ def test_project_rules_are_read_from_the_calls_own_folder(project, tmp_path_fact
     call = {"tool_name": "Write", "tool_input": {"file_path": "infra/main.tf", "content": ""}}
     found = answers([call, call | {"cwd": str(project)}], elsewhere)
     assert [answer["effects"] for answer in found] == [[], ["tamper"]]
+
+
+def test_the_example_of_the_manual_is_real(project):
+    manual = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    block = manual.split("```\n$ lockgate explain ", 1)[1].split("```", 1)[0]
+    command, _, expected = block.partition("\n")
+    assert explain(*shlex.split(command), cwd=project).stdout.decode() == expected
 
 
 @pytest.mark.parametrize(

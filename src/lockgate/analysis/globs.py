@@ -28,8 +28,17 @@ def is_wild(name: str) -> bool:
 
 def _class_end(name: str, start: int) -> int:
     """Index of the ``]`` that closes the class opened before ``start``, -1 where it is not closed."""
-    first = start + 1 if name[start : start + 1] in {"!", "^"} else start
-    return name.find("]", first + 1)
+    at = start + 1 if name[start : start + 1] in {"!", "^"} else start
+    first = at
+    while at < len(name):
+        if name[at] == "]" and at > first:
+            return at
+        if name[at] == "[" and name[at + 1 : at + 2] in {":", ".", "="}:
+            # A named class such as [:alpha:] within this one.
+            inner = name.find(name[at + 1] + "]", at + 2)
+            at = inner + 1 if inner > 0 else at
+        at += 1
+    return -1
 
 
 def _expand(members: str) -> str:
