@@ -101,7 +101,7 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
         Place("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
         Place("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
     ]
-    if os.path.isabs(workspace):
+    if os.path.isabs(workspace) and "\0" not in workspace:
         # Resolved, so that a project is the same by whichever link a client names it.
         root = os.path.realpath(workspace)
         found += [
@@ -227,7 +227,12 @@ def _sha256(text: str) -> str:
 
 def trust_name(path: str) -> str:
     """The store's setting that holds the digest of the content of a path that a person trusts."""
-    return _TRUST + path
+    return _named(_TRUST, path)
+
+
+def _named(prefix: str, path: str) -> str:
+    """The name of a setting about a path. A path need not be text: bytes that are none are written as escapes."""
+    return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _trusted(tx: Transaction, looks: Sequence[_Look]) -> frozenset[tuple[str, str]]:
@@ -254,11 +259,14 @@ def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
     text = tx.setting(name)
     if text is None:
         return None
-    value: dict[str, Any] = json.loads(text)
+    try:
+        value: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
     if value["key"] != key:
         return None
     # The last good content of a broken file is shared by all workspaces, and another one may have seen a newer.
-    if any(tx.setting(_GOOD_DIGEST + path) != digest for path, digest in value["good"].items()):
+    if any(tx.setting(_named(_GOOD_DIGEST, path)) != digest for path, digest in value["good"].items()):
         return None
     return value
 
@@ -304,7 +312,7 @@ def _compile(
         path = look.place.path
         if look.data is None and not look.problem:
             states.append(LayerState(look.place.name, path, "absent"))
-            if tx is not None and keep and tx.setting(_GOOD_DIGEST + path) is not None:
+            if tx is not None and keep and tx.setting(_named(_GOOD_DIGEST, path)) is not None:
                 _put_good(tx, path, None)
             continue
         if look.data is not None:
@@ -312,12 +320,12 @@ def _compile(
             problems += parsed.problems
             if parsed.value is not None:
                 _take(look.place, parsed.value, look.digest, trusted, layers, states)
-                if tx is not None and keep and tx.setting(_GOOD_DIGEST + path) != look.digest:
+                if tx is not None and keep and tx.setting(_named(_GOOD_DIGEST, path)) != look.digest:
                     _put_good(tx, path, look.data)
                 continue
         else:
             problems.append(ConfigError(path, 0, "", look.problem))
-        good[path] = tx.setting(_GOOD_DIGEST + path) if tx is not None else None
+        good[path] = tx.setting(_named(_GOOD_DIGEST, path)) if tx is not None else None
         _stand_in(tx, look.place, trusted, layers, states)
     return {
         "compiled": compile_layers(layers),
@@ -353,7 +361,7 @@ def _stand_in(
     """Put the last good content of a file in its place, if there is one."""
     from lockgate.policy.validation import parse
 
-    text = tx.setting(_GOOD + place.path) if tx is not None else None
+    text = tx.setting(_named(_GOOD, place.path)) if tx is not None else None
     data = None if text is None else text.encode("utf-8")
     # What a former version accepted may not be valid any more.
     value = None if data is None else parse(data, place.path).value
@@ -364,5 +372,5 @@ def _stand_in(
 
 
 def _put_good(tx: Transaction, path: str, data: bytes | None) -> None:
-    tx.put_setting(_GOOD + path, None if data is None else data.decode("utf-8"))
-    tx.put_setting(_GOOD_DIGEST + path, None if data is None else digest_of(data))
+    tx.put_setting(_named(_GOOD, path), None if data is None else data.decode("utf-8"))
+    tx.put_setting(_named(_GOOD_DIGEST, path), None if data is None else digest_of(data))

@@ -111,7 +111,7 @@ def test_our_file_is_above_lockboxs(world: World) -> None:
     assert found.options == Options(2, 9)
 
 
-@pytest.mark.parametrize("workspace", ["", "relative/path", "/nowhere/at/all"])
+@pytest.mark.parametrize("workspace", ["", "relative/path", "/nowhere/at/all", "/a\0b", "/\udcff", "/" + "x" * 300])
 def test_a_workspace_that_is_none(world: World, workspace: str) -> None:
     world.ours.write_text(OBSERVE)
     assert [policy.profile.name for policy in world.load(workspace).policies] == ["observe"]
@@ -323,6 +323,24 @@ def test_another_version_reads_again(world: World, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(configuration, "__version__", "another")
     world.load()
     assert len(asked) == 2
+
+
+def test_what_was_kept_and_is_no_json_is_made_anew(world: World) -> None:
+    world.ours.write_text(OBSERVE)
+    first = world.load()
+    with world.store.transaction() as tx:
+        for name in tx.settings("config:compiled:"):
+            tx.put_setting(name, "{")
+    assert same(world.load(), first)
+
+
+def test_a_folder_whose_name_is_not_text(world: World, tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    Path(folder).mkdir()
+    Path(folder, "lockgate.yaml").write_text(OBSERVE)
+    assert len(world.load(folder).policies) == 2
+    Path(folder, "lockgate.yaml").write_text("profile: [")
+    assert len(world.load(folder).policies) == 2
 
 
 def test_not_more_than_some_workspaces_are_kept(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

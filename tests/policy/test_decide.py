@@ -39,6 +39,9 @@ ROWS = {
 }
 
 
+WRITTEN = yaml.safe_load((compiler.FOLDER / "profiles.yaml").read_text(encoding="utf-8"))
+
+
 def effect(row: str, what: str = "x") -> Effect:
     kind, variant = ROWS[row]
     return Effect(kind, what, f"test:{row}", "for a test", variant)
@@ -182,7 +185,7 @@ profiles = st.sampled_from(sorted(TABLES)).map(lambda name: shipped()[name])
 
 def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozenset[Verdict]) -> Verdict:
     """The rule, written once more and otherwise, from the YAML source."""
-    table: dict[str, Any] = yaml.safe_load((compiler.FOLDER / "profiles.yaml").read_text())[name]["table"]
+    table: dict[str, Any] = WRITTEN[name]["table"]
     column = {0: "clean", 1: next(iter(label), Label.SECRET).value, 2: "both"}[len(label)]
     heads = {kind.partition("_")[0] for kind in kinds if kind != "read_secret"}
     if column == "untrusted" and "read_secret" in kinds and heads & {"fetch", "egress"}:
@@ -259,8 +262,13 @@ def test_compiling_writes_what_is_shipped(tmp_path: Path, monkeypatch: pytest.Mo
     source = (compiler.FOLDER / "profiles.yaml").read_text(encoding="utf-8")
     shipped_text = (compiler.FOLDER / "profiles.json").read_text(encoding="utf-8")
     (tmp_path / "profiles.yaml").write_text(source, encoding="utf-8")
+    (tmp_path / "schema").mkdir()
+    ours = (compiler.FOLDER / "schema" / "lockgate.schema.json").read_text(encoding="utf-8")
+    (tmp_path / "schema" / "lockgate.schema.json").write_text(ours, encoding="utf-8")
     monkeypatch.setattr(compiler, "FOLDER", tmp_path)
+    assert compiler.main(["--check"]) == 1
     assert compiler.main() == 0
+    assert compiler.main(["--check"]) == 0
     assert (tmp_path / "profiles.json").read_text(encoding="utf-8") == shipped_text
 
 

@@ -59,6 +59,7 @@ def problems(text: str, file: str = "lockgate.yaml") -> list[str]:
         ("protected_paths: ['']", '1: protected_paths[0]: must be a path; * and ? stay within one name, ** is any number of names, not `""`'),
         ("services: {x: {public_sinc: false}}", "1: services.x.public_sinc: unknown key; did you mean `public_sink`?"),
         ("services: {x: {public_sink: maybe}}", '1: services.x.public_sink: must be one of true, false, forbidden, not `"maybe"`'),
+        ('trusted_domains: ["example.com\\n"]', '1: trusted_domains[0]: must be a host such as example.com or *.example.com, or {host: example.com, content: trusted}, not `"example.com\\n"`'),
         ("deadline_seconds: 0", "1: deadline_seconds: must be at least 0.05, not `0`"),
         ("deadline_seconds: 1000", "1: deadline_seconds: must be at most 60, not `1000`"),
         ("deadline_seconds: fast", "1: deadline_seconds: must be a number, not text"),

@@ -1,4 +1,4 @@
-"""Makes what is derived from data in this folder: ``python -m lockgate.policy.compile``.
+"""Makes what is derived from data in this folder: ``python -m lockgate.policy.compile [--check]``.
 
 ``profiles.yaml`` becomes the ``profiles.json`` that a process reads. The part of Lockgate's schema that Lockbox's
 files may hold becomes ``lockbox.schema.json``. Where this is a checkout, both schemas are published in its
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,19 @@ def derived(folder: Path) -> dict[Path, str]:
     return files
 
 
-def main() -> int:
-    """Write all derived files."""
+def stale(folder: Path) -> list[Path]:
+    """Derived files that are not what their sources make."""
+    files = derived(folder).items()
+    return [path for path, text in files if not path.is_file() or path.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Write all derived files; with ``--check`` only say which are stale, and give 1 if there are any."""
+    if "--check" in arguments:
+        old = stale(FOLDER)
+        for path in old:
+            print(f"{path} is stale: run `python -m lockgate.policy.compile`", file=sys.stderr)
+        return 1 if old else 0
     for path, text in derived(FOLDER).items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -86,4 +97,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
