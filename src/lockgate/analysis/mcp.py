@@ -7,7 +7,7 @@ the category is applied to them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lockgate.analysis.categories import overrule
@@ -21,7 +21,7 @@ _PATH_NAMES = frozenset(
     {"path", "paths", "file", "files", "file_path", "filepath", "filename", "file_name", "uri", "source", "src"}
     | {"destination", "dest", "target", "dir", "directory", "folder", "old_path", "new_path", "output", "output_path"},
 )
-_MOST_VALUES = 200
+_MOST_PATHS = 200
 _LONGEST = 1024
 """Characters of a value that may be a path."""
 
@@ -56,31 +56,31 @@ def named_places(call: ToolCall, around: Surroundings, *, only_reads: bool) -> t
     Whatever a person says about a tool: what binds the agent is not to be reached through it, and a secret is a secret.
     """
     kinds = {EffectKind.TAMPER, EffectKind.READ_SECRET} | (set() if only_reads else {EffectKind.PERSIST})
+    paths = list(dict.fromkeys(_paths(call.tool_input)))
     found: dict[Effect, None] = {}
-    for path in _paths(call.tool_input):
+    for path in paths[:_MOST_PATHS]:
         for effect in (*read_effects(path, call.cwd, around), *write_effects(path, call.cwd, around)):
             if effect.kind in kinds:
                 found[effect] = None
+    if len(paths) > _MOST_PATHS:
+        because = f"the input names more than {_MOST_PATHS} paths, and only these are looked at"
+        found[Effect(EffectKind.EXECUTE, call.tool, "tool:many-paths", because)] = None
     return tuple(found)
 
 
-def _paths(tool_input: Mapping[str, Any]) -> list[str]:
+def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
     """The texts of an input that are paths, by the name of their parameter or by how they begin."""
-    found: list[str] = []
     todo: list[tuple[str, Any]] = [("", tool_input)]
-    for _ in range(_MOST_VALUES):
-        if not todo:
-            break
+    while todo:
         name, value = todo.pop()
         if isinstance(value, Mapping):
-            todo += [(str(key), item) for key, item in list(value.items())[:_MOST_VALUES]]
+            todo += [(str(key), item) for key, item in value.items()]
         elif isinstance(value, list | tuple):
-            todo += [(name, item) for item in value[:_MOST_VALUES]]
+            todo += [(name, item) for item in value]
         elif isinstance(value, str) and len(value) <= _LONGEST and "\n" not in value:
             text = value.strip().removeprefix("file://")
             if text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES:
-                found.append(text)
-    return found
+                yield text
 
 
 def service_effects(what: str, service: Service | None) -> tuple[Effect, ...]:

@@ -107,6 +107,15 @@ def test_no_tool_reaches_what_binds_the_agent(tool_input, expected):
     assert set(expected) <= set(rows(ask("BrandNewTool", tool_input)))
 
 
+def test_no_path_hides_behind_many():
+    rule = CategoryRule(Category.SAFE, "lockbox.json:mcp_tools", frozenset({*Category, None}))
+    safe = AROUND._replace(rules=Rules(tool_category=lambda _: rule))
+    paths = [f"/srv/{n}" for n in range(1000)]
+    assert rows(ask("mcp__a__b", {"paths": [*paths[:99], ".claude/settings.json"]}, safe)) == ["tamper"]
+    assert "execute" in rows(ask("mcp__a__b", {"paths": [".claude/settings.json", *paths]}, safe))
+    assert rows(ask("mcp__a__b", {"rows": [{"n": n, "text": "a"} for n in range(5000)]}, safe)) == []
+
+
 def test_an_acting_mcp_tool_may_write_what_is_executed_later():
     assert "persist" in rows(ask("mcp__files__write", {"path": ".github/workflows/ci.yml"}))
 
