@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Variant, Verdict
-from lockgate.policy import compile as compiler
+from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.profiles import COLUMNS, FINAL, Profile, chain, shipped
 
@@ -254,7 +254,7 @@ def test_a_further_label_never_loosens(name: str, able: frozenset[Verdict]) -> N
 def test_the_compiled_profiles_are_fresh() -> None:
     source = (compiler.FOLDER / "profiles.yaml").read_text(encoding="utf-8")
     assert (compiler.FOLDER / "profiles.json").read_text(encoding="utf-8") == compiler.compile_profiles(source), (
-        "run `python -m lockgate.policy.compile`"
+        "run `python -m lockgate.policy.build`"
     )
 
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from lockgate.policy import compile as compiler
+from lockgate.policy import build as compiler
 from lockgate.policy.profiles import FIXED_ROWS, shipped
 from lockgate.policy.validation import LOCKBOX_KEYS, parse, schema_text
 
@@ -129,7 +129,7 @@ def test_the_schema_has_the_profiles_and_their_rows() -> None:
 
 def test_what_is_derived_is_fresh() -> None:
     for path, text in compiler.derived(compiler.FOLDER).items():
-        assert path.read_text(encoding="utf-8") == text, f"{path} is stale: run `python -m lockgate.policy.compile`"
+        assert path.read_text(encoding="utf-8") == text, f"{path} is stale: run `python -m lockgate.policy.build`"
 
 
 def test_the_examples_are_valid_and_show_every_key() -> None:

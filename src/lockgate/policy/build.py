@@ -1,4 +1,4 @@
-"""Makes what is derived from data in this folder: ``python -m lockgate.policy.compile [--check]``.
+"""Makes what is derived from data in this folder: ``python -m lockgate.policy.build [--check]``.
 
 ``profiles.yaml`` becomes the ``profiles.json`` that a process reads. The part of Lockgate's schema that Lockbox's
 files may hold becomes ``lockbox.schema.json``. Where this is a checkout, both schemas are published in its
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     if "--check" in arguments:
         old = stale(FOLDER)
         for path in old:
-            print(f"{path} is stale: run `python -m lockgate.policy.compile`", file=sys.stderr)
+            print(f"{path} is stale: run `python -m lockgate.policy.build`", file=sys.stderr)
         return 1 if old else 0
     for path, text in derived(FOLDER).items():
         path.parent.mkdir(exist_ok=True)
