@@ -119,6 +119,29 @@ def test_a_disk_that_takes_no_more_is_an_error_and_keeps_what_was_there(tmp_path
     store.close()
 
 
+NEVER_CLOSES = """
+import os, sys
+from lockgate.store.sqlite import SqliteStore
+for _ in range(60):
+    pid = os.fork()
+    if pid == 0:
+        store = SqliteStore.open(sys.argv[1])
+        with store.transaction() as tx:
+            tx.append_audit(1.0, {"event": "x" * 100_000})
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def test_the_log_stays_short_when_no_process_ever_closes_it(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    subprocess.run([sys.executable, "-c", NEVER_CLOSES, str(folder)], timeout=60, check=True)
+    assert (folder / "lockgate.db-wal").stat().st_size < 3_000_000
+    store = SqliteStore.open(str(folder))
+    assert _chain(store) == (True, 60, "")
+    store.close()
+
+
 READ_ONLY = """
 import os, sys
 from lockgate.errors import StoreError

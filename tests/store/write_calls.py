@@ -1,21 +1,37 @@
-"""One of a crowd: note and settle calls of one session, opening the store anew for each event, as hooks do.
+"""One of a crowd: note and settle calls of one session, in a process of its own for each event, as hooks do.
 
 Arguments: folder, which writer, how many calls.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from collections.abc import Callable
 
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
 from lockgate.session import ensure_subject, expect, finished
+from lockgate.store.protocol import Transaction
 from lockgate.store.sqlite import SqliteStore
 
 
 def analysis() -> Analysis:
     return Analysis((Effect(EffectKind.INGEST, "a page", "test:page", "it is a test", gives=Label.UNTRUSTED),))
+
+
+def event(folder: str, act: Callable[[Transaction], object]) -> None:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            with SqliteStore.open(folder).transaction() as tx:
+                act(tx)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def main() -> None:
@@ -26,16 +42,17 @@ def main() -> None:
     sys.stdin.readline()
     for number in range(count):
         call = ToolCall("WebFetch", {}, call_id=f"{writer}-{number}")
-        store = SqliteStore.open(folder)
-        with store.transaction() as tx:
+
+        def before(tx: Transaction, call: ToolCall = call) -> None:
             ensure_subject(tx, context, time.time())
             expect(tx, subject, call, analysis(), "0" * 64, time.time())
-        store.close()
-        store = SqliteStore.open(folder)
-        with store.transaction() as tx:
+
+        def after(tx: Transaction, call: ToolCall = call) -> None:
             finished(tx, subject, call, "text", time.time(), digest="0" * 64, fresh=analysis)
-            tx.append_audit(time.time(), {"call": call.call_id})
-        store.close()
+            tx.append_audit(time.time(), {"call": call.call_id, "filler": "x" * 1000})
+
+        event(folder, before)
+        event(folder, after)
     print("done", flush=True)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -23,6 +24,8 @@ BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 
 
+_LOG_BYTES = 2_000_000
+"""From which size on the log is cut at an open; it takes about a hundred events to get there."""
 _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
 
 
@@ -129,7 +132,7 @@ def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
         connection = sqlite3.connect(f"file:{name}?mode=rw", busy_seconds, isolation_level=None, uri=True)
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
-            _keep_log(connection)
+            _tend_log(connection, path, busy_seconds)
             _migrate(connection, path)
         except BaseException:
             connection.close()
@@ -139,12 +142,22 @@ def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def _keep_log(connection: sqlite3.Connection) -> None:
-    # The last process to close a database copies the log back and syncs, so each hook would; where Python can say so
-    # (3.12), that is left to the automatic checkpoint.
+def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
+    # The last process to close a database copies the log back and syncs; with a process per event that is every one of
+    # them. Where Python can say so (3.12), and where a process ends without closing, the log stays instead. Then it is
+    # never begun anew, for the next process is the first again and reads all of it: so it is cut here.
     configure = getattr(connection, "setconfig", None)
     if configure is not None:
         configure(_NO_CHECKPOINT_ON_CLOSE, True)
+    try:
+        size = os.stat(f"{path}-wal").st_size
+    except OSError:
+        return
+    if size > _LOG_BYTES:
+        connection.execute("PRAGMA busy_timeout = 0")  # where another process is at work, a later one will do it
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
