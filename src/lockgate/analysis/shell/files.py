@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lockgate.analysis.paths import read_effects, recursive_read_effects, recursive_write_effects, write_effects
+from lockgate.analysis.paths import (
+    read_effects,
+    recursive_read_effects,
+    recursive_write_effects,
+    replace_effects,
+    write_effects,
+)
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
 from lockgate.model import Effect, EffectKind
 
@@ -28,8 +34,11 @@ def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> li
     return [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
 
 
-def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
-    """Effects of creating, changing or removing a file."""
+def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False) -> list[Effect]:
+    """Effects of creating, changing or removing a file.
+
+    With ``below`` all that lies below it is meant too; with ``replaced`` what is put there may be a folder or a link.
+    """
     text = arg.text
     if text in _NOWHERE or text.startswith("/dev/fd/"):
         return []
@@ -44,17 +53,19 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> l
     path = _pattern(text)
     if not path.strip("*/_."):
         path = text if arg.static is not None else ""
-    look = recursive_write_effects if below else write_effects
+    look = recursive_write_effects if below else replace_effects if replaced else write_effects
     return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
 
 
 def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) -> list[Effect]:
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
-    found = write(target, machine, scope)
+    # A slash at its end says that it is a folder already.
+    found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
         name = source.text.rstrip("/").rpartition("/")[2]
         if name not in ("", ".", ".."):
-            found += write(Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob), machine, scope)
+            inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
+            found += write(inside, machine, scope, replaced=True)
     return found
 
 
