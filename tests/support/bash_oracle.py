@@ -10,20 +10,23 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
-BATCH = 400
+BATCH = 200
 """How many texts one bash reads; each of them in a subshell of its own."""
 
 _DRIVER = r"""
 PATH=/nonexistent
-readonly PATH FUNCNEST=30 __log=/tmp
+readonly PATH FUNCNEST=30
 command_not_found_handle() {
-    builtin printf '%s\0' "$#" "$@" >>"/tmp/$__case"
-    builtin mapfile -d '' __seen <"/tmp/$__case"
-    ((${#__seen[@]} > 300)) && builtin kill -KILL "$__pid"
+    # A file for each command: bash writes line by line, and commands run at the same time.
+    builtin printf '%s\0' "$#" "$@" >"/tmp/$__case-$EPOCHREALTIME-$BASHPID"
+    builtin printf 'x\n' >>"/tmp/count-$__case"
+    builtin mapfile __seen <"/tmp/count-$__case"
+    ((${#__seen[@]} > 100)) && builtin kill -KILL "$__pid"
     return 0
 }
 mapfile -d '' __texts
@@ -38,10 +41,14 @@ done
 __alone() { local __all=(/proc/[0-9]*); ((${#__all[@]} <= $1)); }
 __count=0
 until __alone 2 || ((__count++ > 200)); do read -rt 0.01 <> <(:); done
+shopt -s nullglob
 for __case in "${!__texts[@]}"; do
-    __seen=()
-    [[ -e /tmp/$__case ]] && mapfile -d '' __seen <"/tmp/$__case"
-    printf '%s\0' "${#__seen[@]}" "${__seen[@]}"
+    __files=("/tmp/$__case"-*)
+    printf '%s\0' "${#__files[@]}"
+    for __file in "${__files[@]}"; do
+        mapfile -d '' __fields <"$__file"
+        printf '%s\0' "${__fields[@]}"
+    done
 done
 """
 
@@ -82,16 +89,12 @@ def run(texts: list[str]) -> list[list[Command]]:
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         fields = iter(_sandbox(_DRIVER, batch).split(b"\0"))
-        results += [_commands([next(fields) for _ in range(int(next(fields)))]) for _ in batch]
+        results += [[_command(fields) for _ in range(int(next(fields)))] for _ in batch]
     return results
 
 
-def _commands(fields: list[bytes]) -> list[Command]:
-    commands = []
-    rest = iter(fields)
-    for count in rest:
-        commands.append(Command(tuple(os.fsdecode(next(rest)) for _ in range(int(count)))))
-    return commands
+def _command(fields: Iterator[bytes]) -> Command:
+    return Command(tuple(os.fsdecode(next(fields)) for _ in range(int(next(fields)))))
 
 
 def accepts(texts: list[str]) -> list[bool]:

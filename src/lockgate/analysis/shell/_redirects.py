@@ -61,6 +61,8 @@ def _target(cursor: Cursor, operator: str) -> Word:
     if target.parts == (Literal("!"),):
         cursor.refuse("`!` as a redirection's target", "quote it", at=start)
     if operator in (">&", "<&") and not _DUPLICATE.fullmatch(target.literal or ""):
+        if cursor.text[start] == "-":
+            cursor.refuse(f"text right after `{operator}-`", f"put a space after `{operator}-`", at=start)
         cursor.bash_only(f"`{operator}` with a file name")
     return target
 

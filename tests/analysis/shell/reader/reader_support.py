@@ -14,14 +14,18 @@ Pattern = tuple[str | None, ...]
 
 
 def spelled(word: Word) -> list[str | None]:
-    """The words that brace expansion makes of a word; ``None`` where its text is known only at run time."""
+    """The words that brace expansion makes of a word; ``None`` where its text is known only at run time.
+
+    A word that it leaves empty is none.
+    """
     choices: list[list[str | None]] = [_choices(part) for part in word.parts]
     size = 1
     for choice in choices:
         size *= len(choice)
     if size > 300 or any(None in choice for choice in choices):
         return [None]
-    return ["".join(pick) for pick in product(*choices)]  # type: ignore[arg-type]
+    words = ["".join(pick) for pick in product(*choices)]  # type: ignore[arg-type]
+    return [text for text in words if text or not any(isinstance(part, Braces) for part in word.parts)]
 
 
 def _choices(part: Part) -> list[str | None]:
@@ -40,12 +44,12 @@ def fits(words: Pattern, argv: Sequence[str]) -> bool:
     """Whether the command can have been run with these words."""
     reachable = {0}
     for word in words:
+        if not reachable:
+            return False
         if word is None:
             reachable = set(range(min(reachable), len(argv) + 1))
         else:
             reachable = {index + 1 for index in reachable if index < len(argv) and argv[index] == word}
-            if not reachable and word != "":
-                return False
     return len(argv) in reachable
 
 

@@ -1,0 +1,45 @@
+"""Random edits of texts that bash reads, run in real bash; and every text that the reader once misread."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+from reader_fuzz import mutants
+from reader_support import missed
+from support.bash_oracle import run
+
+_HERE = Path(__file__).parent
+_MUTANTS = int(os.environ.get("SHELL_MUTANTS", "2000"))
+_SEED = int(os.environ.get("SHELL_SEED", "1"))
+
+
+def _table(name: str) -> dict[str, list[str]]:
+    return tomllib.loads((_HERE / name).read_text(encoding="utf-8"))
+
+
+def corpus() -> list[str]:
+    """What is mutated: every place with a canary in it, every readable case, and commands as agents write them."""
+    texts = [context.replace("@", "c1") for context in _table("canaries.toml")["contexts"]]
+    texts += [case["text"] for case in _table("cases.toml")["cases"] if "commands" in case]  # type: ignore[index]
+    # What `trap` and `command` are given runs too, but that is for who knows the builtins to say.
+    agent = _table("agent_commands.toml")["commands"]
+    return texts + [text for text in agent if "trap" not in text and "command " not in text]
+
+
+def _misses(texts: list[str]) -> dict[str, list[tuple[str, ...]]]:
+    misses = {}
+    for text, commands in zip(texts, run(texts), strict=True):
+        lost = missed(text, [command.argv for command in commands])
+        if lost:
+            misses[text] = lost
+    return misses
+
+
+def test_mutants() -> None:
+    assert _misses(list(mutants(corpus(), _MUTANTS, _SEED))) == {}
+
+
+def test_past_misses() -> None:
+    assert _misses(_table("past_misses.toml")["texts"]) == {}
