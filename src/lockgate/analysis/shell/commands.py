@@ -7,6 +7,7 @@ unknown parts are placeholders.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockgate.analysis.shell.findings import Findings
@@ -168,14 +169,18 @@ class Machine:
         return blur(*shapes)
 
     def _while(self, node: While, scope: Scope, stdin: str | None) -> str:
-        shape = ""
-        scope.forget(assigned(node))
-        for _ in range(2):
+        return self._until_known(scope, lambda: self.run(node.condition, scope, stdin) + self.run(node.body, scope, stdin))
+
+    def _until_known(self, scope: Scope, once: Callable[[], str]) -> str:
+        """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
+        shapes = []
+        for _ in range(_MOST_ROUNDS):
             before = scope.copy()
-            self.run(node.condition, scope, stdin)
-            shape += self.run(node.body, scope, stdin)
+            shapes.append(once())
             scope.join(before)
-        return _repeated(shape)
+            if scope.same(before):
+                break
+        return shapes[-1]
 
     def _for(self, node: For, scope: Scope, stdin: str | None) -> str:
         if node.words is None:
@@ -196,13 +201,8 @@ class Machine:
         return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
 
     def _arith_for(self, node: ArithFor, scope: Scope, stdin: str | None) -> str:
-        scope.forget(assigned(node.body))
         evaluate(node.header, self, scope)
-        before = scope.copy()
-        self.run(node.body, scope, stdin)
-        shape = self.run(node.body, scope, stdin)
-        scope.join(before)
-        return _repeated(shape)
+        return self._until_known(scope, lambda: self.run(node.body, scope, stdin))
 
     def _case(self, node: Case, scope: Scope, stdin: str | None) -> str:
         expand_one(node.subject, self, scope)
@@ -280,10 +280,6 @@ _HANDLERS: dict[type, Any] = {
 def reader_for(dialect: str) -> str:
     """The reader's dialect for a shell. What zsh reads differently from bash is refused by the reader for bash."""
     return "bash" if dialect in ("bash", "zsh") else "sh"
-
-
-def _repeated(shape: str) -> str:
-    return blur(shape, "") if shape else ""
 
 
 def _file_name(value: Arg) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lockgate.analysis.shell.scope import known, shown
 from lockgate.model import Effect, EffectKind, Label, Variant
 
 
@@ -76,6 +77,8 @@ class Findings:
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Keep an effect; ``quiet`` is whether the lines of its result are described."""
+        if not (known(effect.what) and known(effect.because)):
+            effect = effect._replace(what=shown(effect.what), because=shown(effect.because))
         self.effects[effect] = None
         if effect.gives is not None and not quiet:
             self.loud = True

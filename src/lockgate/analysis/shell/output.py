@@ -18,7 +18,7 @@ def printed(call: Invocation) -> str:
     kind = call.entry.prints
     if kind == "names":
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
-        return "".join(f"{root.rstrip('/')}/{PLAIN}\n" for root in roots[:20])
+        return "".join(f"{root.rstrip('/')}/{name}\n" for root in roots[:20] for name in _names(call))
     if kind == "number":
         return f"{PLAIN}\n"
     if kind == "input":
@@ -32,6 +32,18 @@ def printed(call: Invocation) -> str:
     if kind == "root":
         return f"{call.machine.around.workspace or PLAIN}\n"
     return call.shapes[-1] if call.shapes and call.entry.prints == "command" else OPAQUE
+
+
+def _names(call: Invocation) -> list[str]:
+    """What the names below a folder look like: with ``find -name`` they end in the pattern."""
+    given = [value.text for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value]
+    if not given or not all(map(harmless, given)):
+        return [PLAIN]
+    names: list[str] = []
+    for text in given:
+        name = text.replace("?", PLAIN).replace("*", PLAIN)
+        names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
+    return names
 
 
 def _part_of(text: str) -> str:

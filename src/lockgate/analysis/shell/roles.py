@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.model import Effect, EffectKind
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
+_MOST_LINES = 12
 _SSH_RUNNING = frozenset(
     "proxycommand localcommand permitlocalcommand knownhostscommand match include pkcs11provider securitykeyprovider xauthlocation".split()
 )
@@ -141,17 +142,23 @@ def _action(call: Invocation, words: list[Arg], option: str) -> None:
 
 def _program(call: Invocation, words: list[Arg], _: str) -> None:
     for word in words:
-        _invoke(call, [Arg(text) for text in word.text.split()])
+        _invoke(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
 
 
 def _argv(call: Invocation, words: list[Arg], _: str) -> None:
-    items = _fed(call) if call.entry.feeds else None
-    if items is not None and call.placeholder:
-        item = items[0].text if len(items) == 1 else (PLAIN if all(harmless(i.text) for i in items) else OPAQUE)
-        words = [Arg(word.text.replace(call.placeholder, item), word.glob) for word in words]
-    elif items is not None:
-        words = [*words, *items]
-    _invoke(call, words)
+    if not call.entry.feeds:
+        _invoke(call, words)
+    elif call.placeholder:
+        for line in _lines(call):
+            _invoke(call, [Arg(word.text.replace(call.placeholder, line), word.glob) for word in words])
+    else:
+        _invoke(call, [*words, *_fed(call)])
+
+
+def _lines(call: Invocation) -> list[str]:
+    """The input of ``xargs -I``, line by line."""
+    lines = (call.stdin if call.stdin is not None else OPAQUE).splitlines() or [""]
+    return lines if len(lines) <= _MOST_LINES else [blur(*lines)]
 
 
 def _fed(call: Invocation) -> list[Arg]:

@@ -63,7 +63,8 @@ def blur(*texts: str) -> str:
         return first
     if not all(map(harmless, texts)):
         return OPAQUE
-    return ENVIRONMENT if any(ENVIRONMENT in text for text in texts) else PLAIN
+    # Harmless as words, but not as places: which of several files is written still matters.
+    return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
 
 
 def harmless(text: str) -> bool:
@@ -141,6 +142,10 @@ class Scope:
         if self.before_cd:
             self.cwds = _few(*self.cwds, *self.before_cd)
             self.before_cd = ()
+
+    def same(self, other: Scope) -> bool:
+        """Whether two states hold the same."""
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
     def join(self, *others: Scope) -> None:
         """Become what holds in this state and in all others: control flow meets."""

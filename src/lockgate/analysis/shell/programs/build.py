@@ -136,6 +136,9 @@ def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
             }
             for change in raw["when"]
         ]
+    for change in result.get("when", []):
+        if missing := set(change["options"]) - result.get("options", {}).keys():
+            raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
     if "commands" in raw:
         result["commands"] = commands(where, name, raw["commands"])
     check(where, result)

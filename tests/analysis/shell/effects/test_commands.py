@@ -1,0 +1,49 @@
+"""Tables of commands: what must stay local, and what must not."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.model import Category
+
+HERE = Path(__file__).parent
+
+
+def rows(name):
+    table = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    return [
+        pytest.param(row, id=f"{section} {index}: {(row if isinstance(row, str) else row['run'])[:50]!r}")
+        for section, commands in table.items()
+        for index, row in enumerate(commands)
+    ]
+
+
+@pytest.mark.parametrize("command", rows("local.yaml"))
+def test_everyday_command_is_local(command, around):
+    analysis = analyse_shell(command, "/work/project", around)
+    assert [(effect.kind.value, effect.rule, effect.because) for effect in analysis.effects] == []
+    assert analysis.category is Category.SAFE
+
+
+@pytest.mark.parametrize("row", rows("acting.yaml"))
+def test_command_has_its_effects(row, around):
+    analysis = analyse_shell(row["run"], "/work/project", around)
+    kinds = {effect.kind.value for effect in analysis.effects}
+    expected = set(row["effects"].split())
+    assert expected <= kinds if row.get("loose") else kinds == expected, analysis.effects
+    if "programs" in row:
+        assert list(analysis.programs) == row["programs"]
+    if "category" in row:
+        assert analysis.category == row["category"]
+
+
+@pytest.mark.parametrize("row", rows("acting.yaml"))
+def test_every_effect_is_explained(row, around):
+    for effect in analyse_shell(row["run"], "/work/project", around).effects:
+        assert ":" in effect.rule
+        assert effect.because
+        assert effect.because[0] in "`$" or not effect.because[0].isupper()
+        assert not effect.because.endswith(".")
+        assert not set("\x00\x01\x02") & set(effect.what + effect.because), effect
