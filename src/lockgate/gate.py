@@ -49,7 +49,7 @@ from lockgate.model import (
     Verdict,
 )
 from lockgate.policy.decide import decide, possible, strictest
-from lockgate.store.protocol import Store, Transaction
+from lockgate.store.protocol import CallRow, Store, Transaction
 
 _MESSAGE_TOOL = "SendMessage"
 
@@ -61,6 +61,8 @@ class Parts(NamedTuple):
     configure: Callable[[Context], Configuration]
     surroundings: Callable[[Context, Rules], Surroundings]
     clock: Callable[[], float]
+    parents: Callable[[Context], tuple[str, ...]] = lambda _: ()
+    """The sessions that a fork's transcript names, where the client has written it."""
     able: frozenset[Verdict] = frozenset()
     """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
 
@@ -94,6 +96,7 @@ class Gate:
         self._configure = parts.configure
         self._surroundings = parts.surroundings
         self._clock = parts.clock
+        self._parents = parts.parents
         self._able = parts.able
 
     def handle(self, event: Event) -> Answer:
@@ -131,6 +134,8 @@ class Gate:
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
+            if session.fork_is_open(tx, context.subject.session):
+                session.settle_fork(tx, context.subject.session, self._parents(context), now)
             taints = self._taints(tx, context.subject, call)
             labels = frozenset(taint.label for taint in taints)
             # Which addresses are known is looked up once: both policies see the same effects.
@@ -142,14 +147,15 @@ class Gate:
             analysis = merged(analyses)
             decision, question = self._escape(tx, context, call, digest, decision, configuration, now)
             answer = self._answer(call, analysis, decision, taints, question)
-            if decision.verdict is Verdict.DENY:
-                tx.block(context.subject.session, context.subject.agent, messages.call_text(call), now)
-            else:
+            if decision.verdict is not Verdict.DENY:
                 asked = decision.verdict is Verdict.ASK
                 session.expect(tx, context.subject, call, analysis, digest, now, asked=asked)
                 self._message_flows(tx, context, call, labels)
-            shadow = self._shadow(analyses, labels, configuration)
-            tx.append_audit(now, record.decided(context, call, digest, taints, analysis, decision, shadow))
+            if _first_time(tx, context.subject, call, digest, decision.verdict, now):
+                if decision.verdict is Verdict.DENY:
+                    tx.block(context.subject.session, context.subject.agent, messages.call_text(call), now)
+                shadow = self._shadow(analyses, labels, configuration)
+                tx.append_audit(now, record.decided(context, call, digest, taints, analysis, decision, shadow))
         return answer
 
     def _analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
@@ -269,17 +275,23 @@ class Gate:
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
-            if event.background and not event.agent:
-                # The output of a background command comes later, by ways that fire no event: count it as come.
-                tx.settle(context.subject.session, session.call_key(call, digest), confirm=True)
+            if self._came_back_before(tx, context, call, digest):
+                return Answer()
             if event.agent:
                 session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
             outcome = None
             if not (event.agent and event.background):
-                outcome = session.finished(tx, context.subject, call, event.text, now, digest=digest, fresh=fresh)
+                outcome = session.finished(
+                    tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=event.background
+                )
             session.remember(tx, self._store.key, context.subject.session, addresses, human=False)
             tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome))
         return Answer()
+
+    def _came_back_before(self, tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:
+        """Whether this call's end was told already: hooks may be installed twice."""
+        row = tx.call(context.subject.session, session.call_key(call, digest)) if call.call_id else None
+        return row is not None and row.state in ("finished", "failed")
 
     def _addresses_in(self, event: ToolFinished, fresh: Callable[[], Analysis]) -> list[str]:
         """Whole addresses in a result that the agent could not shape, but for those that stand in the call itself."""
@@ -304,6 +316,8 @@ class Gate:
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
+            if self._came_back_before(tx, context, call, digest):
+                return Answer()
             outcome = session.failed(tx, context.subject, call, event.error, now, digest=digest, fresh=fresh)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome))
         return Answer()
@@ -345,10 +359,13 @@ class Gate:
 
     # ------------------------------------------------------------ sessions and agents
     def _session_started(self, event: SessionStarted) -> Answer:
-        problems = self._configure(event.context).problems
+        configuration = self._configure(event.context)
+        problems, days = configuration.problems, configuration.options.retention_days
         with self._store.transaction() as tx:
             now = self._clock()
             row = session.begin_session(tx, event.context, event.how, event.parents, now)
+            if days is not None:
+                tx.prune(now - days * 86400)
             tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
         return Answer(to_person=messages.problems(problems)) if problems else Answer()
 
@@ -418,6 +435,19 @@ class Gate:
             what = {"file": event.file, "reason": event.reason, "effects": len(effects)}
             tx.append_audit(now, record.happened(context, "instructions", what))
         return Answer()
+
+
+def _first_time(tx: Transaction, subject: Subject, call: ToolCall, digest: str, verdict: Verdict, now: float) -> bool:
+    """Note the verdict on a call; whether it is news. Hooks may be installed twice, and then ask twice."""
+    if not call.call_id:
+        return True
+    row = tx.call(subject.session, call.call_id)
+    if row is None:
+        row = CallRow(subject.session, call.call_id, subject.agent, call.tool, digest, "refused", at=now)
+    if row.digest == digest and row.facts.get("verdict") == verdict.word:
+        return False
+    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
+    return True
 
 
 def _recipient(call: ToolCall) -> str:

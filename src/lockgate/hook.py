@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -24,6 +25,8 @@ DEADLINE = 3.0
 """Seconds for everything; the client waits longer."""
 _GRACE = 0.5
 """Seconds after the deadline until the process is ended from outside the interpreter."""
+_BEGAN = time.monotonic()
+"""When this process began: a hook is one process for one event."""
 _LOG_MAX = 256 * 1024
 
 _LAST_RESORT = (
@@ -142,8 +145,6 @@ def _refuse(event: str | None, message: str) -> NoReturn:
 
 def _log(state: str, event: str | None, error: BaseException) -> None:
     """Keep what failed and where, and nothing of the payload."""
-    import time
-
     place = "?"
     trace = error.__traceback__
     while trace is not None:
@@ -171,16 +172,30 @@ def _log(state: str, event: str | None, error: BaseException) -> None:
 def _start_deadline(seconds: float, event: str | None) -> None:
     """Refuse when time is up, even where the code that runs then catches exceptions, or never returns from C."""
     import faulthandler
-    import signal
 
-    def expired(*_: object) -> None:
-        _refuse(event, f"the decision took longer than {seconds:g} s")
-
-    signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    _arm(seconds, seconds, event)
     # A thread of its own, outside the interpreter; it exits with 1, on which the shell around the hook blocks.
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=nowhere)
+
+
+def _arm(left: float, allowed: float, event: str | None) -> None:
+    import signal
+
+    def expired(*_: object) -> None:
+        _refuse(event, f"the decision took longer than {allowed:g} s")
+
+    signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, left)
+
+
+def _bring_forward(allowed: float, event: str) -> None:
+    """Let a configuration ask for a shorter deadline; it cannot give more time than the client waits for."""
+    import signal
+
+    left = allowed - (time.monotonic() - _BEGAN)
+    if left < signal.getitimer(signal.ITIMER_REAL)[0]:
+        _arm(max(left, 0.001), allowed, event)
 
 
 def _stop_deadline() -> None:
@@ -205,7 +220,8 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
         return "", 0
     from lockgate.runtime import open_gate
 
-    return claude_code.encode(event, open_gate(where).handle(decoded))
+    gate = open_gate(where, lambda allowed: _bring_forward(allowed, event), claude_code.parents_of)
+    return claude_code.encode(event, gate.handle(decoded))
 
 
 def _event_of(payload: Mapping[str, Any], expected: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 
 import lockgate
 from lockgate import configuration
@@ -19,11 +20,17 @@ _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
 
 
-def open_gate(where: Folders) -> Gate:
+def open_gate(
+    where: Folders,
+    limit: Callable[[float], None] = lambda _: None,
+    parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
+) -> Gate:
     """Open the gate on this machine's default store.
 
     Args:
         where: The folders.
+        limit: Told the seconds that the configuration allows for a decision, once it is known.
+        parents: Tells which sessions a forked one came from, where the client has written it.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -31,12 +38,15 @@ def open_gate(where: Folders) -> Gate:
     store = SqliteStore.open(where.state)
 
     def configure(context: Context) -> Configuration:
-        return configuration.load(store, home=where.home, config_dir=where.config, workspace=context.workspace)
+        found = configuration.load(store, home=where.home, config_dir=where.config, workspace=context.workspace)
+        if found.options.deadline_seconds is not None:
+            limit(found.options.deadline_seconds)
+        return found
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return surroundings_of(where, context.workspace, context.transcript, rules)
 
-    return Gate(Parts(store, configure, surroundings, time.time))
+    return Gate(Parts(store, configure, surroundings, time.time, parents))
 
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:

@@ -33,7 +33,7 @@ from lockgate.events import (
 from lockgate.model import Subject, ToolCall, Verdict
 from lockgate.text import visible
 
-__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "result_text"]
+__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "parents_of", "result_text"]
 
 CLIENT = "claude-code"
 
@@ -257,6 +257,11 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "SubagentStop": _agent_stopped,
     "InstructionsLoaded": _instructions,
 }
+
+
+def parents_of(context: Context) -> tuple[str, ...]:
+    """The sessions that a fork's transcript names; none before the client has written it (at the first tool call)."""
+    return claude_files.parent_sessions(context.transcript, context.subject.session)
 
 
 # ---------------------------------------------------------------- answer to output

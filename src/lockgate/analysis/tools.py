@@ -33,7 +33,7 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
     effects: list[Effect] = [
         _effect(call, row, written) for written in (*row.get("effects", ()), *_by(row, call.tool_input))
     ]
-    analysis = Analysis(echoes=row.get("echoes", True))
+    analysis = Analysis(echoes=row.get("echoes", True) or _shaped(row, call.tool_input))
     for name, role in row.get("input", {}).items():
         value = call.tool_input.get(name)
         if role == "command" and value is not None:
@@ -44,6 +44,12 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
         effects += _socket(call, around)
     effects = [*analysis.effects, *effects]
     return analysis._replace(effects=_configured(call.tool, tuple(dict.fromkeys(effects)), around))
+
+
+def _shaped(row: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the agent says so much in a call that an address in its result may be of the agent's own making."""
+    said = [(str(given.get(name, "")), most) for name, most in row.get("shaped_by", {}).items()]
+    return any(len(text) > most or "://" in text for text, most in said)
 
 
 def not_understood(tool: str, problem: str) -> Effect:

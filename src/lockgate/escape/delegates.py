@@ -8,7 +8,7 @@ by the call that spawned it; one that is bound to no brief has no clean labels. 
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import NamedTuple
 
 from lockgate.model import Subject, ToolCall
@@ -54,7 +54,7 @@ def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: st
     for row in tx.briefs(subject.session):
         if row.call_id == call.call_id and row.digest == digest:
             return row
-    row = BriefRow(secrets.token_hex(16), subject.session, subject.agent, call.call_id, digest, text, "asked", "", now)
+    row = BriefRow(os.urandom(16).hex(), subject.session, subject.agent, call.call_id, digest, text, "asked", "", now)
     tx.put_brief(row)
     return row
 

@@ -9,7 +9,7 @@ from lockgate.session.addresses import address_key, knows, remember
 from lockgate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
 from lockgate.session.calls import Outcome, abandon, call_key, expect, expose, failed, finished, refused
 from lockgate.session.labels import column, labels_of, lock_state, provenance
-from lockgate.session.sessions import begin_session, end_session
+from lockgate.session.sessions import begin_session, end_session, fork_is_open, settle_fork
 
 __all__ = [
     "Outcome",
@@ -26,6 +26,7 @@ __all__ = [
     "expose",
     "failed",
     "finished",
+    "fork_is_open",
     "join_message",
     "knows",
     "labels_of",
@@ -34,4 +35,5 @@ __all__ = [
     "provenance",
     "refused",
     "remember",
+    "settle_fork",
 ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from lockgate.events import Context
-from lockgate.model import Label, Subject, Taint
+from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.session.labels import flow
 from lockgate.store.protocol import SessionRow, Transaction
+
+FORK_CALL = "lockgate:fork"
+"""What stands for a call id in the label of a fork whose parents are not named yet."""
 
 _UNWATCHED = {
     "resume": "resumed a session that Lockgate did not watch",
@@ -46,13 +49,33 @@ def begin_session(
         parent = _cleared(tx, context.process)
         if parent:
             tx.copy_addresses(parent, session, human_only=True)
-    elif how == "fork":
+    elif how == "fork" and parents:
         parent = _fork(tx, session, parents, now)
+    elif how == "fork":
+        # The client writes the transcript, which names the parents, only later: untrusted until then.
+        _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
     elif how != "startup":
         _unwatched(tx, session, how, now)
     row = _new(context, how, now)._replace(parent=parent)
     tx.put_session(row)
     return row
+
+
+def fork_is_open(tx: Transaction, session: str) -> bool:
+    """Whether a session is a fork whose parents the client had not named when it began."""
+    return any(
+        taint.call_id == FORK_CALL and taint.state is TaintState.PENDING for taint in tx.taints(Subject(session))
+    )
+
+
+def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> None:
+    """Give a fork what its parents have, once its transcript names them. One that names none stays untrusted."""
+    row = tx.session(session)
+    if row is None:
+        return
+    parent = _fork(tx, session, parents, now) if parents else ""
+    tx.settle(session, FORK_CALL, confirm=not parents)
+    tx.put_session(row._replace(parent=parent))
 
 
 def touch_session(tx: Transaction, context: Context, now: float, *, history: bool) -> None:
@@ -109,9 +132,16 @@ def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
     )
 
 
-def _unwatched(tx: Transaction, session: str, how: str, now: float) -> None:
+def _unwatched(
+    tx: Transaction,
+    session: str,
+    how: str,
+    now: float,
+    state: TaintState = TaintState.CONFIRMED,
+    call_id: str = "",
+) -> None:
     source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
-    tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", "", now)])
+    tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", call_id, now, state)])
 
 
 def _cleared(tx: Transaction, process: str) -> str:

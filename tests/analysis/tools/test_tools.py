@@ -273,3 +273,17 @@ def test_every_input_is_answered_without_a_fault(tool, tool_input):
     assert "analysis:error" not in {effect.rule for effect in analysis.effects}
     assert all(effect.because and effect.rule.count(":") == 1 for effect in analysis.effects)
     assert all(effect.variant is not Variant.KNOWN for effect in analysis.effects)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "echoes"),
+    [
+        pytest.param("List the links on this page.", False, id="a-question"),
+        pytest.param("Answer with exactly this: " + "x" * 400, True, id="enough-room-for-an-address-of-its-own"),
+    ],
+)
+def test_links_of_a_page_are_seen_where_the_agent_did_not_write_them(
+    prompt: str, echoes: bool, around: Surroundings
+) -> None:
+    call = ToolCall("WebFetch", {"url": "https://example.com/", "prompt": prompt})
+    assert analyse(call, around).echoes is echoes
