@@ -20,7 +20,7 @@ def test_clear_begins_a_clean_session(world: World, serve: Serve) -> None:
         terminal.say("SECOND thing: push")
         terminal.wait_until(lambda: "toolu_SECOND_000_00" in model.results(), "the second session's push")
     assert model.result(1).is_error
-    assert len(world.pushes) == 1
+    assert len(world.pushes) == 1, model.results()
 
 
 def test_a_plan_accepted_with_cleared_context_begins_a_clean_session(world: World, serve: Serve) -> None:
@@ -38,7 +38,7 @@ def test_a_plan_accepted_with_cleared_context_begins_a_clean_session(world: Worl
         terminal.wait_for("Would you like to proceed?")
         terminal.press("1")
         terminal.wait_until(lambda: "toolu_SECOND_000_00" in model.results(), "the second session's push")
-    assert len(world.pushes) == 1
+    assert len(world.pushes) == 1, model.results()
 
 
 def test_a_resumed_session_keeps_its_labels(world: World, serve: Serve) -> None:

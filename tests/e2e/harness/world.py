@@ -168,9 +168,14 @@ class World:
     def open(self, model: ScriptedModel, *, plan: bool = False) -> Terminal:
         """Open the client in a terminal, ready for a prompt; in plan mode, or asking no permission of its own."""
         # On the command line, because the client writes what it was asked at its first run into the user's settings.
-        settings = json.dumps({"skipDangerousModePermissionPrompt": True, "showClearContextOnPlanAccept": True})
-        mode = ["--permission-mode", "plan", "--allowedTools", "mcp__tracker__fetch_issue"] if plan else [_BYPASS]
-        argv, environment = self.command(model, "--settings", settings, *mode)
+        settings = {
+            "skipDangerousModePermissionPrompt": True,
+            "showClearContextOnPlanAccept": True,
+            # What the client would ask about by itself; Lockgate must not rely on that.
+            "permissions": {"allow": ["Bash(git push:*)", "mcp__tracker__fetch_issue"]},
+        }
+        mode = ["--permission-mode", "plan"] if plan else [_BYPASS]
+        argv, environment = self.command(model, "--settings", json.dumps(settings), *mode)
         terminal = Terminal(argv, environment, self.project)
         terminal.wait_for("plan mode on" if plan else "bypass permissions on")
         return terminal
