@@ -301,6 +301,11 @@ def _compile(
     *,
     keep: bool = True,
 ) -> dict[str, Any]:
+    if any(look.data is not None for look in looks):
+        from lockgate.libraries import library
+
+        for name in ("yaml", "jsonschema", "regex"):
+            library(name)
     from lockgate.policy.merging import compile_layers
     from lockgate.policy.validation import parse
 

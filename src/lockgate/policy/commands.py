@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from lockgate.analysis.surroundings import CategoryRule
+from lockgate.libraries import library
 from lockgate.model import Category
 
 STEPS = ("override_safe", "unsafe_acting", "unsafe", "acting", "safe")
@@ -65,8 +66,7 @@ class _Ready(NamedTuple):
 
 
 def _ready(pattern: Pattern) -> _Ready:
-    import regex
-
+    regex = library("regex")
     flags = regex.ASCII | regex.VERSION0
     found = regex.compile(pattern.expression, flags)
     whole = regex.compile(pattern.option or "(?!)", flags)
