@@ -126,34 +126,20 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
 
 
 def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
-    """Build the question for a native prompt: the exact action, why it is asked, where the labels came from."""
-    lines = [
-        "Lockgate: let exactly this run once?",
-        exact_call(call),
-        "Asked because " + "; ".join(_because(decision.reasons)) + ".",
-    ]
+    """Build the question for a native prompt: why it is asked, where the labels came from, and the exact action.
+
+    What matters stands first: a client may cut a long question (Claude Code 2.1.329 after ten screen lines), and shows
+    the command itself beside it.
+    """
+    lines = [f"Lockgate asks: {'; '.join(_because(decision.reasons))}."]
     lines += exposure(taints)
-    return "\n".join(lines)
+    return "\n".join([*lines, "Let exactly this run once:", exact_call(call)])
 
 
 def asked_brief(text: str, taints: Sequence[Taint]) -> str:
-    """Build the question for a delegate's brief."""
-    lines = [
-        "Lockgate: a delegate with clean labels would do what this brief says, external actions included.",
-        "The brief was written by a session that may have been manipulated. Read every word of it:",
-        "-----",
-        visible_block(text, 8000),
-        "-----",
-    ]
+    """Build the question for a delegate's brief. The brief stands first: all of it must be seen."""
+    lines = ["Lockgate: may a delegate with clean labels do this, outside too? Read it all:", visible_block(text, 4000)]
     return "\n".join(lines + exposure(taints))
-
-
-def brief_needs_person() -> str:
-    """Say why a delegate may not act yet."""
-    return (
-        "Lockgate blocked this call: no person has approved this delegate's brief. Report that to whoever started you; "
-        "nothing external can run before it."
-    )
 
 
 def settings_changed(harm: str, file: str) -> str:

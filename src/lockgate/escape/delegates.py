@@ -13,15 +13,17 @@ from typing import NamedTuple
 
 from lockgate.model import Subject, ToolCall
 from lockgate.store.protocol import AgentRow, BriefRow, Transaction
+from lockgate.text import visible_block
 
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
 
 SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 
-SHOWN_COLUMNS = 90
+SHOWN_COLUMNS = 70
 SHOWN_LINES = 7
-"""What a client's dialog is sure to show of a brief: Claude Code 2.1.329 cuts a reason after 10 screen lines."""
+"""What a client's dialog is sure to show of a brief on a terminal of 80 columns: Claude Code 2.1.329 cuts a question
+after 10 screen lines, and one line says what is asked."""
 
 
 class Refusal(NamedTuple):
@@ -40,13 +42,22 @@ def brief_of(call: ToolCall) -> str | Refusal:
     text = call.tool_input.get("prompt")
     if not isinstance(text, str) or not text.strip():
         return Refusal("the delegate has no brief (prompt)")
-    lines = sum(1 + len(line) // SHOWN_COLUMNS for line in text.strip().split("\n"))
+    lines = sum(1 + _columns(line) // SHOWN_COLUMNS for line in visible_block(text.strip()).split("\n"))
     if lines > SHOWN_LINES:
         return Refusal(
             f"the brief takes {lines} lines and a person is sure to see only {SHOWN_LINES} of {SHOWN_COLUMNS} "
             "characters: put long content in a file, name the file in the brief, and say shortly what to do with it",
         )
     return text.strip()
+
+
+def _columns(line: str) -> int:
+    """How many columns a terminal needs for a line."""
+    if line.isascii():
+        return len(line)
+    from unicodedata import east_asian_width
+
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in line)
 
 
 def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: str, now: float) -> BriefRow:

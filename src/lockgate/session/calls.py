@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from lockgate.analysis.redact import redact
+from lockgate.messages import call_text
 from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.session.agents import come_back, come_back_from
 from lockgate.store.protocol import CallRow, Transaction
@@ -19,6 +21,7 @@ _CLIENT_WORDS = (r"Exit code -?\d+",)
 _SOURCES = 8
 """How many sources of one label are kept of one call."""
 _SOURCE_LENGTH = 300
+_SAID_LENGTH = 160
 _QUIET_LINES = 2000
 _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
@@ -78,7 +81,7 @@ def expect(
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
         row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
     tx.put_call(row)
-    tx.add_taints(subject, _taints(call.tool, analysis.effects, key, now, TaintState.PENDING))
+    tx.add_taints(subject, _taints(call.tool, _named(call, analysis.effects), key, now, TaintState.PENDING))
 
 
 def finished(
@@ -198,7 +201,7 @@ def _settle(
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
     if not _says_nothing(lines, quiet):
-        tx.add_taints(subject, _taints(call.tool, analysis.effects, key, now, TaintState.CONFIRMED))
+        tx.add_taints(subject, _taints(call.tool, _named(call, analysis.effects), key, now, TaintState.CONFIRMED))
         gave = analysis.gives
         _late(tx, subject)
     if row is None:
@@ -231,6 +234,12 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     return facts
 
 
+def _named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
+    """Effects whose object is only the tool itself get the call's input as their object: it says which issue it was."""
+    said = call_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
+    return [effect._replace(what=redact(said)) if effect.what == call.tool else effect for effect in effects]
+
+
 def _taints(
     tool: str,
     effects: Iterable[Effect],
@@ -243,7 +252,7 @@ def _taints(
     for effect in effects:
         if effect.gives is None:
             continue
-        source = f"{tool}: {effect.what}"[:_SOURCE_LENGTH] if effect.what else tool
+        source = f"{tool}: {effect.what}"[:_SOURCE_LENGTH] if effect.what not in ("", tool) else tool
         if (effect.gives, source) not in found and count[effect.gives] < _SOURCES:
             count[effect.gives] += 1
             found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
