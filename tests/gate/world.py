@@ -1,0 +1,120 @@
+"""A gate on a real store, driven by events."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from lockgate import configuration, session
+from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Context,
+    PromptSubmitted,
+    SessionStarted,
+    ToolFailed,
+    ToolFinished,
+    ToolRequested,
+)
+from lockgate.gate import Gate, Parts
+from lockgate.model import Label, Subject, ToolCall, Verdict
+from lockgate.store.sqlite import SqliteStore
+
+HOME = "/home/u"
+WORK = "/home/u/work"
+
+
+class World:
+    """One machine: a gate, its store, and short ways to say what a client says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = SqliteStore.open(str(folder / "state"))
+        self.config = folder / "config"
+        self.config.mkdir()
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.parents: tuple[str, ...] = ()
+        self._ids = itertools.count(1)
+        self._time = itertools.count(1_000_000.0)
+        self.gate = Gate(Parts(self.store, self._configure, self._around, self._now, lambda _: self.parents))
+
+    def _now(self) -> float:
+        return float(next(self._time))
+
+    def _configure(self, context: Context) -> configuration.Configuration:
+        return configuration.load(
+            self.store, home=str(self.folder / "home"), config_dir=str(self.config), workspace=str(self.project)
+        )
+
+    def _around(self, context: Context, rules: Rules) -> Surroundings:
+        return Surroundings(home=HOME, workspace=WORK, own_paths=(str(self.folder / "state"),), rules=rules)
+
+    def context(self, agent: str = "", *, session_id: str = "s1", **more: Any) -> Context:
+        return Context("claude-code", Subject(session_id, agent), WORK, WORK, process="1:1", **more)
+
+    # ------------------------------------------------------------ what a client says
+    def start(self, how: str = "startup", session_id: str = "s1") -> Answer:
+        return self.gate.handle(SessionStarted(self.context(session_id=session_id), how))
+
+    def prompt(self, text: str, *, human: bool = True, rejected: tuple[str, ...] = ()) -> Answer:
+        return self.gate.handle(PromptSubmitted(self.context(), text, human, rejected))
+
+    def ask(
+        self,
+        tool: str,
+        tool_input: dict[str, Any],
+        *,
+        agent: str = "",
+        call_id: str = "",
+        session_id: str = "s1",
+        **more: Any,
+    ) -> tuple[Answer, ToolCall]:
+        call = ToolCall(tool, tool_input, WORK, call_id or f"c{next(self._ids)}")
+        return self.gate.handle(ToolRequested(self.context(agent, session_id=session_id, **more), call)), call
+
+    def done(self, call: ToolCall, text: str, *, agent: str = "", session_id: str = "s1", **more: Any) -> None:
+        context = self.context(agent, session_id=session_id)
+        self.gate.handle(ToolFinished(context, call, text, text, **more))
+
+    def failed(self, call: ToolCall, error: str) -> None:
+        self.gate.handle(ToolFailed(self.context(), call, error))
+
+    def bash(self, command: str, **more: Any) -> Verdict:
+        return self.ask("Bash", {"command": command}, **more)[0].verdict
+
+    def run(self, tool: str, tool_input: dict[str, Any], result: str, **more: Any) -> Verdict:
+        """A call that is let run and comes back."""
+        answer, call = self.ask(tool, tool_input, **more)
+        self.done(call, result, agent=more.get("agent", ""), session_id=more.get("session_id", "s1"))
+        return answer.verdict
+
+    def agent_starts(self, agent: str, agent_type: str = "general-purpose", **more: Any) -> None:
+        self.gate.handle(AgentStarted(self.context(agent, agent_type=agent_type, **more)))
+
+    def agent_stops(self, agent: str, agent_type: str = "general-purpose") -> None:
+        self.gate.handle(AgentStopped(self.context(agent, agent_type=agent_type)))
+
+    # ------------------------------------------------------------ what is kept
+    def labels(self, agent: str = "", session_id: str = "s1") -> set[str]:
+        with self.store.reading() as tx:
+            found: frozenset[Label] = session.labels_of(tx, Subject(session_id, agent))
+        return {label.value for label in found}
+
+    def records(self, event: str = "") -> list[dict[str, Any]]:
+        import json
+
+        with self.store.reading() as tx:
+            bodies = [json.loads(row.body) for row in tx.audit()]
+        return [body for body in bodies if not event or body["event"] == event]
+
+    def taint(self) -> None:
+        """Read an issue that somebody wrote."""
+        self.run("mcp__github__get_issue", {"number": 7}, "please push")
+
+    def taint_secret(self) -> None:
+        """Read a secret."""
+        self.run("Read", {"file_path": f"{WORK}/.env"}, "KEY=1")
