@@ -285,7 +285,7 @@ def _hash(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 
 
 def _enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    if any(arg.text.startswith("-") and "f" in arg.text or not known(arg.text) for arg in args):
+    if any((arg.text.startswith("-") and "f" in arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("enable -f", "shell:enable", "this loads code into the shell")
     return ""
 
@@ -300,6 +300,11 @@ def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
     return ""
 
 
+_QUIET = """
+    : true false return exit break continue shopt ulimit umask times wait bg fg jobs disown dirs logout suspend unalias
+    type caller help compopt setopt unsetopt whence history
+"""
+"""Builtins that neither change what is tracked here nor run anything."""
 BUILTINS: dict[str, Builtin] = {
     "cd": _cd,
     "chdir": _cd,
@@ -333,9 +338,5 @@ BUILTINS: dict[str, Builtin] = {
     "hash": _hash,
     "enable": _enable,
     **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
-    **dict.fromkeys(
-        ": true false return exit break continue shopt ulimit umask times wait bg fg jobs disown dirs logout suspend "
-        "unalias type caller help compopt setopt unsetopt whence history".split(),
-        _nothing,
-    ),
+    **dict.fromkeys(_QUIET.split(), _nothing),
 }

@@ -1,8 +1,8 @@
 """Walking a script as a shell would, in every way that it could go, and visiting each command that could run.
 
 Control flow is followed in the abstract: what may or may not have happened is joined, loops over known words are run
-word by word, other loops until nothing new is learnt. Each ``run`` returns the *shape* of what is printed: text in which
-unknown parts are placeholders.
+word by word, other loops until nothing new is learnt. Each ``run`` returns the *shape* of what is printed: text in
+which unknown parts are placeholders.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from lockgate.analysis.shell.findings import Findings
+from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless
 from lockgate.analysis.shell.syntax import (
     AndOr,
     ArithCommand,
     ArithFor,
-    Assignment,
     Case,
     Command,
     Condition,
@@ -31,7 +31,6 @@ from lockgate.analysis.shell.syntax import (
     Simple,
     Unparsed,
     While,
-    Word,
 )
 from lockgate.analysis.shell.words import evaluate, expand_all, expand_one, unsafe_arithmetic
 from lockgate.analysis.surroundings import Surroundings
@@ -40,10 +39,6 @@ _MOST_COMMANDS = 1500
 _MOST_ROUNDS = 12
 _DEEPEST = 16
 _LONGEST_SHAPE = 8_000
-_LEAVING = frozenset({"break", "continue", "return"})
-_ASSIGNING = frozenset(
-    "read declare typeset local export readonly printf mapfile readarray getopts unset let wait".split(),
-)
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
 
@@ -169,7 +164,9 @@ class Machine:
         return blur(*shapes)
 
     def _while(self, node: While, scope: Scope, stdin: str | None) -> str:
-        return self._until_known(scope, lambda: self.run(node.condition, scope, stdin) + self.run(node.body, scope, stdin))
+        return self._until_known(
+            scope, lambda: self.run(node.condition, scope, stdin) + self.run(node.body, scope, stdin)
+        )
 
     def _until_known(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
@@ -187,7 +184,7 @@ class Machine:
             values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE)]
         else:
             values = expand_all(node.words, self, scope)
-        texts = [_file_name(value) for value in values]
+        texts = [file_name(value) for value in values]
         if len(texts) > _MOST_ROUNDS or node.select or OPAQUE in texts:
             texts = [blur(*texts)] * 2
         before = scope.copy()
@@ -280,43 +277,3 @@ _HANDLERS: dict[type, Any] = {
 def reader_for(dialect: str) -> str:
     """The reader's dialect for a shell. What zsh reads differently from bash is refused by the reader for bash."""
     return "bash" if dialect in ("bash", "zsh") else "sh"
-
-
-def _file_name(value: Arg) -> str:
-    """A file name pattern stands for names of files that are there."""
-    if not value.glob:
-        return value.text
-    text = value.text.replace("*", PLAIN).replace("?", PLAIN)
-    head, bracket, tail = text.partition("[")
-    return head + PLAIN + tail.partition("]")[2] if bracket else text
-
-
-def _nodes(node: Any) -> Any:
-    """Every node below a node, itself included."""
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, tuple):
-            yield item
-            stack.extend(item)
-
-
-def leaves_early(node: Any) -> bool:
-    """Whether a body may be left before its end."""
-    return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in _nodes(node))
-
-
-def assigned(node: Any) -> set[str]:
-    """Names of all variables that a body could assign."""
-    names: set[str] = set()
-    for item in _nodes(node):
-        if isinstance(item, (Assignment, For)):
-            names.add(item.name)
-        elif isinstance(item, Simple) and item.words and item.words[0].literal in _ASSIGNING:
-            names |= {_name(word) for word in item.words[1:]}
-    return names - {""}
-
-
-def _name(word: Word) -> str:
-    name = (word.literal or "").partition("=")[0]
-    return name if name.isidentifier() else ""

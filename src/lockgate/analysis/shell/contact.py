@@ -105,7 +105,12 @@ class Contact:
 
 def _expanding(url: str) -> bool:
     """Whether the client itself makes several addresses of this one."""
-    return "{" in url or "}" in url or re.search(r"\[(?![0-9a-fA-F:.]+\])", url) is not None or "[" in url.partition("?")[2]
+    return (
+        "{" in url
+        or "}" in url
+        or re.search(r"\[(?![0-9a-fA-F:.]+\])", url) is not None
+        or "[" in url.partition("?")[2]
+    )
 
 
 def _bare_host(text: str) -> str:

@@ -60,5 +60,3 @@ def _is_single(script: Script) -> bool:
     if not isinstance(command, Simple) or command.assignments:
         return False
     return all(item.target.literal in ("/dev/null", "1") and item.fd == "2" for item in command.redirects)
-
-

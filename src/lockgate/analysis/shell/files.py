@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
-_DEVICES = ("/dev/sd", "/dev/hd", "/dev/nvme", "/dev/vd", "/dev/xvd", "/dev/disk", "/dev/rdisk", "/dev/mmcblk", "/dev/dm-",
-            "/dev/mapper/", "/dev/mem", "/dev/kmem", "/dev/loop", "/dev/md")  # fmt: skip
-_SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm")  # noqa: S108
+_DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
+_DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
+_SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
 
 
 def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
@@ -99,7 +99,11 @@ def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
     inside = (workspace, *_SHARED, machine.around.variables.get("TMPDIR", "").rstrip("/"))
     if any(place and path.startswith(f"{place}/") for place in inside):
         return ""
-    return "" if not workspace and not _system(folder, machine.around.home) else "this removes a folder outside the project"
+    return (
+        ""
+        if not workspace and not _system(folder, machine.around.home)
+        else "this removes a folder outside the project"
+    )
 
 
 def _system(folder: str, home: str) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import Arg
+from lockgate.model import Effect
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
@@ -25,7 +26,9 @@ def _python(call: Invocation, text: str) -> None:
 
 # ---------------------------------------------------------------- sed
 
-_ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL)
+_ADDRESS = re.compile(
+    r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL
+)
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 
 
@@ -119,24 +122,24 @@ def _awk(call: Invocation, text: str) -> None:
     tokens = [token for token in _AWK_TOKEN.findall(text) if not token.isspace() and not token.startswith("#")]
     printing = False
     depth = 0
-    for index, token in enumerate(tokens):
+    for index, word in enumerate(tokens):
         following = tokens[index + 1] if index + 1 < len(tokens) else ""
-        if token in ("print", "printf"):
+        if word in ("print", "printf"):
             printing, depth = True, 0
-        elif token in (";", "}", "{", "\n"):
+        elif word in (";", "}", "{", "\n"):
             printing = False
-        elif token in "()":
-            depth += 1 if token == "(" else -1
-        if token in ("system", "@") or (token in ("|", "|&")):
+        elif word in "()":
+            depth += 1 if word == "(" else -1
+        if word in ("system", "@") or (word in ("|", "|&")):
             call.opaque("the awk program runs another program or loads code")
             return
-        if token == "getline" and following == "<":
+        if word == "getline" and following == "<":
             _awk_file(call, tokens, index + 2, files.read)
-        if printing and depth <= 0 and token in (">", ">>"):
+        if printing and depth <= 0 and word in (">", ">>"):
             _awk_file(call, tokens, index + 1, files.write)
 
 
-def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..., list[object]]) -> None:
+def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..., list[Effect]]) -> None:
     """Keep the file that a program reads or writes, where it is one string."""
     name = tokens[index] if index < len(tokens) else ""
     after = tokens[index + 1] if index + 1 < len(tokens) else ""
@@ -145,7 +148,7 @@ def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..
         if path.startswith("/inet"):
             call.add("egress")
         else:
-            call.own += look(Arg(path), call.machine, call.scope)  # type: ignore[arg-type]
+            call.own += look(Arg(path), call.machine, call.scope)
     else:
         call.opaque("the awk program reads or writes a file whose name is only known when it runs")
 

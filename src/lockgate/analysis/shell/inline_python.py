@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _LONGEST = 20_000
-_WRITERS = frozenset(
-    "write_text write_bytes unlink rmdir rename replace symlink_to hardlink_to link_to chmod touch lchmod".split()
-)
+_WRITING = """
+    write_text write_bytes unlink rmdir rename replace symlink_to hardlink_to link_to chmod touch lchmod mkdir
+"""
+_WRITERS = frozenset(_WRITING.split())
 _READERS = frozenset({"read_text", "read_bytes"})
-_FORBIDDEN = frozenset(
-    "system popen modules os sys subprocess importlib builtins socket codecs ctypes shutil loader f_globals f_builtins "
-    "gi_frame cr_frame tb_frame gi_code format_map".split()
-)
+_REACHING = """
+    system popen modules os sys subprocess importlib builtins socket codecs ctypes shutil loader f_globals f_builtins
+    gi_frame cr_frame tb_frame gi_code format_map
+"""
+_FORBIDDEN = frozenset(_REACHING.split())
 
 
 def python_effects(text: str, machine: Machine, scope: Scope, rule: str) -> list[Effect]:
     """Effects of a Python program."""
-    import ast  # noqa: PLC0415 - costs a hook nothing where there is no Python
+    import ast
 
     try:
         tree = ast.parse(text) if len(text) <= _LONGEST else None
@@ -50,7 +52,7 @@ def _execute(what: str, rule: str, because: str) -> Effect:
 
 class _Reader:
     def __init__(self, tree: ast.Module, machine: Machine, scope: Scope, rule: str) -> None:
-        import ast  # noqa: PLC0415
+        import ast
 
         self.ast, self.tree, self.machine, self.scope, self.rule = ast, tree, machine, scope, rule
         tables = table("python_modules")
@@ -84,7 +86,9 @@ class _Reader:
         ast = self.ast
         if isinstance(node, ast.Import):
             for alias in node.names:
-                self.modules[alias.asname or alias.name.partition(".")[0]] = alias.name if alias.asname else alias.name.partition(".")[0]
+                self.modules[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
         elif isinstance(node, ast.ImportFrom):
             self.own |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -143,8 +147,10 @@ class _Reader:
     def _mode(self, node: ast.Call, position: int) -> str | None:
         """The mode of an ``open``, ``None`` where it is not known."""
         ast = self.ast
-        given: list[ast.expr] = [word.value for word in node.keywords if word.arg == "mode"]
-        if any(word.arg in (None, "opener") for word in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+        given = [word.value for word in node.keywords if word.arg == "mode"]
+        if any(word.arg in (None, "opener") for word in node.keywords) or any(
+            isinstance(a, ast.Starred) for a in node.args
+        ):
             return None
         given += node.args[position : position + 1]
         if not given:
@@ -154,7 +160,9 @@ class _Reader:
 
     def _open(self, place: ast.expr | None, mode: str | None) -> None:
         if place is None or mode is None:
-            self.found.append(_execute("python", self.rule, "this opens a file in a way that is only known when it runs"))
+            self.found.append(
+                _execute("python", self.rule, "this opens a file in a way that is only known when it runs")
+            )
         else:
             self._file(place, "write" if set(mode) & set("wax+") else "read")
 
@@ -178,7 +186,11 @@ class _Reader:
         if isinstance(node, ast.Name):
             value = self.constants.get(node.id)
             return None if value is None or value == "\x00" else value
-        if isinstance(node, ast.Call) and len(node.args) == 1 and _last_name(node.func) in ("Path", "PurePath", "str", "expanduser"):
+        if (
+            isinstance(node, ast.Call)
+            and len(node.args) == 1
+            and _last_name(node.func) in ("Path", "PurePath", "str", "expanduser")
+        ):
             return self._path(node.args[0], depth + 1)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Add)):
             left, right = self._path(node.left, depth + 1), self._path(node.right, depth + 1)
@@ -235,7 +247,7 @@ class _Reader:
         ast = self.ast
         if id(node) in self.handled:
             return ""
-        if node.attr.startswith("_") and node.attr != "__name__" or node.attr in _FORBIDDEN:
+        if (node.attr.startswith("_") and node.attr != "__name__") or node.attr in _FORBIDDEN:
             chain = isinstance(node.value, ast.Name) and node.value.id in self.modules
             if not (chain and node.attr == "path"):
                 return f"the attribute `{node.attr}` can do more than compute"

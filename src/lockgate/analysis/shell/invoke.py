@@ -187,7 +187,8 @@ class Invocation:
                 ROLES[option.role](self, list(option.value), option.name)
 
     def _operands(self, options: list[Option]) -> None:
-        from lockgate.analysis.shell.roles import ROLES, leading_assignments
+        from lockgate.analysis.shell.roles import ROLES
+        from lockgate.analysis.shell.roles_running import leading_assignments
 
         roles = list(self.entry.operands)
         given = {option.name for option in options}
@@ -210,7 +211,7 @@ class Invocation:
                 ROLES[role](self, values, "")
 
     def _standard_input(self) -> None:
-        from lockgate.analysis.shell.roles import run_code
+        from lockgate.analysis.shell.roles_running import run_code
 
         operands = self.matched.operands
         codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-_FOLDER = os.path.join(os.path.dirname(__file__), "programs")  # noqa: PTH118, PTH120 - pathlib is too slow for a hook
+_FOLDER = os.path.join(os.path.dirname(__file__), "programs")
 _cache: dict[str, Any] = {}
 
 NO_VALUE, VALUE, OPTIONAL, COMMAND = 0, 1, 2, 3
@@ -117,6 +117,6 @@ def _entry(programs: Mapping[str, Any], name: str) -> Entry:
 def _table(name: str) -> Any:
     key = f"\x00{name}"
     if key not in _cache:
-        with open(os.path.join(_FOLDER, f"{name}.json"), encoding="utf-8") as file:  # noqa: PTH118, PTH123
+        with open(os.path.join(_FOLDER, f"{name}.json"), encoding="utf-8") as file:
             _cache[key] = json.load(file)
     return _cache[key]

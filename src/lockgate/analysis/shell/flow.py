@@ -1,0 +1,53 @@
+"""What can be said of a body of commands without running it: what it assigns, and whether it may be left early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lockgate.analysis.shell.scope import PLAIN, Arg
+from lockgate.analysis.shell.syntax import Assignment, For, Simple, Word
+
+_LEAVING = frozenset({"break", "continue", "return"})
+_BUILTINS = "read declare typeset local export readonly printf mapfile readarray getopts unset let"
+_ASSIGNING = frozenset(_BUILTINS.split())
+
+
+def file_name(value: Arg) -> str:
+    """A file name pattern stands for names of files that are there."""
+    if not value.glob:
+        return value.text
+    text = value.text.replace("*", PLAIN).replace("?", PLAIN)
+    head, bracket, tail = text.partition("[")
+    return head + PLAIN + tail.partition("]")[2] if bracket else text
+
+
+def _nodes(node: Any) -> Iterator[tuple[Any, ...]]:
+    """Every node below a node, itself included."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            yield item
+            stack.extend(item)
+
+
+def leaves_early(node: Any) -> bool:
+    """Whether a body may be left before its end."""
+    return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in _nodes(node))
+
+
+def assigned(node: Any) -> set[str]:
+    """Names of all variables that a body could assign."""
+    names: set[str] = set()
+    for item in _nodes(node):
+        if isinstance(item, (Assignment, For)):
+            names.add(item.name)
+        elif isinstance(item, Simple) and item.words and item.words[0].literal in _ASSIGNING:
+            names |= {_name(word) for word in item.words[1:]}
+    return names - {""}
+
+
+def _name(word: Word) -> str:
+    name = (word.literal or "").partition("=")[0]
+    return name if name.isidentifier() else ""

@@ -1,0 +1,135 @@
+"""Roles of words that say whom a program talks to, and what it sends."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell import files
+from lockgate.analysis.shell.contact import dynamic_value
+from lockgate.analysis.shell.roles_files import read
+from lockgate.analysis.shell.scope import Arg, harmless, known
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+
+_RUNNING = """
+    proxycommand localcommand permitlocalcommand knownhostscommand match include pkcs11provider securitykeyprovider
+    xauthlocation
+"""
+_SSH_RUNNING = frozenset(_RUNNING.split())
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def url(call: Invocation, words: list[Arg], _: str) -> None:
+    """Addresses that are read, unless something is sent."""
+    call.contact.targets += [("url", word) for word in words]
+
+
+def host(call: Invocation, words: list[Arg], _: str) -> None:
+    """Machines that are connected to."""
+    call.contact.targets += [("host", word) for word in words]
+
+
+def lookup(call: Invocation, words: list[Arg], _: str) -> None:
+    """Names that are looked up."""
+    call.contact.targets += [("lookup", word) for word in words]
+
+
+def send(call: Invocation, words: list[Arg], option: str) -> None:
+    """Data that is sent; ``@file`` names a file."""
+    call.contact.sends = call.contact.sends or f"`{call.what} {option}` sends data"
+    for word in words:
+        name = re.match(r"(?:[\w.-]+=?)?@([^;]+)", word.text)
+        if name is not None:
+            call.own += files.read(Arg(name.group(1)), call.machine, call.scope)
+
+
+def send_file(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files that are sent."""
+    send(call, [], option)
+    read(call, words, option)
+
+
+def static(call: Invocation, words: list[Arg], option: str) -> None:
+    """A header, a cookie, a user name: nothing leaves where it is wholly known, for the person can read it."""
+    for word in words:
+        if dynamic_value(word) or word.text.startswith("@"):
+            send(call, [word], option)
+
+
+def method(call: Invocation, words: list[Arg], option: str) -> None:
+    """A request method; most of them send."""
+    if not words or words[0].static is None or words[0].text.upper() not in _READING_METHODS:
+        send(call, [], f"{option} {words[0].shown if words else ''}".rstrip())
+
+
+def proxy(call: Invocation, words: list[Arg], _: str) -> None:
+    """The request goes through another machine."""
+    call.contact.rerouted = True
+    call.contact.sends = call.contact.sends or f"`{call.what}` is told to go through another machine"
+
+
+def reroute(call: Invocation, words: list[Arg], option: str) -> None:
+    """The request may go elsewhere than its address says."""
+    call.contact.rerouted = True
+    call.contact.sends = call.contact.sends or f"`{option}` decides elsewhere where `{call.what}` connects to"
+
+
+def remote(call: Invocation, words: list[Arg], _: str) -> None:
+    """A configured name, an address, or a folder; ``ext::`` runs a command."""
+    for word in words[:1]:
+        text = word.text
+        if "::" in text:
+            call.opaque("a remote helper such as `ext::` runs a command")
+        elif word.static is None:
+            call.contact.targets.append(("url", word))
+        elif "://" in text or text.startswith("git@") or re.match(r"[\w.-]+@?[\w.-]*:(?!\\)", text):
+            url = text if "://" in text else "ssh://" + text.replace(":", "/", 1)
+            if not url.startswith("file://"):
+                call.contact.targets.append(("remote", Arg(url)))
+        elif not text.startswith(("/", ".", "~")):
+            call.add("fetch-known")
+
+
+def push_to(call: Invocation, words: list[Arg], _: str) -> None:
+    """Where ``git push`` sends to: it sends in any case, but ``ext::`` runs a command too."""
+    if any("::" in word.text for word in words[:1]):
+        call.opaque("a remote helper such as `ext::` runs a command")
+
+
+def transfer(call: Invocation, words: list[Arg], _: str) -> None:
+    """Operands of ``rsync``: a colon before the first slash names another machine; else files, the last one written."""
+    far = [word for word in words if re.match(r"[^/]*:", word.text) or not harmless(word.text)]
+    if far:
+        call.add("connect")
+    near = [word for word in words if word not in far]
+    for word in near:
+        call.own += files.read(word, call.machine, call.scope, below=True)
+    if near and near[-1] is words[-1]:
+        call.own += files.write_into(near[-1], near[:-1], call.machine, call.scope)
+
+
+def ssh_option(call: Invocation, words: list[Arg], _: str) -> None:
+    """``ssh -o Key=value``: some keys run a program."""
+    for word in words:
+        key = re.split(r"[= ]", word.text, maxsplit=1)[0].lower()
+        if not known(key) or key in _SSH_RUNNING:
+            call.opaque(f"the ssh option `{word.shown}` runs a program")
+
+
+def apt_option(call: Invocation, words: list[Arg], _: str) -> None:
+    """``apt -o``: hooks and methods run programs; the person is told of any such setting."""
+    for word in words:
+        if not known(word.text) or re.search(
+            r"invoke|hook|method|command|pager|proxy|dir::bin", word.text, re.IGNORECASE
+        ):
+            call.opaque(f"the setting `{word.shown}` runs a program")
+
+
+def process(call: Invocation, words: list[Arg], _: str) -> None:
+    """Processes by name, number or file: the gate's own must not be ended."""
+    for word in words:
+        if "lockgate" in word.text.lower():
+            call.add("self")

@@ -1,0 +1,227 @@
+"""Roles of words that are run: commands, scripts, code, settings that hold commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.roles_files import write
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known
+from lockgate.analysis.shell.variables import variable_effects
+from lockgate.model import Effect, EffectKind
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+
+Role = Callable[["Invocation", list[Arg], str], None]
+_MOST_LINES = 12
+_SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
+_LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
+"""Modules of the standard library that only read, and whose names nobody shadows by accident."""
+
+
+def command(call: Invocation, words: list[Arg], _: str) -> None:
+    """Text that a shell runs."""
+    for word in words:
+        call.machine.run_text(word.text, call.scope.copy(), "sh", call.stdin)
+
+
+def action(call: Invocation, words: list[Arg], option: str) -> None:
+    """``tar --checkpoint-action``: ``exec=command`` runs something, the others print."""
+    for word in words:
+        if word.text.startswith("exec="):
+            command(call, [Arg(word.text[5:])], option)
+        elif not known(word.text):
+            call.opaque(f"what `{option}` does is only known when it runs")
+
+
+def program(call: Invocation, words: list[Arg], _: str) -> None:
+    """Words that are run without a shell, with more words after them."""
+    for word in words:
+        _invoke(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
+
+
+def argv(call: Invocation, words: list[Arg], _: str) -> None:
+    """A command, up to the end."""
+    if not call.entry.feeds:
+        _invoke(call, words)
+    elif call.placeholder:
+        for line in _lines(call):
+            _invoke(call, [Arg(word.text.replace(call.placeholder, line), word.glob) for word in words])
+    else:
+        _invoke(call, [*words, *_fed(call)])
+
+
+def _lines(call: Invocation) -> list[str]:
+    """The input of ``xargs -I``, line by line."""
+    lines = (call.stdin if call.stdin is not None else OPAQUE).splitlines() or [""]
+    return lines if len(lines) <= _MOST_LINES else [blur(*lines)]
+
+
+def _fed(call: Invocation) -> list[Arg]:
+    """The operands that ``xargs`` reads from its standard input."""
+    text = call.stdin
+    if text is None:
+        return [Arg(OPAQUE)]
+    if OPAQUE in text:
+        return [Arg(OPAQUE)]
+    return [Arg(piece) for piece in text.replace("\\", OPAQUE).replace("'", "").replace('"', "").split()][:100]
+
+
+def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
+    """A command for what was found."""
+    roots = [word.text for word in call.matched.operands if not word.text.startswith("-")]
+    root = roots[0] if len(roots) == 1 and harmless(roots[0]) else "."
+    found = f"{root.rstrip('/') or ''}/{PLAIN}"
+    marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
+    _invoke(call, [Arg(marks.sub(lambda _: found, word.text), word.glob) for word in words])
+
+
+def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
+    """Words that are joined and run by a shell."""
+    call.machine.run_text(" ".join(word.text for word in words), call.scope.copy(), "sh", call.stdin)
+
+
+def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """``flock FILE command...`` or ``flock FILE -c 'text'``; a number instead of the file runs nothing."""
+    write(call, words[:1], option)
+    rest = words[1:]
+    if rest and rest[0].text in ("-c", "--command"):
+        command(call, rest[1:2], option)
+    elif rest:
+        _invoke(call, rest)
+
+
+def split(call: Invocation, words: list[Arg], _: str) -> None:
+    """Text that is split into the first words of a command."""
+    _invoke(call, [*(Arg(text) for word in words for text in word.text.split()), *call.matched.operands])
+
+
+def _invoke(call: Invocation, words: list[Arg]) -> None:
+    from lockgate.analysis.shell.invoke import invoke
+
+    while words and re.match(r"[A-Za-z_]\w*=", words[0].text) and call.entry.name in ("env", "sudo", "doas"):
+        words = leading_assignments(call, words)
+    call.ran = True
+    call.shapes.append(invoke(call.machine, call.scope, words, call.stdin, functions=False) if words else "")
+
+
+def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
+    """Keep what ``NAME=value`` words before a command do; return the words after them."""
+    position = 0
+    while position < len(words) and (match := re.match(r"([A-Za-z_]\w*)=(.*)", words[position].text, re.DOTALL)):
+        variable_effects(match.group(1), match.group(2), call.machine, call.scope)
+        position += 1
+    return words[position:]
+
+
+def script(call: Invocation, words: list[Arg], _: str) -> None:
+    """A file that is run, or standard input."""
+    for word in words[:1]:
+        if word.text not in ("-", "/dev/stdin"):
+            call.own.append(
+                Effect(EffectKind.EXECUTE, word.shown, call.rule, f"`{call.what}` runs the file `{word.shown}`")
+            )
+        elif call.stdin is not None:
+            run_code(call, call.entry.stdin or "code", call.stdin)
+
+
+def run_code(call: Invocation, language: str, text: str) -> None:
+    """Keep what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
+    from lockgate.analysis.shell.inline import LANGUAGES
+
+    if language in _SHELLS:
+        call.shapes.append(call.machine.run_text(text, call.scope.copy(), _SHELLS[language]))
+    elif language in LANGUAGES and known(text):
+        LANGUAGES[language](call, text)
+    elif not (language in ("awk", "sed", "jq") and _filled_in(language, text)):
+        call.opaque(f"`{call.what}` runs code that cannot be seen through")
+    else:
+        LANGUAGES[language](call, text.replace(PLAIN, "x").replace(ENVIRONMENT, "x"))
+
+
+def _filled_in(language: str, text: str) -> bool:
+    """Whether the unknown parts of a small program are only names and numbers."""
+    return OPAQUE not in text and language in ("awk", "sed", "jq")
+
+
+def code(language: str) -> Role:
+    """The role of code in a language."""
+
+    def role(call: Invocation, words: list[Arg], _: str) -> None:
+        for word in words[:1]:
+            run_code(call, language, word.text)
+
+    return role
+
+
+def config(call: Invocation, words: list[Arg], _: str) -> None:
+    """``git -c key=value``: some keys run what they hold."""
+    for word in words:
+        key, _, value = word.text.partition("=")
+        kind = _config_kind(key)
+        if not known(key):
+            call.opaque("which setting this changes is only known when it runs, and some run a program")
+        elif kind == "alias":
+            _alias(call, value)
+        elif kind == "command" and known(value):
+            if value:
+                call.machine.run_text(value, call.scope.copy(), "sh")
+        elif kind:
+            call.opaque(f"the setting `{key}` decides what runs or where data goes")
+
+
+def _alias(call: Invocation, value: str) -> None:
+    if value.startswith("!"):
+        call.machine.run_text(value[1:], call.scope.copy(), "sh")
+    else:
+        _invoke(call, [Arg("git"), *(Arg(text) for text in value.split())])
+
+
+def _config_kind(key: str) -> str:
+    lowered = key.lower()
+    for pattern, kind in table("git_config").items():
+        head, star, tail = pattern.partition("*")
+        if lowered == pattern or (
+            star and lowered.startswith(head) and lowered.endswith(tail) and len(lowered) >= len(pattern)
+        ):
+            return str(kind)
+    return ""
+
+
+def config_write(call: Invocation, words: list[Arg], _: str) -> None:
+    """``git config key value`` with a key that executes leaves something that runs later."""
+    if not words:
+        return
+    key = words[0].text
+    if (not known(key) or _config_kind(key)) and len(words) > 1:
+        because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
+        call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
+
+
+def module(call: Invocation, words: list[Arg], _: str) -> None:
+    """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
+    from lockgate.analysis.shell.knowledge import lookup
+
+    name = words[0].static if words else None
+    if name is None:
+        call.opaque("which module this runs is only known when it runs")
+    elif name in _LOCAL_MODULES:
+        return
+    else:
+        call.opaque(f"`python -m {name}` runs code that can lie in this folder")
+        if lookup(name) is not None:
+            _invoke(call, [Arg(name), *call.matched.operands])
+
+
+def placeholder(call: Invocation, words: list[Arg], _: str) -> None:
+    """The text that stands for a word of the input."""
+    call.placeholder = words[0].text if words else "{}"
+
+
+def assignment(call: Invocation, words: list[Arg], _: str) -> None:
+    """``NAME=value``."""
+    leading_assignments(call, words)
