@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -47,7 +46,7 @@ for __case in "${!__texts[@]}"; do
     printf '%s\0' "${#__files[@]}"
     for __file in "${__files[@]}"; do
         mapfile -d '' __fields <"$__file"
-        printf '%s\0' "${__fields[@]}"
+        printf '%s\0' "${#__fields[@]}" "${__fields[@]}"
     done
 done
 """
@@ -70,7 +69,9 @@ def _sandbox(driver: str, texts: list[str]) -> bytes:
     bwrap, bash = shutil.which("bwrap"), shutil.which("bash")
     if bwrap is None or bash is None:
         pytest.fail("bubblewrap or bash is not installed: run scripts/setup_system.sh")
-    libraries = [part for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") for part in ("--ro-bind-try", path, path)]
+    libraries = [
+        part for path in ("/lib", "/lib64", "/usr/lib", "/usr/lib64") for part in ("--ro-bind-try", path, path)
+    ]
     command = [bwrap, "--unshare-all", "--clearenv", "--die-with-parent", "--new-session", *libraries]
     command += ["--ro-bind", os.path.realpath(bash), "/sandbox/bash", "--proc", "/proc", "--dev", "/dev"]
     command += ["--tmpfs", "/tmp", "--chdir", "/tmp", "--setenv", "LC_ALL", "C.UTF-8"]
@@ -89,12 +90,15 @@ def run(texts: list[str]) -> list[list[Command]]:
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
         fields = iter(_sandbox(_DRIVER, batch).split(b"\0"))
-        results += [[_command(fields) for _ in range(int(next(fields)))] for _ in batch]
+        for _ in batch:
+            records = [[next(fields) for _ in range(int(next(fields)))] for _ in range(int(next(fields)))]
+            results.append([Command(tuple(map(os.fsdecode, words[1:]))) for words in records if _whole(words)])
     return results
 
 
-def _command(fields: Iterator[bytes]) -> Command:
-    return Command(tuple(os.fsdecode(next(fields)) for _ in range(int(next(fields)))))
+def _whole(words: list[bytes]) -> bool:
+    """Whether a record was written to its end: a text that runs for too long is killed."""
+    return bool(words) and int(words[0]) == len(words) - 1
 
 
 def accepts(texts: list[str]) -> list[bool]:

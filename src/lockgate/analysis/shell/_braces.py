@@ -30,12 +30,18 @@ def expand(cursor: Cursor, parts: list[Part], position: int) -> list[Part]:
     ends, commas = _match(tokens)
     found = _Pass(cursor, tokens, ends, commas, position)
     result = found.read(0, len(tokens))
+    if found.left_over and (found.expanded or _pairs_late(tokens)):
+        cursor.refuse("unbalanced braces beside a brace expansion", "write the words one by one", at=position)
     if not found.expanded:
         return parts
-    if found.left_over:
-        cursor.refuse("unbalanced braces beside a brace expansion", "write the words one by one", at=position)
     cursor.bash_only("brace expansion", "write the words one by one")
     return result
+
+
+def _pairs_late(tokens: list[str | Part]) -> bool:
+    """Tell whether bash may close a brace later than at its own end, as in ``{a},b}``: after a comma behind it."""
+    skeleton = "".join(piece for piece in tokens if isinstance(piece, str) and piece in "{,}").lstrip(",}")
+    return "," in skeleton and "}" in skeleton[skeleton.index(",") :]
 
 
 def _match(tokens: list[str | Part]) -> tuple[dict[int, int], dict[int, list[int]]]:

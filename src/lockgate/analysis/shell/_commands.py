@@ -24,6 +24,7 @@ RESERVED = frozenset((
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 _ARRAY = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)(?=\()")
+_BLANK = re.compile(r"\s")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _COMMAND_ENDS = frozenset("\n;|)#\0")
 
@@ -68,14 +69,16 @@ def simple(cursor: Cursor, plain_time: bool) -> Simple:
 
 
 def _check_reserved(cursor: Cursor, words: list[Word], plain_time: bool) -> None:
-    """Refuse an unquoted reserved word where some shell may give it its meaning."""
+    """Refuse an unquoted word where some shell may give it a reserved word's meaning."""
     parts = words[-1].parts
     if len(parts) != 1 or not isinstance(parts[0], Literal) or parts[0].quoted:
         return
     text = parts[0].text
+    at = words[-1].position - cursor.base
+    if len(words) == 1 and text[0] in "{=" and text != "{":
+        cursor.refuse(f"a command that begins with `{text[0]}`, which other shells read differently", "quote it", at=at)
     if text not in RESERVED:
         return
-    at = words[-1].position - cursor.base
     if len(words) > 1:
         if text in "{}":
             cursor.refuse(f"`{text}` as an argument", "quote it, or put `;` before it", at=at)
@@ -97,6 +100,8 @@ def _assignment(cursor: Cursor) -> Assignment | None:
     if operator == "[":
         cursor.pos = match.end() - 1
         index = subscript(cursor)
+        if any(isinstance(part, Literal) and not part.quoted and _BLANK.search(part.text) for part in index.parts):
+            cursor.refuse("a blank in the subscript of an assignment", "write it without blanks", at=start)
         operator = "+=" if cursor.text.startswith("+=", cursor.pos) else cursor.text[cursor.pos]
         if operator not in ("=", "+="):
             cursor.refuse("a subscript that no assignment follows", "quote the word", at=start)

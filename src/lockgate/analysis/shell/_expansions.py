@@ -222,6 +222,18 @@ def _balanced(text: str) -> bool:
     return depth == 0
 
 
+def merged(parts: list[Part]) -> list[Part]:
+    """Join neighbouring unquoted text."""
+    result: list[Part] = []
+    for part in parts:
+        last = result[-1] if result else None
+        if isinstance(part, Literal) and isinstance(last, Literal) and not part.quoted and not last.quoted:
+            result[-1] = Literal(last.text + part.text)
+        else:
+            result.append(part)
+    return result
+
+
 def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[Part]:
     """Read an arithmetic expression up to its closing bracket, which is left unread."""
     text = cursor.text
@@ -240,7 +252,7 @@ def arithmetic(cursor: Cursor, closing: str, semicolons: bool = False) -> list[P
                 if character == closing:
                     cursor.limits.depth -= 1
                     cursor.limits.arithmetic -= 1
-                    return parts
+                    return merged(parts)
                 cursor.refuse("unbalanced brackets in an arithmetic expression")
             if open_brackets.pop() != character:
                 cursor.refuse("unbalanced brackets in an arithmetic expression")

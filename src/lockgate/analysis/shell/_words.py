@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import _braces
 from lockgate.analysis.shell._cursor import END, Cursor
-from lockgate.analysis.shell._expansions import backquotes, dollar, double, process_sub
+from lockgate.analysis.shell._expansions import backquotes, dollar, double, merged, process_sub
 from lockgate.analysis.shell._quotes import single
 from lockgate.analysis.shell.syntax import Glob, Literal, Tilde, Word
 
@@ -130,19 +130,7 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
             _check_beside_braces(cursor, before, start)
     if mode == VALUE:
         parts = [Literal(part.text) if isinstance(part, Glob) else part for part in parts]
-    return _merged(parts)
-
-
-def _merged(parts: list[Part]) -> list[Part]:
-    """Join neighbouring unquoted text."""
-    result: list[Part] = []
-    for part in parts:
-        last = result[-1] if result else None
-        if isinstance(part, Literal) and isinstance(last, Literal) and not part.quoted and not last.quoted:
-            result[-1] = Literal(last.text + part.text)
-        else:
-            result.append(part)
-    return result
+    return merged(parts)
 
 
 def _check_beside_braces(cursor: Cursor, parts: list[Part], start: int) -> None:
@@ -167,7 +155,7 @@ def _tildes(parts: list[Part], mode: str) -> list[Part]:
     for index, part in enumerate(parts):
         at_start = index == 0 or (assigned and seen >= offset and (seen == offset or before == ":"))
         if _is_tilde(parts, index) and at_start:
-            user = _user(parts, index, assigned)
+            user = _user(parts, index)
             if user is not None:
                 result.append(Tilde(user))
                 parts[index + 1 : index + 2] = _without(parts, index + 1, len(user))
@@ -183,7 +171,7 @@ def _is_tilde(parts: list[Part], index: int) -> bool:
     return index < len(parts) and parts[index] == Literal("~")
 
 
-def _user(parts: list[Part], index: int, assigned: bool) -> str | None:
+def _user(parts: list[Part], index: int) -> str | None:
     """Give the user name after a tilde; ``None`` where the tilde stays literal."""
     if index + 1 == len(parts):
         return ""
@@ -194,7 +182,7 @@ def _user(parts: list[Part], index: int, assigned: bool) -> str | None:
     user = match.group(1) if match else ""
     rest = follower.text[len(user) :]
     if rest:
-        return user if rest[0] == "/" or (assigned and rest[0] == ":") else None
+        return user if rest[0] in "/:" else None
     return user if index + 2 == len(parts) else None
 
 

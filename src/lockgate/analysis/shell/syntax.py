@@ -62,7 +62,10 @@ class Glob(Node):
 
 
 class Braces(Node):
-    """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small."""
+    """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small.
+
+    A word that comes out empty, with nothing quoted in it, is dropped by the shell: ``{c1,}`` runs ``c1`` with no argument.
+    """
 
     alternatives: tuple[Word, ...]
     elided: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Braces, Literal, Part, Simple, Unparsed, Word
@@ -16,24 +17,29 @@ Pattern = tuple[str | None, ...]
 def spelled(word: Word) -> list[str | None]:
     """The words that brace expansion makes of a word; ``None`` where its text is known only at run time.
 
-    A word that it leaves empty is none.
+    A word that it leaves empty, and in which nothing is quoted, is none.
     """
-    choices: list[list[str | None]] = [_choices(part) for part in word.parts]
-    size = 1
-    for choice in choices:
-        size *= len(choice)
-    if size > 300 or any(None in choice for choice in choices):
+    choices = [_choices(part) for part in word.parts]
+    if None in choices or prod(len(choice or ()) for choice in choices) > 300:
         return [None]
-    words = ["".join(pick) for pick in product(*choices)]  # type: ignore[arg-type]
-    return [text for text in words if text or not any(isinstance(part, Braces) for part in word.parts)]
+    words = [("".join(text for text, _ in pick), any(quoted for _, quoted in pick)) for pick in product(*choices)]
+    return [text for text, quoted in words if text or quoted]
 
 
-def _choices(part: Part) -> list[str | None]:
+def _choices(part: Part) -> list[tuple[str, bool]] | None:
+    """The texts that a part can become, each with whether it is quoted."""
     if isinstance(part, Literal):
-        return [part.text]
-    if isinstance(part, Braces) and not part.elided:
-        return [text for alternative in part.alternatives for text in spelled(alternative)]
-    return [None]
+        return [(part.text, part.quoted)]
+    if not isinstance(part, Braces) or part.elided:
+        return None
+    texts: list[tuple[str, bool]] = []
+    for alternative in part.alternatives:
+        inner = [_choices(one) for one in alternative.parts]
+        if None in inner:
+            return None
+        for pick in product(*inner):
+            texts.append(("".join(text for text, _ in pick), any(quoted for _, quoted in pick)))
+    return texts
 
 
 def pattern(command: Simple) -> Pattern:

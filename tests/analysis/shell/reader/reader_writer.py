@@ -58,7 +58,13 @@ def normal(node: Any) -> Any:
 def _merged(parts: tuple[Any, ...]) -> list[Any]:
     result: list[Any] = []
     for part in parts:
-        if result and isinstance(part, Literal) and isinstance(result[-1], Literal) and part.quoted and result[-1].quoted:
+        if (
+            result
+            and isinstance(part, Literal)
+            and isinstance(result[-1], Literal)
+            and part.quoted
+            and result[-1].quoted
+        ):
             result[-1] = Literal(result[-1].text + part.text, True)
         else:
             result.append(part)
@@ -167,11 +173,17 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
 
 # ---------------------------------------------------------------- generating
 
+
+def _built(kind: Callable[..., Any], *fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Nodes with these fields and no others: ``st.builds`` would make up the rest."""
+    return st.tuples(*fields).map(lambda values: kind(*values))
+
+
 _NAMES = st.sampled_from(["x", "y1", "LONG_NAME"])
 _BARE = st.sampled_from(["c1", "a", "-x", "--y=z", "b/c.d", "1", "e:f", "g,h"]).map(Literal)
 _QUOTED = st.text(st.sampled_from(list("ab $`\"'\\\n{}()#~*;&|<>!é")), max_size=6).map(lambda text: Literal(text, True))
 _PLAIN_WORDS = st.one_of(_BARE, _QUOTED).map(lambda part: Word((part,)))
-_SIMPLE = st.builds(Simple, st.lists(_PLAIN_WORDS, max_size=3).map(lambda words: (Word((Literal("c1"),)), *words)))
+_SIMPLE = _built(Simple, st.lists(_PLAIN_WORDS, max_size=3).map(lambda words: (Word((Literal("c1"),)), *words)))
 
 
 def _alone(command: Any) -> Script:
@@ -179,27 +191,34 @@ def _alone(command: Any) -> Script:
 
 
 def _parts(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Any]:
-    arguments = _PLAIN_WORDS.filter(lambda word: isinstance(word.parts[0], Literal) and not set(word.parts[0].text) & set("{}"))
+    arguments = _PLAIN_WORDS.filter(
+        lambda word: isinstance(word.parts[0], Literal) and not set(word.parts[0].text) & set("{}")
+    )
     params = st.one_of(
-        st.builds(Param, _NAMES, quoted=st.booleans()),
-        st.builds(
+        _built(lambda name, quoted: Param(name, quoted=quoted), _NAMES, st.booleans()),
+        _built(
             Param,
             _NAMES,
             st.sampled_from([":-", "-", ":=", ":+", "#", "##", "%", "%%", "^^", ","]),
             arguments.map(lambda word: (word,)),
         ),
-        st.builds(Param, _NAMES, st.sampled_from(["#length", "!indirect", "!names", "@Q"])),
+        _built(Param, _NAMES, st.sampled_from(["#length", "!indirect", "!names", "@Q"])),
     )
     return st.one_of(
         _BARE,
         _QUOTED,
         params,
         st.sampled_from([Glob("*"), Glob("?"), Glob("[ab]")]),
-        st.builds(CommandSub, inner, st.booleans()),
-        st.builds(ProcessSub, inner, st.sampled_from("<>")),
+        _built(CommandSub, inner, st.booleans()),
+        _built(ProcessSub, inner, st.sampled_from("<>")),
         st.sampled_from([Arith((Literal("1 + x"),)), Arith((Literal("x"),), True)]),
-        st.lists(_PLAIN_WORDS, min_size=2, max_size=3).map(lambda words: Braces(tuple(words))),
+        st.lists(_PLAIN_WORDS.filter(_without_dollar), min_size=2, max_size=3).map(lambda words: Braces(tuple(words))),
     )
+
+
+def _without_dollar(word: Word) -> bool:
+    """Whether braces may hold the word: with ``$'`` in it they are refused, also where it is no quote."""
+    return "$" not in (word.literal or "")
 
 
 def _words(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Word]:
@@ -218,16 +237,19 @@ def _stays_apart(parts: list[Any]) -> bool:
 
 def _compound(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Any]:
     words = _words(inner)
-    redirects = st.lists(st.builds(Redirect, st.sampled_from([">", "<", ">>", "<<<", ">|"]), _PLAIN_WORDS), max_size=2).map(tuple)
-    simple = st.builds(
+    redirects = st.lists(
+        _built(Redirect, st.sampled_from([">", "<", ">>", "<<<", ">|"]), _PLAIN_WORDS, st.sampled_from(["", "2"])),
+        max_size=2,
+    ).map(tuple)
+    simple = _built(
         Simple,
         st.lists(words, min_size=1, max_size=3).map(lambda found: (Word((Literal("c2"),)), *found)),
-        st.lists(st.builds(Assignment, _NAMES, _PLAIN_WORDS, st.booleans()), max_size=2).map(tuple),
+        st.lists(_built(Assignment, _NAMES, _PLAIN_WORDS, st.booleans()), max_size=2).map(tuple),
         redirects,
     )
     arithmetic = st.just(Arith((Literal("x + 1"),)))
-    grouped = st.builds(Group, inner, st.booleans(), redirects)
-    tests = st.builds(lambda word: Condition((Word((Literal("-n"),)), word)), _PLAIN_WORDS)
+    grouped = _built(Group, inner, st.booleans(), redirects)
+    tests = _built(lambda word: Condition((Word((Literal("-n"),)), word)), _PLAIN_WORDS)
     pattern = st.sampled_from([Word((Literal("a"),)), Word((Glob("*"),)), Word((Literal("b c", True),))])
     clauses = st.lists(st.tuples(st.lists(pattern, min_size=1, max_size=2).map(tuple), inner), max_size=2).map(tuple)
     branches = st.lists(st.tuples(inner, inner), min_size=1, max_size=2).map(tuple)
@@ -235,13 +257,13 @@ def _compound(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Any]:
         simple,
         grouped,
         tests,
-        st.builds(If, branches, st.none() | inner, redirects),
-        st.builds(While, inner, inner, st.booleans(), redirects),
-        st.builds(For, _NAMES, st.none() | st.lists(words, max_size=2).map(tuple), inner, st.booleans(), redirects),
-        st.builds(ArithFor, st.just(Arith((Literal("x=0;x<1;x++"),))), inner, redirects),
-        st.builds(ArithCommand, arithmetic, redirects),
-        st.builds(Case, _PLAIN_WORDS, clauses, redirects),
-        st.builds(Function, st.sampled_from(["f", "g_1"]), grouped),
+        _built(If, branches, st.none() | inner, redirects),
+        _built(While, inner, inner, st.booleans(), redirects),
+        _built(For, _NAMES, st.none() | st.lists(words, max_size=2).map(tuple), inner, st.booleans(), redirects),
+        _built(ArithFor, st.just(Arith((Literal("x=0;x<1;x++"),))), inner, redirects),
+        _built(ArithCommand, arithmetic, redirects),
+        _built(Case, _PLAIN_WORDS, clauses, redirects),
+        _built(Function, st.sampled_from(["f", "g_1"]), grouped),
     )
 
 
@@ -250,18 +272,14 @@ def _lists(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Script]:
     pair = st.lists(command, min_size=2, max_size=2).map(tuple)
     joined = st.one_of(
         command,
-        st.builds(Pipeline, pair, st.booleans(), st.booleans()),
-        st.builds(AndOr, pair, st.sampled_from(["&&", "||"]).map(lambda operator: (operator,))),
+        _built(Pipeline, pair, st.booleans(), st.booleans()),
+        _built(AndOr, pair, st.sampled_from(["&&", "||"]).map(lambda operator: (operator,))),
     )
     return st.lists(st.tuples(joined, st.booleans()), min_size=1, max_size=2).map(
         lambda found: Script(tuple(one for one, _ in found), tuple(behind for _, behind in found)),
     )
 
 
-_SCRIPTS = st.recursive(_SIMPLE.map(_alone), _lists, max_leaves=6)
-
-
-@st.composite
-def scripts(draw: st.DrawFn) -> Script:
+def scripts() -> st.SearchStrategy[Script]:
     """Trees of every kind of node."""
-    return draw(_SCRIPTS)
+    return st.deferred(lambda: st.recursive(_SIMPLE.map(_alone), _lists, max_leaves=6))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from reader_support import missed
-from support.bash_oracle import run
 
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
+from support.bash_oracle import run
 
 _TABLE = tomllib.loads((Path(__file__).parent / "canaries.toml").read_text(encoding="utf-8"))
 _CONTEXTS: list[str] = _TABLE["contexts"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from reader_support import Pattern, fits, pattern
-from support.bash_oracle import Command, accepts, run
 
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
 from lockgate.analysis.shell.walk import walk
+from support.bash_oracle import Command, accepts, run
 
 _TABLE = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))
 _CASES: list[dict[str, Any]] = _TABLE["cases"]
@@ -75,7 +75,9 @@ def test_sh_refuses_what_only_bash_reads(text: str) -> None:
 @pytest.mark.parametrize("text", _TABLE["posix"])
 def test_sh_reads_posix_as_bash_does(text: str) -> None:
     assert not isinstance(read(text, "sh"), Unparsed)
-    assert [pattern(command) for command in walk(read(text, "sh"))] == [pattern(command) for command in walk(read(text))]
+    assert [pattern(command) for command in walk(read(text, "sh"))] == [
+        pattern(command) for command in walk(read(text))
+    ]
 
 
 def test_time_is_an_ordinary_word_for_sh() -> None:

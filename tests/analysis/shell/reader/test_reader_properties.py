@@ -16,9 +16,13 @@ from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Script, Unparsed
 from lockgate.analysis.shell.walk import commands, walk
 
-_AGENT: list[str] = tomllib.loads((Path(__file__).parent / "agent_commands.toml").read_text(encoding="utf-8"))["commands"]
+_AGENT: list[str] = tomllib.loads((Path(__file__).parent / "agent_commands.toml").read_text(encoding="utf-8"))[
+    "commands"
+]
 _SHELL_TEXT = st.lists(
-    st.sampled_from([*"'\"`$\\#;&|<>(){}[]!~*?=,:/-+@%^\n\t aE1", "$(", "${", "$((", "<<E\n", "\nE\n", "c1 ", "if ", "case x in "]),
+    st.sampled_from(
+        [*"'\"`$\\#;&|<>(){}[]!~*?=,:/-+@%^\n\t aE1", "$(", "${", "$((", "<<E\n", "\nE\n", "c1 ", "if ", "case x in "]
+    ),
     max_size=60,
 ).map("".join)
 _CONTROLS = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
@@ -43,6 +47,7 @@ def test_a_control_character_anywhere_is_refused(text: str, position: int, chara
     assert isinstance(read(text[:position] + character + text[position:]), Unparsed)
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(scripts())
 def test_a_written_tree_is_read_as_it_was(tree: Script) -> None:
     answer = read(written(tree))
@@ -77,9 +82,10 @@ def test_what_sh_reads_bash_reads_in_the_same_way() -> None:
 
 # fmt: off
 _PIECES = (
-    "(", "$(", "`", "{", "{ ", "$((", "${x:-", "[", "[[", '"$(', "a=(", "<(", "case x in x) ", "if ", "time ", "! ", "coproc ", "{a,", "a[", "f() { ",
-    "<<E ", "\\\n", '"', "$'", "~", "${#", "x|", "&&", "<<<", "$(`", "((", "for ", "~:", "a=~:", "[a", "*", "{a..b}", "${x/", "\"${x:-'", "\\\\`",
-    "`\\`", "$(cat <<E\n", "x=", "a\\\n", "{}", "{,}", ";", "# ", "\n", "a ", "[[ a && ", "[[ ( ", "[[ x =~ (", "{1..256}", "=[", '${x:-"', "c1;",
+    "(", "$(", "`", "{", "{ ", "$((", "${x:-", "[", "[[", '"$(', "a=(", "<(", "case x in x) ", "if ", "time ", "! ",
+    "coproc ", "{a,", "a[", "f() { ", "<<E ", "\\\n", '"', "$'", "~", "${#", "x|", "&&", "<<<", "$(`", "((", "for ",
+    "~:", "a=~:", "[a", "*", "{a..b}", "${x/", "\"${x:-'", "\\\\`", "`\\`", "$(cat <<E\n", "x=", "a\\\n", "{}", "{,}",
+    ";", "# ", "\n", "a ", "[[ a && ", "[[ ( ", "[[ x =~ (", "{1..256}", "=[", '${x:-"', "c1;",
 )
 # fmt: on
 
@@ -101,7 +107,9 @@ def test_long_repetitions_take_a_bounded_number_of_steps(piece: str, monkeypatch
     assert sum(spent) <= 3 * (_cursor.MAX_REREAD + _cursor.MAX_LENGTH)
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("$(", ")"), ("( ", ")"), ("{ ", ";}"), ('"$(', ')"'), ("${x:-", "}"), ("<(", ")")])
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("$(", ")"), ("( ", ")"), ("{ ", ";}"), ('"$(', ')"'), ("${x:-", "}"), ("<(", ")")]
+)
 def test_deep_nesting_is_refused(opening: str, closing: str) -> None:
     assert not isinstance(read("c1 " * (opening[0] not in "({") + opening * 40 + "a" + closing * 40), Unparsed)
 
@@ -120,10 +128,14 @@ def test_a_long_text_is_refused_unread() -> None:
 
 
 def test_walk_goes_in_the_order_of_the_text() -> None:
-    script = read('c1 "$(c2 `c3`)" > >(c4); for i in $(c5); do f() { c6; }; done <<< ${x:-$(c7)}; [[ $(c8) ]]; ((a[$(c9)0]))')
+    script = read(
+        'c1 "$(c2 `c3`)" > >(c4); for i in $(c5); do f() { c6; }; done <<< ${x:-$(c7)}; [[ $(c8) ]]; ((a[$(c9)0]))'
+    )
 
     assert isinstance(script, Script)
-    assert [command.words[0].literal for command in walk(script)] == [f"c{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9)]
+    assert [command.words[0].literal for command in walk(script)] == [
+        f"c{number}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 9)
+    ]
 
 
 def test_commands_tell_what_they_stand_in() -> None:
