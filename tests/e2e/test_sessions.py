@@ -33,7 +33,7 @@ def test_a_plan_accepted_with_cleared_context_begins_a_clean_session(world: Worl
             SECOND=[bash(PUSH)],
         )
     )
-    with world.open(model, plan=True) as terminal:
+    with world.open(model, "plan") as terminal:
         terminal.say("plan the push")
         terminal.wait_for("Would you like to proceed?")
         terminal.press("1")

@@ -20,6 +20,8 @@ from e2e.harness.terminal import Terminal
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
 _BYPASS = "--dangerously-skip-permissions"
 """The mode with nothing but Lockgate in the way."""
+_READY = {"bypassPermissions": "bypass permissions on", "plan": "plan mode on", "acceptEdits": "accept edits on"}
+"""What the client shows, by permission mode, when it takes a prompt."""
 _PATIENCE = 60
 """Seconds for one run of the client; it takes one to four."""
 PUSH = "git push https://git.example.com/mirror.git HEAD:main"
@@ -165,8 +167,8 @@ class World:
         final: dict[str, Any] = parsed[-1] if isinstance(parsed, list) else parsed
         return final
 
-    def open(self, model: ScriptedModel, *, plan: bool = False) -> Terminal:
-        """Open the client in a terminal, ready for a prompt; in plan mode, or asking no permission of its own."""
+    def open(self, model: ScriptedModel, mode: str = "bypassPermissions") -> Terminal:
+        """Open the client in a terminal, in a permission mode, ready for a prompt."""
         # On the command line, because the client writes what it was asked at its first run into the user's settings.
         settings = {
             "skipDangerousModePermissionPrompt": True,
@@ -174,10 +176,10 @@ class World:
             # What the client would ask about by itself; Lockgate must not rely on that.
             "permissions": {"allow": ["Bash(git push:*)", "mcp__tracker__fetch_issue"]},
         }
-        mode = ["--permission-mode", "plan"] if plan else [_BYPASS]
-        argv, environment = self.command(model, "--settings", json.dumps(settings), *mode)
+        arguments = ("--settings", json.dumps(settings), "--permission-mode", mode)
+        argv, environment = self.command(model, *arguments)
         terminal = Terminal(argv, environment, self.project)
-        terminal.wait_for("plan mode on" if plan else "bypass permissions on")
+        terminal.wait_for(_READY[mode])
         return terminal
 
     def remembered_settings(self) -> bytes | None:
