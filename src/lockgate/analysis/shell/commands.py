@@ -66,13 +66,16 @@ class Machine:
             return OPAQUE
         script = read(text, reader_for(dialect))
         if isinstance(script, Unparsed):
-            self.findings.execute(
-                text, "shell:unparsed", f"this is not read exactly ({script.reason} at {script.position})", unknown=True
-            )
-            if script.hint:
-                self.findings.hints[script.hint] = None
-            return OPAQUE
+            return self.not_read(text, script)
         return self.run(script, scope, stdin)
+
+    def not_read(self, text: str, why: Unparsed) -> str:
+        """Keep that a text was not read."""
+        because = f"this is not read exactly ({why.reason} at {why.position})"
+        self.findings.execute(text, "shell:unparsed", because, unknown=True)
+        if why.hint:
+            self.findings.hints[why.hint] = None
+        return OPAQUE
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell of its own and give the shape of what it prints."""

@@ -62,7 +62,8 @@ class Contact:
             host = host_of(f"http://{authority.group(1)}/")
         if host is None:
             return self._effects(url, "", None, invocation)
-        return self._effects(url, normalise(url) or "" if known(url) else "", host, invocation)
+        whole = known(url) and not _expanding(url)
+        return self._effects(url, normalise(url) or "" if whole else "", host, invocation)
 
     def _host(self, host: str, invocation: Invocation, *, send: bool) -> list[Effect]:
         if send and not self.sends:
@@ -105,12 +106,8 @@ class Contact:
 
 def _expanding(url: str) -> bool:
     """Whether the client itself makes several addresses of this one."""
-    return (
-        "{" in url
-        or "}" in url
-        or re.search(r"\[(?![0-9a-fA-F:.]+\])", url) is not None
-        or "[" in url.partition("?")[2]
-    )
+    rest = re.sub(r"^[^:]*://(?:\[[0-9a-fA-F:.]+\])?", "", url)
+    return any(mark in rest for mark in "{}[]")
 
 
 def _bare_host(text: str) -> str:

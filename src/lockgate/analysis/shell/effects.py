@@ -37,7 +37,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     scope.variables.pop("PWD", None)
     script = read(text, reader_for(dialect))
     if isinstance(script, Unparsed):
-        machine.run_text(text, scope, dialect)
+        machine.not_read(text, script)
     else:
         machine.run(script, scope)
     findings = machine.findings

@@ -51,7 +51,7 @@ def expand(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
     """The words that one word becomes: none, one or several."""
     literal = word.literal
     if literal is not None:
-        return [Arg(literal)]
+        return [Arg(_safe(literal))]
     result: list[Arg] = []
     for parts in _without_braces(word.parts):
         if len(result) >= _MOST_WORDS:
@@ -65,8 +65,13 @@ def expand_one(word: Word, machine: Machine, scope: Scope) -> str:
     """The text of a word where the shell does not split it (assignments, here-documents, redirections)."""
     literal = word.literal
     if literal is not None:
-        return literal
+        return _safe(literal)
     return _cut("".join(_text(part, machine, scope) for part in word.parts))
+
+
+def _safe(text: str) -> str:
+    """Literal text; a control character that was written as an escape must not pass for a placeholder."""
+    return text if known(text) else text.replace(PLAIN, OPAQUE).replace(ENVIRONMENT, OPAQUE)
 
 
 def _cut(text: str) -> str:
@@ -158,7 +163,7 @@ def _subscript(part: Param) -> str | None:
 
 def _text(part: Part, machine: Machine, scope: Scope) -> str:
     if isinstance(part, Literal):
-        return part.text
+        return _safe(part.text)
     if isinstance(part, Glob):
         return part.text
     if isinstance(part, Tilde):
