@@ -11,7 +11,7 @@ from lockgate.analysis.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.model import Effect, EffectKind
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> li
     if not path.strip("*/_."):
         path = arg.text if arg.static is not None else ""
     look = recursive_read_effects if below else read_effects
-    return [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
+    found = [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
+    if (folder := _any_file_in(arg.text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    return found
 
 
 def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False) -> list[Effect]:
@@ -108,6 +111,12 @@ def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
 
 def _system(folder: str, home: str) -> bool:
     return folder == home or folder.count("/") == 1 or folder.startswith(("/etc/", "/usr/", "/var/", "/bin/", "/lib/"))
+
+
+def _any_file_in(text: str) -> str | None:
+    """The folder of which a word may name any file, where that is all that is known of it."""
+    folder, slash, name = text.rpartition("/")
+    return (folder or "/") if slash and name == PLAIN and known(folder) else None
 
 
 def _pattern(text: str) -> str:

@@ -225,7 +225,8 @@ class Invocation:
         """A query whose words are only numbers and names of options carries nothing out."""
         if word != "query":
             return word
-        words = [*self.matched.operands, *(value for option in options for value in option.value)]
+        told = [option for option in options if option.role != "local"]
+        words = [*self.matched.operands, *(value for option in told for value in option.value)]
         fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in self.entry.commands) for arg in words)
         return "fetch-known" if fixed and not self.matched.unknown else "fetch"
 

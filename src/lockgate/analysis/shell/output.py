@@ -18,7 +18,7 @@ def printed(call: Invocation) -> str:
     kind = call.entry.prints
     if kind == "names":
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
-        return "".join(f"{root.rstrip('/')}/{name}\n" for root in roots[:20] for name in _names(call))
+        return "".join(f"{name}\n" for name in found_names(call, roots[:20]))
     if kind == "number":
         return f"{PLAIN}\n"
     if kind == "input":
@@ -32,6 +32,11 @@ def printed(call: Invocation) -> str:
     if kind == "root":
         return f"{call.machine.around.workspace or PLAIN}\n"
     return call.shapes[-1] if call.shapes and call.entry.prints == "command" else OPAQUE
+
+
+def found_names(call: Invocation, roots: list[str]) -> list[str]:
+    """What the names of files below some folders look like."""
+    return [f"{root.rstrip('/')}/{name}" for root in roots for name in _names(call)]
 
 
 def _names(call: Invocation) -> list[str]:

@@ -19,6 +19,7 @@ ROLES: dict[str, Role] = {
     "edit": files.edit,
     "into": files.into,
     "move": files.move,
+    "link": files.link,
     "delete": files.delete,
     "recursive": files.recursive,
     "url": network.url,

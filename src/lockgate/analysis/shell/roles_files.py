@@ -62,6 +62,17 @@ def move(call: Invocation, words: list[Arg], option: str) -> None:
         call.own += files.write(word, call.machine, call.scope, below=True)
 
 
+def link(call: Invocation, words: list[Arg], _: str) -> None:
+    """What a link names can be read and written through it; a relative name starts where the link lies."""
+    places = [word.text for word in call.matched.operands if word not in words]
+    for word in words:
+        starts = [""] if word.text.startswith("/") else ["", *(f"{p}/" for p in places), *(f"{p}/../" for p in places)]
+        for start in starts:
+            target = Arg(f"{start}{word.text}", word.glob)
+            call.own += files.read(target, call.machine, call.scope)
+            call.own += files.write(target, call.machine, call.scope, below=True)
+
+
 def delete(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are removed; whole trees where the recursive option is given."""
     for word in words:

@@ -73,11 +73,14 @@ def _fed(call: Invocation) -> list[Arg]:
 
 def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
     """A command for what was found."""
-    roots = [word.text for word in call.matched.operands if not word.text.startswith("-")]
-    root = roots[0] if len(roots) == 1 and harmless(roots[0]) else "."
-    found = f"{root.rstrip('/') or ''}/{PLAIN}"
+    from lockgate.analysis.shell.output import found_names
+
+    roots = [word.text for word in call.matched.operands if not word.text.startswith("-") and harmless(word.text)]
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
-    _invoke(call, [Arg(marks.sub(lambda _: found, word.text), word.glob) for word in words])
+    for found in found_names(call, roots or ["."])[:_MOST_LINES]:
+        # Escaped, because the text is a replacement pattern.
+        name = found.replace("\\", "\\\\")
+        _invoke(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
 
 
 def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
@@ -140,7 +143,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     elif not (language in ("awk", "sed", "jq") and _filled_in(language, text)):
         call.opaque(f"`{call.what}` runs code that cannot be seen through")
     else:
-        LANGUAGES[language](call, text.replace(PLAIN, "x").replace(ENVIRONMENT, "x"))
+        LANGUAGES[language](call, text.replace(PLAIN, "1").replace(ENVIRONMENT, "1"))
 
 
 def _filled_in(language: str, text: str) -> bool:
