@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Param, Script
@@ -33,13 +33,20 @@ class Refused(Exception):  # noqa: N818 - it is an outcome and no error; `read` 
         self.hint = hint
 
 
-class Rules(NamedTuple):
+class Rules:
     """The two rules that rules below them need: the grammar is recursive, the imports are not."""
 
-    script: Callable[[Cursor, frozenset[str]], Script]
-    """Reads commands up to one of the closing tokens, which it leaves unread."""
-    parameter: Callable[[Cursor, bool], Param]
-    """Reads ``${...}`` from its dollar sign on; the flag tells whether it stands in double quotes."""
+    __slots__ = ("parameter", "script")
+
+    def __init__(
+        self,
+        script: Callable[[Cursor, frozenset[str]], Script],
+        parameter: Callable[[Cursor, bool], Param],
+    ) -> None:
+        self.script = script
+        """Reads commands up to one of the closing tokens, which it leaves unread."""
+        self.parameter = parameter
+        """Reads ``${...}`` from its dollar sign on; the flag tells whether it stands in double quotes."""
 
 
 class Limits:

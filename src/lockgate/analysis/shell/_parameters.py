@@ -105,13 +105,30 @@ def _operation(cursor: Cursor, quoted: bool) -> tuple[str, tuple[Word, ...]]:
     cursor.pos = match.end()
     if operator[0] == "@":
         return operator, ()
-    separator = ":" if operator == ":" else "/" if operator[0] == "/" else ""
+    if operator == ":":
+        return operator, _substring(cursor, quoted)
+    separator = "/" if operator[0] == "/" else ""
     words = [_argument(cursor, operator, quoted, separator)]
     while separator and cursor.text[cursor.pos] == separator:
         cursor.pos += 1
         separator = ""
         words.append(_argument(cursor, operator, quoted, ""))
     return operator, tuple(words)
+
+
+def _substring(cursor: Cursor, quoted: bool) -> tuple[Word, ...]:
+    """Read the one or two arithmetic expressions of ``${x:offset:length}``, in which quotes are no quotes."""
+    start = cursor.pos
+    cursor.limits.arithmetic += 1
+    words = [_argument(cursor, ":", quoted, ":")]
+    if cursor.text[cursor.pos] == ":":
+        cursor.pos += 1
+        words.append(_argument(cursor, ":", quoted, ""))
+    cursor.limits.arithmetic -= 1
+    if any(character in cursor.text[start : cursor.pos] for character in "'\"\\?"):
+        cursor.refuse("quotes or a condition in ${x:offset}", "put the number into a variable first", at=start)
+    check_parentheses(cursor, start)
+    return tuple(words)
 
 
 def _argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Word:

@@ -1,10 +1,11 @@
 """The syntax tree that the shell reader makes: what bash would run, with quoting resolved.
 
-A tree holds every command that could run, also inside words; what the reader cannot read
-exactly is not in a tree but is an :class:`Unparsed`.
-"""
+A tree holds every command that could run, also inside words; what the reader cannot read exactly is not in a tree but
+is an :class:`Unparsed`.
 
-from __future__ import annotations
+Annotations are real types here, in an order that needs few forward references: ``NamedTuple`` compiles every annotation
+that is text, which makes importing this module several times slower, and every hook imports it.
+"""
 
 from typing import TYPE_CHECKING, NamedTuple, Union
 
@@ -61,10 +62,34 @@ class Glob(Node):
     text: str
 
 
+class Word(Node):
+    """One word of a command, before expansion."""
+
+    parts: tuple["Part", ...]
+    position: int = 0
+
+    @property
+    def literal(self) -> str | None:
+        """The word's text where it is wholly literal (no expansion, tilde, glob or brace), else ``None``."""
+        text = ""
+        for part in self.parts:
+            if not isinstance(part, Literal):
+                return None
+            text += part.text
+        return text
+
+
+class Script(Node):
+    """Commands in order. ``background`` tells, for each, whether ``&`` ended it."""
+
+    commands: tuple["Command", ...] = ()
+    background: tuple[bool, ...] = ()
+
+
 class Braces(Node):
     """An unquoted brace expansion; each alternative is a whole word. A sequence (``{1..9}``) is expanded if small.
 
-    A word that comes out empty, with nothing quoted in it, is dropped by the shell: ``{c1,}`` runs ``c1`` with no argument.
+    A word that comes out empty, with nothing quoted in it, is dropped by the shell: ``{c1,}`` runs ``c1`` alone.
     """
 
     alternatives: tuple[Word, ...]
@@ -105,28 +130,11 @@ class ProcessSub(Node):
 class Arith(Node):
     """``$((...))``: the expansions inside, in order, literal text between them."""
 
-    parts: tuple[Part, ...]
+    parts: tuple["Part", ...]
     quoted: bool = False
 
 
 Part = Union[Literal, Tilde, Glob, Braces, Param, CommandSub, ProcessSub, Arith]  # noqa: UP007 - evaluated at run time
-
-
-class Word(Node):
-    """One word of a command, before expansion."""
-
-    parts: tuple[Part, ...]
-    position: int = 0
-
-    @property
-    def literal(self) -> str | None:
-        """The word's text where it is wholly literal (no expansion, tilde, glob or brace), else ``None``."""
-        text = ""
-        for part in self.parts:
-            if not isinstance(part, Literal):
-                return None
-            text += part.text
-        return text
 
 
 # ---------------------------------------------------------------- commands
@@ -166,7 +174,7 @@ class Simple(Node):
 class Pipeline(Node):
     """``a | b``; with one command where it only carries ``!`` or ``time``."""
 
-    commands: tuple[Command, ...]
+    commands: tuple["Command", ...]
     negated: bool = False
     timed: bool = False
 
@@ -174,7 +182,7 @@ class Pipeline(Node):
 class AndOr(Node):
     """``a && b || c``: ``operators`` stand between ``commands``."""
 
-    commands: tuple[Command, ...]
+    commands: tuple["Command", ...]
     operators: tuple[str, ...]
 
 
@@ -233,7 +241,7 @@ class Function(Node):
     """A function definition; the body runs when ``name`` is called."""
 
     name: str
-    body: Command
+    body: "Command"
     redirects: tuple[Redirect, ...] = ()
 
 
@@ -254,17 +262,10 @@ class ArithCommand(Node):
 class Coproc(Node):
     """``coproc [name] command``."""
 
-    body: Command
+    body: "Command"
     name: str = ""
 
 
 Command = Union[  # noqa: UP007 - evaluated at run time
     Simple, Pipeline, AndOr, Group, If, While, For, ArithFor, Case, Function, Condition, ArithCommand, Coproc
 ]
-
-
-class Script(Node):
-    """Commands in order. ``background`` tells, for each, whether ``&`` ended it."""
-
-    commands: tuple[Command, ...] = ()
-    background: tuple[bool, ...] = ()

@@ -1,7 +1,5 @@
 """Finding commands in a syntax tree, wherever they hide."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -37,8 +37,7 @@ def _choices(part: Part) -> list[tuple[str, bool]] | None:
         inner = [_choices(one) for one in alternative.parts]
         if None in inner:
             return None
-        for pick in product(*inner):
-            texts.append(("".join(text for text, _ in pick), any(quoted for _, quoted in pick)))
+        texts += [("".join(text for text, _ in pick), any(quoted for _, quoted in pick)) for pick in product(*inner)]
     return texts
 
 
