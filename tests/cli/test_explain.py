@@ -205,3 +205,8 @@ def test_wrong_use_is_told(arguments, problem, project):
     assert done.stdout == b""
     assert problem in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_taken_for_a_project(project):
+    call = {"tool_name": "Bash", "tool_input": {"command": "rm -rf node_modules dist"}, "cwd": "/home/nobody/shop"}
+    assert answers([call], project)[0]["effects"] == []

@@ -129,19 +129,21 @@ def _decoded(text: str, cwd: str) -> ToolCall:
 
 
 @lru_cache(maxsize=64)
-def _policies(cwd: str) -> tuple[tuple[Policy, Any], ...]:
+def _policies(folder: str) -> tuple[tuple[Policy, Any], ...]:
     """What holds in a folder: each policy with the surroundings that its rules are part of."""
     where = folders()
+    # A folder that is not there has no configuration of its own (the calling folder's holds), and is a project.
+    there = os.path.isdir(folder)
+    cwd = folder if there else os.getcwd()
     configuration = load_for_cli(cwd)
     for problem in configuration.problems:
         click.echo(f"lockgate: {visible(str(problem), 600)}", err=True)
-    workspace = find_workspace(cwd, where.home)
+    workspace = find_workspace(cwd, where.home) if there else folder
     return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in configuration.policies)
 
 
 def _explained(call: ToolCall) -> Explanation:
-    # A folder that is not there has no configuration of its own; the calling folder's holds.
-    held = _policies(call.cwd if os.path.isdir(call.cwd) else os.getcwd())
+    held = _policies(call.cwd)
     found = [(policy, analyse(call, around)) for policy, around in held]
     verdicts = _verdicts([(policy, analysis.effects) for policy, analysis in found])
     return Explanation(call, merged([analysis for _, analysis in found]), verdicts, tuple(policy for policy, _ in held))
