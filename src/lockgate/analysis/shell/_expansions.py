@@ -223,12 +223,12 @@ def _balanced(text: str) -> bool:
 
 
 def merged(parts: list[Part]) -> list[Part]:
-    """Join neighbouring unquoted text."""
+    """Join neighbouring text that is quoted, and that is not."""
     result: list[Part] = []
     for part in parts:
         last = result[-1] if result else None
-        if isinstance(part, Literal) and isinstance(last, Literal) and not part.quoted and not last.quoted:
-            result[-1] = Literal(last.text + part.text)
+        if isinstance(part, Literal) and isinstance(last, Literal) and part.quoted == last.quoted:
+            result[-1] = Literal(last.text + part.text, part.quoted)
         else:
             result.append(part)
     return result

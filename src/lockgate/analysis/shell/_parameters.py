@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell._cursor import END, Cursor
-from lockgate.analysis.shell._expansions import arithmetic, backquotes, body, check_parentheses, dollar, double
+from lockgate.analysis.shell._expansions import arithmetic, backquotes, body, check_parentheses, dollar, double, merged
 from lockgate.analysis.shell._quotes import single
 from lockgate.analysis.shell.syntax import Glob, Literal, Param, Tilde, Word
 
@@ -144,7 +144,7 @@ def _argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Wo
             cursor.pos = run.end()
         character = text[cursor.pos]
         if character == "}" or (separator and character == separator):
-            return Word(tuple(parts), cursor.base + start)
+            return Word(tuple(merged(parts)), cursor.base + start)
         if character == "$":
             parts += _dollar(cursor, quoted)
         elif character == "`":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
 _REDIRECT = re.compile(r"(\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9]+)?(<<<|<<-?|<>|<&|>>|>&|>\||&>>|&>|<|>)(?!\()")
+_EXPANDED = re.compile(r"[$`\\]")
 _DUPLICATE = re.compile(r"[0-9]+-?|-")
 _POSIX_ONLY = frozenset(("<", ">", ">>", ">|", "<>", "<<", "<<-", "<&", ">&"))
 _UNSAFE_AFTER = frozenset("<>&|;()\n" + END)
@@ -39,7 +40,11 @@ def redirect(cursor: Cursor) -> Redirect | None:
         cursor.refuse("a redirection without a target")
     if operator in ("<<", "<<-"):
         return Redirect(operator, _here_document(cursor, operator == "<<-"), fd)
-    return Redirect(operator, _target(cursor, operator), fd)
+    target = _target(cursor, operator)
+    if operator == ">&" and not fd and (target.literal is None or _EXPANDED.search(target.literal)):
+        # Measured in bash 5.2: `echo >&'$(c1)'` runs c1, because the word is expanded once more without its quotes.
+        cursor.refuse("`>&` before text that bash expands twice", "write `>file 2>&1`, or `1>&$fd` for a descriptor")
+    return Redirect(operator, target, fd)
 
 
 def redirects(cursor: Cursor) -> tuple[Redirect, ...]:

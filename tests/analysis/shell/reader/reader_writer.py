@@ -121,7 +121,7 @@ def _script(node: Script) -> str:
 
 
 def _if(node: If) -> str:
-    text = " el".join(f"if {written(test)}then {written(body)}".replace("\n\n", "\n") for test, body in node.branches)
+    text = " el".join(f"if {written(test)}then {written(body)}" for test, body in node.branches)
     return text + (f"else {written(node.otherwise)}" if node.otherwise else "") + "fi" + _redirects(node)
 
 

@@ -68,3 +68,10 @@ def test_most_places_are_read(context: str) -> None:
     refused = isinstance(read(context.replace("@", "c1")), Unparsed)
 
     assert refused == (context in _TABLE["refused"])
+
+
+def test_without_bubblewrap_the_tests_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    with pytest.raises(pytest.fail.Exception, match=r"scripts/setup_system\.sh"):
+        run(["c1"])
