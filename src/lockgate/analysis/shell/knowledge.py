@@ -92,7 +92,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         return None
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
-    return Entry(**raw)
+    return Entry(**raw)._replace(name=f"{entry.name}/{word}")
 
 
 def changed(entry: Entry, given: set[str]) -> Entry:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, harmless
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
+_BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 
 
@@ -20,7 +21,16 @@ def printed(call: Invocation) -> str:
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
         return "".join(f"{name}\n" for name in found_names(call, roots[:20]))
     if kind == "number":
-        return f"{PLAIN}\n"
+        return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
+    if kind == "date":
+        return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+    if kind == "word":
+        # A name or a hash: no option and no code, but which one is not known.
+        words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
+        return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
+    if kind == "part":
+        numbers = call.stdin is not None and not call.read_words and not call.stdin.replace(PLAIN, "").strip()
+        return call.stdin or "" if numbers else OPAQUE
     if kind == "input":
         return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
     if kind == "cat":
@@ -41,6 +51,9 @@ def found_names(call: Invocation, roots: list[str]) -> list[str]:
 
 def _names(call: Invocation) -> list[str]:
     """What the names below a folder look like: with ``find -name`` they end in the pattern."""
+    for before, arg in zip(call.args, call.args[1:], strict=False):
+        if arg.text in _BY_PATH and before.text not in ("!", "-not"):
+            return [ENVIRONMENT]
     given = [
         value.text for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value
     ]
@@ -51,6 +64,14 @@ def _names(call: Invocation) -> list[str]:
         name = text.replace("?", PLAIN).replace("*", PLAIN)
         names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
     return names
+
+
+def _dull_format(arg: Arg) -> bool:
+    """Whether a word of ``date`` only asks for numbers and names of days."""
+    return re.fullmatch(r"[-+0-9 :._TZ]*", re.sub(r"%[-_0^#:]*[A-Za-z]", "", arg.text)) is not None or arg.text in (
+        "-u",
+        "-I",
+    )
 
 
 def _part_of(text: str) -> str:
