@@ -129,7 +129,7 @@ def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
     # mode=rw: a database that has just been removed must not come back empty.
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
-        connection = sqlite3.connect(f"file:{name}?mode=rw", busy_seconds, isolation_level=None, uri=True)
+        connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=busy_seconds, isolation_level=None, uri=True)
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
             _tend_log(connection, path, busy_seconds)
