@@ -1,0 +1,96 @@
+"""Named tuples for a process that lives for milliseconds.
+
+``class Point(Record)`` makes what ``class Point(typing.NamedTuple)`` makes, and a type checker sees just that. Importing
+``typing`` and letting it define our types costs a hook as much as starting its interpreter; here nothing is compiled.
+
+Annotations must stay text (``from __future__ import annotations``): nothing but the fields' names is read from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+TYPE_CHECKING = False
+"""What ``typing.TYPE_CHECKING`` is: a type checker knows the name and takes it for true."""
+
+if TYPE_CHECKING:
+    from typing import Any
+    from typing import NamedTuple as Record
+else:
+    try:
+        from _collections import _tuplegetter as _getter  # what collections.namedtuple uses
+    except ImportError:  # another interpreter than CPython
+        from operator import itemgetter
+
+        def _getter(index: int, doc: str) -> property:
+            return property(itemgetter(index), doc=doc)
+
+    class _RecordType(type):
+        """Makes a tuple with named items of a class body: annotated names are fields, their values defaults."""
+
+        def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            if any(getattr(base, "_fields", ()) for base in bases):
+                raise TypeError(f"{name}: a record cannot be extended")
+            fields = tuple(body.get("__annotations__", ()))
+            defaults = {field: body[field] for field in fields if field in body}
+            if tuple(defaults) != fields[len(fields) - len(defaults) :]:
+                raise TypeError(f"{name}: a field without a default follows one with a default")
+            for index, field in enumerate(fields):
+                body[field] = _getter(index, "")
+            body.update(__slots__=(), __match_args__=fields, _fields=fields, _field_defaults=defaults)
+            return type.__new__(mcs, name, bases, body)
+
+    class Record(tuple, metaclass=_RecordType):
+        """Base of all records."""
+
+        def __new__(cls, *values: Any, **named: Any) -> Record:  # noqa: D102 - what a class is called for
+            if named or len(values) != len(cls._fields):
+                values = _complete(cls, values, named)
+            return tuple.__new__(cls, values)
+
+        @classmethod
+        def _make(cls, values: Iterable[Any]) -> Record:
+            """A record of exactly as many values as there are fields."""
+            made = tuple.__new__(cls, values)
+            if len(made) != len(cls._fields):
+                raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(made)}")
+            return made
+
+        def _replace(self, **changes: Any) -> Record:
+            """A copy with other values in some fields."""
+            made = tuple.__new__(type(self), map(changes.pop, self._fields, self))
+            if changes:
+                raise TypeError(f"{type(self).__name__} has no field {next(iter(changes))!r}")
+            return made
+
+        def _asdict(self) -> dict[str, Any]:
+            """The values by the fields' names."""
+            return dict(zip(self._fields, self, strict=True))
+
+        def __getnewargs__(self) -> tuple[Any, ...]:
+            """What ``copy`` and ``pickle`` make the record anew from."""
+            return tuple(self)
+
+        def __repr__(self) -> str:
+            values = ", ".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+            return f"{type(self).__name__}({values})"
+
+    def _complete(made: type[Record], values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The values of all fields: those given in order, those given by name, and defaults for the rest."""
+        fields, defaults = made._fields, made._field_defaults
+        if len(values) > len(fields):
+            raise TypeError(f"{made.__name__} has {len(fields)} fields, not {len(values)}")
+        whole = list(values)
+        for field in fields[len(values) :]:
+            if field in named:
+                whole.append(named.pop(field))
+            elif field in defaults:
+                whole.append(defaults[field])
+            else:
+                raise TypeError(f"{made.__name__} needs a value for {field!r}")
+        if named:
+            raise TypeError(f"{made.__name__} has no field {next(iter(named))!r}, or it was given twice")
+        return whole
+
+
+__all__ = ["TYPE_CHECKING", "Record"]
