@@ -25,6 +25,8 @@ def printed(call: Invocation) -> str:
     if kind == "date":
         return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
     if kind == "word":
+        if (part := _part_of_path(call)) is not None:
+            return f"{part}\n"
         # A name or a hash: no option and no code, but which one is not known.
         words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
         return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
@@ -64,6 +66,19 @@ def _names(call: Invocation) -> list[str]:
         name = text.replace("?", PLAIN).replace("*", PLAIN)
         names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
     return names
+
+
+def _part_of_path(call: Invocation) -> str | None:
+    """What ``basename`` and ``dirname`` make of one path that is known, or of the name of a file that is there."""
+    program = call.args[0].text.rpartition("/")[2]
+    operands = [arg.text.rstrip("/") for arg in call.matched.operands]
+    if not operands or OPAQUE in operands[0] or ENVIRONMENT in operands[0] or call.matched.options:
+        return None
+    if program == "basename" and len(operands) <= 2:
+        return operands[0].rpartition("/")[2].removesuffix(operands[1] if len(operands) == 2 else "")
+    if program == "dirname" and len(operands) == 1:
+        return operands[0].rpartition("/")[0] or ("/" if operands[0].startswith("/") else ".")
+    return None
 
 
 def _dull_format(arg: Arg) -> bool:
