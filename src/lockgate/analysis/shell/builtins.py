@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.output import echo, printf
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.shell.variables import variable_effects
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ def _echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 def _printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     if args and args[0].text.startswith("-v"):
         attached = args[0].text[2:]
-        names, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
-        _take_names(machine, scope, names)
-        for name in names:
+        targets, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
+        names.take_names(machine, scope, targets)
+        for name in targets:
             scope.assign(name.text, printf(rest))
         return ""
     return printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
@@ -93,7 +94,7 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
         append = name.endswith("+")
         name = name.removesuffix("+")
         if not name.isidentifier():
-            _take_names(machine, scope, [Arg(name)])
+            names.take_names(machine, scope, [Arg(name)])
             if not known(name):
                 scope.forget(set(scope.variables))
             continue
@@ -120,99 +121,6 @@ def _readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None
 
 def _export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     return _declare(machine, scope, [arg for arg in args if arg.text != "-n"], stdin)
-
-
-def _read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    names: list[Arg] = []
-    position = 0
-    array = False
-    while position < len(args):
-        text = args[position].text
-        position += 1
-        if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
-            if text.endswith("a") and position < len(args):
-                array = True
-                names.append(args[position])
-            position += 1
-        elif not text.startswith("-") or not known(text):
-            names.append(args[position - 1])
-    _take_names(machine, scope, names)
-    value = _line(stdin)
-    for name in names or [Arg("REPLY")]:
-        scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
-    return ""
-
-
-def _line(stdin: str | None) -> str:
-    """What ``read`` finds: one of the lines."""
-    if stdin is None:
-        return OPAQUE
-    lines = stdin.splitlines() or [""]
-    return blur(*(line.strip() for line in lines))
-
-
-def _mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    for index, arg in enumerate(args):
-        if arg.text == "-C":
-            machine.run_text(args[index + 1].text if index + 1 < len(args) else OPAQUE, scope.copy())
-    names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
-    _take_names(machine, scope, names)
-    for name in names:
-        lines = (stdin if stdin is not None else OPAQUE).splitlines()
-        if all(map(harmless, lines)) and len(lines) <= 50:
-            scope.assign(name.text, lines[0] if lines else "")
-            scope.arrays[name.text] = tuple(Arg(line) for line in lines)
-        else:
-            scope.forget({name.text})
-    return ""
-
-
-def _names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
-    functions = any(arg.text == "-f" for arg in args)
-    words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
-    _take_names(machine, scope, words)
-    for word in words:
-        if functions:
-            scope.functions.pop(word.text, None)
-        elif known(word.text):
-            scope.unset(word.text)
-            if word.text in scope.functions:
-                scope.functions[word.text] = (*scope.functions[word.text], None)
-        else:
-            scope.forget(set(scope.variables))
-    return ""
-
-
-def _getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    _take_names(machine, scope, args[1:2])
-    scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
-    return ""
-
-
-def _take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
-    for name in names:
-        if OPAQUE in name.text or ("[" in name.text and not harmless(name.text)):
-            because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
-            machine.findings.execute(name.shown, "shell:subscript", because)
-
-
-def _test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    for index, arg in enumerate(args):
-        if arg.text in ("-v", "-R"):
-            _take_names(machine, scope, args[index + 1 : index + 2])
-    return ""
-
-
-def _let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    from lockgate.analysis.shell.syntax import Arith, Literal
-    from lockgate.analysis.shell.words import evaluate, unsafe_arithmetic
-
-    for arg in args:
-        if not harmless(arg.text.lstrip("-")):
-            unsafe_arithmetic(machine)
-        evaluate(Arith((Literal(arg.text),)), machine, scope)
-    return ""
 
 
 def _eval(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -320,14 +228,14 @@ BUILTINS: dict[str, Builtin] = {
     "integer": _declare,
     "export": _export,
     "readonly": _readonly,
-    "read": _read,
-    "mapfile": _mapfile,
-    "readarray": _mapfile,
-    "unset": _names,
-    "getopts": _getopts,
-    "test": _test,
-    "[": _test,
-    "let": _let,
+    "read": names.read,
+    "mapfile": names.mapfile,
+    "readarray": names.mapfile,
+    "unset": names.names,
+    "getopts": names.getopts,
+    "test": names.test,
+    "[": names.test,
+    "let": names.let,
     "eval": _eval,
     "source": _source,
     ".": _source,

@@ -1,0 +1,110 @@
+"""Builtins that take names of variables: an index in such a name is evaluated, and can hold a command."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, known
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+
+def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``read``: variables get what is on standard input."""
+    names: list[Arg] = []
+    position = 0
+    array = False
+    while position < len(args):
+        text = args[position].text
+        position += 1
+        if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
+            if text.endswith("a") and position < len(args):
+                array = True
+                names.append(args[position])
+            position += 1
+        elif not text.startswith("-") or not known(text):
+            names.append(args[position - 1])
+    take_names(machine, scope, names)
+    value = _line(stdin)
+    for name in names or [Arg("REPLY")]:
+        scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
+    return ""
+
+
+def _line(stdin: str | None) -> str:
+    """What ``read`` finds: one of the lines."""
+    if stdin is None:
+        return OPAQUE
+    lines = stdin.splitlines() or [""]
+    return blur(*(line.strip() for line in lines))
+
+
+def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``mapfile``: an array gets the lines of standard input."""
+    for index, arg in enumerate(args):
+        if arg.text == "-C":
+            machine.run_text(args[index + 1].text if index + 1 < len(args) else OPAQUE, scope.copy())
+    names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
+    take_names(machine, scope, names)
+    for name in names:
+        lines = (stdin if stdin is not None else OPAQUE).splitlines()
+        if all(map(harmless, lines)) and len(lines) <= 50:
+            scope.assign(name.text, lines[0] if lines else "")
+            scope.arrays[name.text] = tuple(Arg(line) for line in lines)
+        else:
+            scope.forget({name.text})
+    return ""
+
+
+def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
+    functions = any(arg.text == "-f" for arg in args)
+    words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
+    take_names(machine, scope, words)
+    for word in words:
+        if functions:
+            scope.functions.pop(word.text, None)
+        elif known(word.text):
+            scope.unset(word.text)
+            if word.text in scope.functions:
+                scope.functions[word.text] = (*scope.functions[word.text], None)
+        else:
+            scope.forget(set(scope.variables))
+    return ""
+
+
+def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``getopts``: variables get options."""
+    take_names(machine, scope, args[1:2])
+    scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
+    return ""
+
+
+def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
+    """Keep that words are taken for names of variables, whose index is evaluated."""
+    for name in names:
+        if OPAQUE in name.text or ("[" in name.text and not harmless(name.text)):
+            because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
+            machine.findings.execute(name.shown, "shell:subscript", because)
+
+
+def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``test -v``: a name whose index is evaluated."""
+    for index, arg in enumerate(args):
+        if arg.text in ("-v", "-R"):
+            take_names(machine, scope, args[index + 1 : index + 2])
+    return ""
+
+
+def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``let``: arithmetic."""
+    from lockgate.analysis.shell.syntax import Arith, Literal
+    from lockgate.analysis.shell.words import evaluate, unsafe_arithmetic
+
+    for arg in args:
+        if not harmless(arg.text.lstrip("-")):
+            unsafe_arithmetic(machine)
+        evaluate(Arith((Literal(arg.text),)), machine, scope)
+    return ""
