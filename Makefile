@@ -23,6 +23,7 @@ lint: setup ## style, types, import rules, stale knowledge
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
+	@MYPYPATH=tests $(BIN)/mypy -p e2e
 	@$(BIN)/lint-imports
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check; done
 
