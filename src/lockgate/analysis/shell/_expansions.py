@@ -34,6 +34,8 @@ def dollar(cursor: Cursor, quoted: bool) -> list[Part]:
     name = _NAME.match(text, cursor.pos + 1)
     if name:
         cursor.pos = name.end()
+        if name.group() == "$" and text[cursor.pos] in "{(['\"":
+            cursor.refuse(f"`$${text[cursor.pos]}`, which bash reads in two ways", "write ${$}")
         return [Param(name.group(), quoted=quoted)]
     if follower == "(":
         return [arithmetic_expansion(cursor, quoted) if text[cursor.pos + 2] == "(" else command_sub(cursor, quoted)]

@@ -26,6 +26,8 @@ WORD_ENDS = frozenset(" \t\n|&;()<>" + END)
 _RUN = re.compile(r"""[^\s|&;()<>"'`\\$*?\[{}~\0]+""")
 _BRACKET = re.compile(r"""\[[!^]?\]?[^\s|&;()<>"'`\\$\[\]{}~/\0]{0,80}\]""")
 _TILDE = re.compile(r"~([A-Za-z0-9._+-]*)")
+_NAME_BESIDE_BRACES = r"\$(?:[A-Za-z0-9_]+[,{}]|[,}])"
+"""In ``{a,$x}y`` the name becomes ``xy``. Compiled when it is needed first."""
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
@@ -126,7 +128,7 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
     if "{" in marks and mode == ARGUMENT:
         before = parts
         parts = _braces.expand(cursor, parts, start)
-        if parts is not before and ("~" in marks or "$'" in cursor.text[start : cursor.pos]):
+        if parts is not before:
             _check_beside_braces(cursor, before, start)
     if mode == VALUE:
         parts = [Literal(part.text) if isinstance(part, Glob) else part for part in parts]
@@ -134,10 +136,13 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
 
 
 def _check_beside_braces(cursor: Cursor, parts: list[Part], start: int) -> None:
-    """Refuse a tilde that brace expansion may bring to a word's start, and ``$'...'``, which it reads differently."""
+    """Refuse what changes its meaning where brace expansion, which works on text, puts other text beside it."""
+    source = cursor.text[start : cursor.pos]
     tilde = any(isinstance(part, Literal) and not part.quoted and "~" in part.text for part in parts)
-    if tilde or "$'" in cursor.text[start : cursor.pos]:
+    if tilde or "$'" in source:
         cursor.refuse("a tilde or $'...' beside a brace expansion", "write the words one by one", at=start)
+    if "$" in source and re.search(_NAME_BESIDE_BRACES, source):
+        cursor.refuse("a dollar sign or $name beside a brace expansion", "write ${name}", at=start)
 
 
 def _tildes(parts: list[Part], mode: str) -> list[Part]:
