@@ -7,19 +7,21 @@ parser nor the schema is imported. A file that is not valid is reported, and its
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lockgate import __version__
+from lockgate.digests import sha256
 from lockgate.errors import ConfigError
 from lockgate.policy.rules import Policy, policy
+from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.policy.merging import Layer
     from lockgate.store.protocol import Store, Transaction
 
@@ -32,7 +34,7 @@ _FORMAT = 1
 _CACHE, _GOOD, _GOOD_DIGEST, _TRUST = "config:compiled:", "config:good:", "config:good-digest:", "trust:"
 
 
-class Place(NamedTuple):
+class Place(Record):
     """Where a layer's file is looked for."""
 
     name: str
@@ -42,7 +44,7 @@ class Place(NamedTuple):
     """Whether it comes with a project, and so may not loosen until a person trusts its content."""
 
 
-class LayerState(NamedTuple):
+class LayerState(Record):
     """A place, and what was found there."""
 
     name: str
@@ -53,7 +55,7 @@ class LayerState(NamedTuple):
     """SHA-256 of the content that counts, hexadecimal."""
 
 
-class Options(NamedTuple):
+class Options(Record):
     """Settings that are no policy. They come from trusted layers only."""
 
     deadline_seconds: float | None = None
@@ -62,7 +64,7 @@ class Options(NamedTuple):
     """Days that ended sessions are kept; ``None`` where no layer says."""
 
 
-class Configuration(NamedTuple):
+class Configuration(Record):
     """What all layers come to."""
 
     policies: tuple[Policy, ...]
@@ -76,7 +78,7 @@ class Configuration(NamedTuple):
     """What the policies were made of, with the layer of each value."""
 
 
-class _Look(NamedTuple):
+class _Look(Record):
     """A place and what is there now."""
 
     place: Place
@@ -206,7 +208,7 @@ def read_file(path: str) -> bytes | None:
 
 def digest_of(data: bytes) -> str:
     """SHA-256 of a file's content, hexadecimal: what a person trusts."""
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()
 
 
 def _look(place: Place) -> _Look:
@@ -219,7 +221,7 @@ def _look(place: Place) -> _Look:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 # ---------------------------------------------------------------- trust

@@ -6,12 +6,15 @@ An adapter decodes its client's JSON into one of these events and encodes the an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from lockgate.model import Decision, Subject, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Context(NamedTuple):
+class Context(Record):
     """What every event carries."""
 
     client: str
@@ -31,14 +34,14 @@ class Context(NamedTuple):
     """For a sub-agent: the id of the call that started it, empty where the client has not said it (yet)."""
 
 
-class ToolRequested(NamedTuple):
+class ToolRequested(Record):
     """A tool is about to run. The only event that decides."""
 
     context: Context
     call: ToolCall
 
 
-class ToolFinished(NamedTuple):
+class ToolFinished(Record):
     """A tool has run, and its result is about to enter the subject's context."""
 
     context: Context
@@ -52,7 +55,7 @@ class ToolFinished(NamedTuple):
     """Whether the call goes on: its real result comes later."""
 
 
-class ToolFailed(NamedTuple):
+class ToolFailed(Record):
     """A tool has failed; ``error`` enters the subject's context."""
 
     context: Context
@@ -60,7 +63,7 @@ class ToolFailed(NamedTuple):
     error: str
 
 
-class ToolRefused(NamedTuple):
+class ToolRefused(Record):
     """A tool was not run after all: the client or the person refused it."""
 
     context: Context
@@ -68,7 +71,7 @@ class ToolRefused(NamedTuple):
     reason: str
 
 
-class PromptSubmitted(NamedTuple):
+class PromptSubmitted(Record):
     """Text enters the context as the user's turn.
 
     ``human`` is whether a person wrote it: task notifications and wake-ups also come this way.
@@ -81,7 +84,7 @@ class PromptSubmitted(NamedTuple):
     """Ids of calls that the person answered with no since, as the client's own record shows."""
 
 
-class SessionStarted(NamedTuple):
+class SessionStarted(Record):
     """A session begins or goes on. ``how``: startup, resume, clear, compact or fork."""
 
     context: Context
@@ -90,26 +93,26 @@ class SessionStarted(NamedTuple):
     """Sessions named by the transcript of a fork."""
 
 
-class SessionEnded(NamedTuple):
+class SessionEnded(Record):
     """A session ends. ``why``: clear, resume, logout, prompt_input_exit or other."""
 
     context: Context
     why: str
 
 
-class AgentStarted(NamedTuple):
+class AgentStarted(Record):
     """A sub-agent begins; the context's subject is the sub-agent."""
 
     context: Context
 
 
-class AgentStopped(NamedTuple):
+class AgentStopped(Record):
     """A sub-agent ends; the context's subject is the sub-agent."""
 
     context: Context
 
 
-class ConfigChanged(NamedTuple):
+class ConfigChanged(Record):
     """The client's own settings changed during the session."""
 
     context: Context
@@ -119,7 +122,7 @@ class ConfigChanged(NamedTuple):
     """What the change does to the protection, for a person; empty where it does nothing to it."""
 
 
-class InstructionsLoaded(NamedTuple):
+class InstructionsLoaded(Record):
     """The client loaded a file of instructions into the context by itself."""
 
     context: Context
@@ -142,7 +145,7 @@ Event = (
 )
 
 
-class Answer(NamedTuple):
+class Answer(Record):
     """What the gate answers to an event.
 
     A verdict of ``ALLOW`` means *no objection*: an adapter must stay silent then, so that the client's own permission

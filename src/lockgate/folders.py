@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from lockgate.record import Record
 
 
-class Folders(NamedTuple):
+class Folders(Record):
     """Absolute paths."""
 
     home: str

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from hashlib import sha256
-from typing import NamedTuple
 
 from lockgate import messages, session
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
+from lockgate.digests import sha256
 from lockgate.escape import delegates
 from lockgate.events import (
     AgentStarted,
@@ -49,12 +48,16 @@ from lockgate.model import (
     Verdict,
 )
 from lockgate.policy.decide import decide, possible, strictest
-from lockgate.store.protocol import CallRow, Store, Transaction
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Store, Transaction
 
 _MESSAGE_TOOL = "SendMessage"
 
 
-class Parts(NamedTuple):
+class Parts(Record):
     """What the gate is made of."""
 
     store: Store

@@ -17,7 +17,10 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+
+TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before main() can refuse
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 MAX_INPUT = 32 * 1024 * 1024
 """Most bytes of one payload. More is refused."""
@@ -36,7 +39,9 @@ _LAST_RESORT = (
 """The refusal where even the encoder cannot be imported."""
 
 
-class _Options(NamedTuple):
+class _Options:
+    """What the command line says; each class attribute but the client is an option, and its value the default."""
+
     client: str = ""
     home: str = ""
     state: str = ""
@@ -50,21 +55,21 @@ class _Options(NamedTuple):
 def _options(arguments: Sequence[str]) -> _Options:
     from lockgate.errors import BadInputError
 
-    values: dict[str, Any] = {}
+    options = _Options()
     rest = list(arguments)
     if rest and not rest[0].startswith("-"):
-        values["client"] = rest.pop(0)
+        options.client = rest.pop(0)
     while rest:
         name, given, value = rest.pop(0).partition("=")
         field = name.removeprefix("--")
-        if not name.startswith("--") or field not in _Options._fields or field == "client":
+        if not name.startswith("--") or field not in _Options.__annotations__ or field == "client":
             raise BadInputError(f"unknown argument {name!r}")
         if not given:
             if not rest:
                 raise BadInputError(f"{name} needs a value")
             value = rest.pop(0)
-        values[field] = _seconds(value) if field == "deadline" else value
-    return _Options(**values)
+        setattr(options, field, _seconds(value) if field == "deadline" else value)
+    return options
 
 
 def _seconds(value: str) -> float:

@@ -7,7 +7,11 @@ is then the only one that is searched: installed, that holds the libraries too; 
 from __future__ import annotations
 
 import sys
-from typing import Any
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def library(name: str) -> Any:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from lockgate.model import Decision, Label, Reason, Taint, TaintState, ToolCall
+from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible, visible_block
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SHOWN_SOURCES = 3
 _SHOWN_REASONS = 4

@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple
+
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Label(StrEnum):
@@ -96,14 +100,14 @@ class Verdict(IntEnum):
         return self.name.lower()
 
 
-class Subject(NamedTuple):
+class Subject(Record):
     """Who makes a call: one agent in one session. The main agent's ``agent`` is empty."""
 
     session: str
     agent: str = ""
 
 
-class ToolCall(NamedTuple):
+class ToolCall(Record):
     """One request of an agent to run a tool."""
 
     tool: str
@@ -115,7 +119,7 @@ class ToolCall(NamedTuple):
     """The client's id of this call, empty where it gives none."""
 
 
-class Effect(NamedTuple):
+class Effect(Record):
     """One thing that a call can do, with the evidence for it."""
 
     kind: EffectKind
@@ -137,7 +141,7 @@ class Effect(NamedTuple):
         return f"{self.kind.value}_{self.variant.value}" if self.variant.value else self.kind.value
 
 
-class Analysis(NamedTuple):
+class Analysis(Record):
     """What a call can do."""
 
     effects: tuple[Effect, ...] = ()
@@ -182,7 +186,7 @@ class TaintState(StrEnum):
     CONFIRMED = "confirmed"
 
 
-class Taint(NamedTuple):
+class Taint(Record):
     """A label with its provenance."""
 
     label: Label
@@ -197,7 +201,7 @@ class Taint(NamedTuple):
     """The agent or session it was inherited from, empty where the subject met it itself."""
 
 
-class Reason(NamedTuple):
+class Reason(Record):
     """Why a verdict was reached: one effect, and the cell of the table that decided it."""
 
     effect: Effect
@@ -206,7 +210,7 @@ class Reason(NamedTuple):
     verdict: Verdict
 
 
-class Decision(NamedTuple):
+class Decision(Record):
     """The verdict on one call, with every reason that has this verdict."""
 
     verdict: Verdict

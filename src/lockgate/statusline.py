@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before main() can fail quietly
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from lockgate.model import Taint
 
 _MAX_INPUT = 1 << 20

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lockgate.audit.chain import export_lines, read_export, verify
 from lockgate.errors import AuditError
 from lockgate.store.links import ROOT, canonical, link_digest, seal
-from lockgate.store.protocol import AuditHead, AuditRow
+from lockgate.store.rows import AuditHead, AuditRow
 
 KEY = b"k" * 32
 JSON = st.recursive(

@@ -24,7 +24,7 @@ from lockgate.model import (
 )
 from lockgate.session import Outcome
 from lockgate.store.links import canonical
-from lockgate.store.protocol import BriefRow
+from lockgate.store.rows import BriefRow
 
 CONTEXT = Context("claude-code", Subject("s", "a1"), cwd="/w")
 TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"

@@ -15,7 +15,7 @@ from lockgate.cli.main import cli
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
 from lockgate.session import begin_agent, begin_session, end_session, expect, expose
-from lockgate.store.protocol import BriefRow
+from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite import SqliteStore
 
 EVIL = "https://evil/\x1b[2J\u202eignore\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hook.process import SOURCE, Told, folders, hook, run
-from lockgate.store.protocol import SessionRow
+from lockgate.store.rows import SessionRow
 from lockgate.store.sqlite import SqliteStore
 
 CALL: dict[str, Any] = {

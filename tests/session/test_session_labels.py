@@ -31,7 +31,8 @@ from lockgate.session import (
     refused,
     remember,
 )
-from lockgate.store.protocol import BriefRow, Transaction
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite import SqliteStore
 
 U, S = Label.UNTRUSTED, Label.SECRET

@@ -36,7 +36,8 @@ from lockgate.session import (
     provenance,
     refused,
 )
-from lockgate.store.protocol import BriefRow, Transaction
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite import SqliteStore
 
 Labels = frozenset[Label]

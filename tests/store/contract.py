@@ -12,7 +12,8 @@ from lockgate.audit.chain import verify
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.store.links import ROOT, canonical
-from lockgate.store.protocol import AgentRow, AuditHead, BriefRow, CallRow, SessionRow, Store
+from lockgate.store.protocol import Store
+from lockgate.store.rows import AgentRow, AuditHead, BriefRow, CallRow, SessionRow
 
 PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
 UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET

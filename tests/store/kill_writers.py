@@ -10,7 +10,7 @@ import time
 
 from lockgate.audit.chain import verify
 from lockgate.model import Label, Subject, Taint
-from lockgate.store.protocol import SessionRow
+from lockgate.store.rows import SessionRow
 from lockgate.store.sqlite import SqliteStore
 
 PER_FOLDER = 5

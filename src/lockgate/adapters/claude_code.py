@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from lockgate.adapters import claude_files
 from lockgate.adapters.claude_command import Launch, hook_entry
@@ -31,7 +30,11 @@ from lockgate.events import (
     ToolRequested,
 )
 from lockgate.model import Subject, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "parents_of", "result_text"]
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from lockgate.folders import Folders
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 HOOK_TIMEOUT = 20
 """Seconds that the client waits for a hook; the gate's own deadline is much shorter."""
 
 
-class Launch(NamedTuple):
+class Launch(Record):
     """All that is needed to start the gate, as absolute paths."""
 
     python: str

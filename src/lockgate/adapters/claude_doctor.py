@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_code import EVENTS
@@ -16,7 +15,11 @@ from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError
 from lockgate.folders import Folders
+from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _INSTALL = "run: lockgate install claude-code"
 

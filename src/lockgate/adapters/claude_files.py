@@ -10,9 +10,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from lockgate.adapters.claude_command import missing_entries
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _TRANSCRIPT_PART = 2 * 1024 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024

@@ -7,14 +7,17 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_command import is_own_command
 from lockgate.folders import Folders
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Check(NamedTuple):
+class Check(Record):
     """One thing that was looked at."""
 
     name: str
@@ -24,7 +27,7 @@ class Check(NamedTuple):
     mend: str = ""
 
 
-class Layer(NamedTuple):
+class Layer(Record):
     """One of the client's settings files."""
 
     scope: str
@@ -33,7 +36,7 @@ class Layer(NamedTuple):
     problem: str = ""
 
 
-class Look(NamedTuple):
+class Look(Record):
     """What the checks look at."""
 
     folders: Folders

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _AGENT_TOOLS = frozenset({"Agent", "Task"})
 _SHELL_FIELDS = ("stdout", "stderr")

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
 
 from lockgate.errors import InstallError
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -19,7 +22,7 @@ _MAX_DEPTH = 200
 _DECODER = json.JSONDecoder()
 
 
-class Node(NamedTuple):
+class Node(Record):
     """A value in a text: where it stands, what it is, and the values in it."""
 
     start: int
@@ -120,7 +123,7 @@ class _Reader:
         return self.skip(at + 1)
 
 
-class Style(NamedTuple):
+class Style(Record):
     """How a file is laid out: ``indent`` is one step, empty where everything stands on one line."""
 
     indent: str

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
 
 from lockgate.errors import BadInputError
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

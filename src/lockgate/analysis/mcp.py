@@ -8,12 +8,15 @@ the category is applied to them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.paths import read_effects, write_effects
 from lockgate.analysis.surroundings import Service, Surroundings
 from lockgate.model import Category, Effect, EffectKind, Label, ToolCall, Variant
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 PREFIX = "mcp__"
 _PATH_STARTS = ("/", "~/", "./", "../")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 from functools import lru_cache
-from typing import NamedTuple
 
 from lockgate.analysis.globs import Names, is_wild, name_matches, names_meet, path_matches, paths_meet
+from lockgate.record import Record
 
 HOME = "~"
 """First name of a path that is told from a home folder."""
 
 
-class Place(NamedTuple):
+class Place(Record):
     """A kind of place and why it matters. Patterns are tuples of names in case-folded spelling."""
 
     name: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     exceptions: tuple[Names, ...]
 
 
-class Path(NamedTuple):
+class Path(Record):
     """A path as the table asks about it: case-folded names, once from the root and once from a home folder."""
 
     names: Names
@@ -71,7 +71,7 @@ def places() -> tuple[Place, ...]:
     )
 
 
-class _Index(NamedTuple):
+class _Index(Record):
     by_name: dict[str, list[tuple[Names, int]]]
     """Patterns by one name that a path must have."""
     others: list[tuple[Names, int]]

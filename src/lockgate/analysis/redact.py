@@ -12,8 +12,12 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
-from hashlib import sha256
-from typing import Any, NamedTuple
+
+from lockgate.digests import sha256
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _COMMAND_LIMIT = 4000
 """Characters of a command, an address or a prompt that are recorded."""
@@ -27,7 +31,7 @@ _CONTENTS = frozenset({"content", "new_string", "old_string", "new_source", "fil
 """Parameters that hold what a file says: their size and hash identify them well enough."""
 
 
-class _Pattern(NamedTuple):
+class _Pattern(Record):
     name: str
     has: tuple[str, ...]
     text: str

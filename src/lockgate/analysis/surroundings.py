@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from lockgate.model import Category
+from lockgate.record import Record
 
 
-class CategoryRule(NamedTuple):
+class CategoryRule(Record):
     """A category that a person's configuration gives to a command or a tool."""
 
     category: Category
@@ -22,7 +22,7 @@ class CategoryRule(NamedTuple):
     """
 
 
-class Service(NamedTuple):
+class Service(Record):
     """What a person declares about a service: an MCP server, an MCP tool, a tool, or a host.
 
     Each flag is ``True``, ``False`` or ``None`` (not declared, which counts as the dangerous value).
@@ -41,7 +41,7 @@ class Service(NamedTuple):
     rule: str = ""
 
 
-class TrustedDomain(NamedTuple):
+class TrustedDomain(Record):
     """A host that a person trusts. ``host`` may start with ``*.``."""
 
     host: str
@@ -59,7 +59,7 @@ def no_service(_: str) -> Service | None:
     return None
 
 
-class Rules(NamedTuple):
+class Rules(Record):
     """The part of a compiled configuration that the analysis reads."""
 
     command_category: Callable[[str, tuple[str | None, ...]], CategoryRule | None] = no_category
@@ -75,7 +75,7 @@ class Rules(NamedTuple):
     persistent_paths: tuple[str, ...] = ()
 
 
-class Surroundings(NamedTuple):
+class Surroundings(Record):
     """Facts about the machine and the project, as values and pure look-ups."""
 
     home: str = "/home/user"

@@ -6,13 +6,16 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places, service_effects
 from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _HINT = "give every parameter of the tool as its schema says"
 _LONGEST = 100_000

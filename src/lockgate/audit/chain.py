@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
 
 from lockgate.errors import AuditError
+from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.links import ROOT, canonical, link_digest, seal
-from lockgate.store.protocol import AuditHead, AuditRow
+from lockgate.store.rows import AuditHead, AuditRow
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Verification(NamedTuple):
+class Verification(Record):
     """What was found."""
 
     ok: bool

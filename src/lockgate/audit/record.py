@@ -7,30 +7,33 @@ place where secrets lie. The exact call is named by its digest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from typing import Any, Protocol
 
 from lockgate.analysis.redact import redact, redact_input
 from lockgate.events import Context
 from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
-from lockgate.store.protocol import BriefRow
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from lockgate.store.rows import BriefRow
+
+    class CameBack(Protocol):
+        """What ``session`` says of a call that has come back."""
+
+        @property
+        def labels(self) -> frozenset[Label]:
+            """The labels that the result gave."""
+
+        @property
+        def known(self) -> bool:
+            """Whether the call was seen before it ran."""
+
 
 _TEXT = 2000
 _EFFECTS = 32
 _TAINTS = 4
 """How many sources are recorded of each label, the oldest first."""
-
-
-class CameBack(Protocol):
-    """What ``session`` says of a call that has come back."""
-
-    @property
-    def labels(self) -> frozenset[Label]:
-        """The labels that the result gave."""
-
-    @property
-    def known(self) -> bool:
-        """Whether the call was seen before it ran."""
 
 
 def decided(
@@ -171,8 +174,8 @@ def _cut(text: str) -> str:
 
 def _finite(value: Any) -> Any:
     """A redacted JSON value without NaN and infinities, which JSON has no text for."""
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else str(value)
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -13,7 +13,8 @@ from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
 from lockgate.messages import call_text
 from lockgate.model import ToolCall
-from lockgate.store.protocol import AuditRow, Transaction
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import AuditRow
 from lockgate.text import visible
 
 _PAGE = 500

@@ -11,7 +11,8 @@ import click
 from lockgate.cli.state import ago, clock, iso, looking, paint
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.session import column, labels_of, lock_state, provenance
-from lockgate.store.protocol import SessionRow, Transaction
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import SessionRow
 from lockgate.text import visible
 
 _COLOURS = {

@@ -9,11 +9,14 @@ by the call that spawned it; one that is bound to no brief has no clean labels. 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from lockgate.model import Subject, ToolCall
-from lockgate.store.protocol import AgentRow, BriefRow, Transaction
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.rows import AgentRow, BriefRow
 from lockgate.text import visible_block
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
@@ -26,7 +29,7 @@ SHOWN_LINES = 7
 after 10 screen lines, and one line says what is asked."""
 
 
-class Refusal(NamedTuple):
+class Refusal(Record):
     """Why a brief cannot be put before a person."""
 
     because: str

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from lockgate.analysis.surroundings import CategoryRule
 from lockgate.libraries import library
 from lockgate.model import Category
+from lockgate.record import Record
 
 STEPS = ("override_safe", "unsafe_acting", "unsafe", "acting", "safe")
 """Lockbox's lists, in the order in which they are asked."""
@@ -47,7 +47,7 @@ _RUNNERS = frozenset(
 )
 
 
-class Pattern(NamedTuple):
+class Pattern(Record):
     """One pattern of a list, in the dialect of the ``regex`` library (``lockgate.policy.dialect``)."""
 
     step: str
@@ -57,7 +57,7 @@ class Pattern(NamedTuple):
     rule: str
 
 
-class _Ready(NamedTuple):
+class _Ready(Record):
     """A pattern and how to ask it. Both functions raise ``TimeoutError``."""
 
     pattern: Pattern

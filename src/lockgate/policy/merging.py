@@ -8,7 +8,6 @@ the last writer wins. A compiled configuration is a JSON-able value, so that it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from lockgate.model import Category, LabelState
 from lockgate.policy.commands import NOT_SAFE, STEPS
@@ -16,6 +15,10 @@ from lockgate.policy.dialect import translate, translate_option
 from lockgate.policy.profiles import DEFAULT, chain, shipped
 from lockgate.policy.reading import dotted
 from lockgate.policy.validation import pattern_lists, pattern_problem
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "strict")
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
@@ -23,7 +26,7 @@ SHIPPED = "shipped"
 """The name of the layer that this package is."""
 
 
-class Layer(NamedTuple):
+class Layer(Record):
     """One valid configuration file."""
 
     name: str

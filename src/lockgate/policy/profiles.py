@@ -11,9 +11,12 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
 
 from lockgate.model import LabelState, Verdict
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Chain = tuple[Verdict, ...]
 """Verdicts from lenient to strict; the first that the host can do is taken."""
@@ -27,7 +30,7 @@ DEFAULT = "quarantine"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-class Profile(NamedTuple):
+class Profile(Record):
     """A table of verdicts."""
 
     name: str

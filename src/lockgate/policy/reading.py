@@ -10,10 +10,13 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from lockgate.errors import ConfigError
+from lockgate.record import TYPE_CHECKING, Record
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Path = tuple[str | int, ...]
 """Keys and indexes from the top of a file to a value."""
@@ -26,7 +29,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]+")
 _LONGEST_NUMBER = 30
 
 
-class Document(NamedTuple):
+class Document(Record):
     """What a file holds."""
 
     value: Any

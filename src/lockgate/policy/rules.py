@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
 
 from lockgate.analysis.surroundings import CategoryRule, Rules, Service, TrustedDomain
 from lockgate.model import Category
 from lockgate.policy.commands import EVERY, CommandRules, Pattern
 from lockgate.policy.profiles import Profile
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _ALIASES = {"Task": "Agent", "Agent": "Task"}
 """Claude Code's tool for sub-agents was called Task when Lockbox was written."""
@@ -23,7 +26,7 @@ _DEFAULT_OVERRULES: dict[str, frozenset[Category | None]] = {
 _FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
 
 
-class Policy(NamedTuple):
+class Policy(Record):
     """What decides: a table, and a person's rules for the analysis."""
 
     profile: Profile

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
 
 from lockgate.policy.commands import NOT_SAFE
 from lockgate.policy.decide import possible
 from lockgate.policy.merging import PATHS, SHIPPED
 from lockgate.policy.profiles import COLUMNS, Profile
+from lockgate.record import TYPE_CHECKING, Record
 
-Compiled = Mapping[str, Any]
+if TYPE_CHECKING:
+    from typing import Any
+
+    Compiled = Mapping[str, Any]
+
 _OPENING = ("override_safe", "unsafe", "safe")
 _DEFAULT_CATEGORY = "unsafe_acting"
 """What a tool is of which nothing is known: any other category is looser."""
 _NAMES = {NOT_SAFE: "not safe any more"}
 
 
-class Value(NamedTuple):
+class Value(Record):
     """One effective value."""
 
     key: str

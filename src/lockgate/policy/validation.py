@@ -11,14 +11,17 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, NamedTuple
 
 from lockgate.errors import ConfigError
 from lockgate.policy.commands import STEPS
 from lockgate.policy.dialect import DialectError, translate, translate_option
 from lockgate.policy.profiles import chain
 from lockgate.policy.reading import Document, Path, dotted, read
+from lockgate.record import TYPE_CHECKING, Record
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
 
 LOCKBOX_KEYS = ("bash_patterns", "tools", "mcp_tools", "mcp_default", "override_safe")
 """What Lockbox's own files hold."""
@@ -34,7 +37,7 @@ _TYPES = {
 }
 
 
-class Parsed(NamedTuple):
+class Parsed(Record):
     """What became of one file."""
 
     value: Mapping[str, Any] | None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
-from lockgate.store.protocol import Transaction
+from lockgate.digests import blake2b
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 _PERSON = b"lockgate address"  # at most 16 bytes
 

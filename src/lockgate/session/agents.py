@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from lockgate.events import Context
 from lockgate.model import Label, Subject, TaintState
+from lockgate.record import TYPE_CHECKING
 from lockgate.session.labels import BOTH, everyone, flow
 from lockgate.session.sessions import touch_session
-from lockgate.store.protocol import AgentRow, CallRow, Transaction
+from lockgate.store.rows import AgentRow, CallRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 _SECRET = frozenset({Label.SECRET})
 

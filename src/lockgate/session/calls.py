@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
 
 from lockgate.analysis.redact import redact
 from lockgate.messages import call_text
 from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
-from lockgate.store.protocol import CallRow, Transaction
+from lockgate.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
 
 SPAWNS = frozenset({"Agent", "Task"})
 """Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
@@ -27,7 +32,7 @@ _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
 
 
-class Outcome(NamedTuple):
+class Outcome(Record):
     """What the result of a call changed."""
 
     labels: frozenset[Label]

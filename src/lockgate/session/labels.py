@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
-from lockgate.store.protocol import Transaction
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
 
 BOTH = frozenset(Label)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from lockgate.events import Context
 from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.record import TYPE_CHECKING
 from lockgate.session.labels import flow
-from lockgate.store.protocol import SessionRow, Transaction
+from lockgate.store.rows import SessionRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""

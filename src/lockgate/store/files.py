@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from contextlib import suppress
 
 from lockgate.errors import StoreError
 
@@ -86,6 +85,8 @@ def publish(path: str, make: Callable[[str], None]) -> None:
         path: The file's name.
         make: Writes the file with the name it is given; that file is there already, empty, mode 0600.
     """
+    from contextlib import suppress
+
     draft = f"{path}.{os.getpid()}.{os.urandom(6).hex()}"
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -15,8 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from hashlib import blake2b, sha256
-from typing import Any
+
+from lockgate.digests import blake2b, sha256
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 ROOT = "0" * 64
 """What the first record names as its previous digest."""

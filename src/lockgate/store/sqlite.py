@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
 from types import TracebackType
-from typing import Self
 
 from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
 from lockgate.store.links import ROOT, seal
 from lockgate.store.schema import MIGRATIONS, VERSION
 from lockgate.store.transaction import SqliteTransaction
+
+if TYPE_CHECKING:
+    from typing import Self
 
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
@@ -154,6 +156,8 @@ def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) ->
     except OSError:
         return
     if size > _LOG_BYTES:
+        from contextlib import suppress
+
         connection.execute("PRAGMA busy_timeout = 0")  # where another process is at work, a later one will do it
         with suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection, Cursor
-from typing import Any
 
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import canonical, link_digest, seal
-from lockgate.store.protocol import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _Value = str | bytes | int | float
 

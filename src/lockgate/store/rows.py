@@ -1,0 +1,102 @@
+"""What a store keeps, as frozen types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class SessionRow(Record):
+    """One session as it is kept. Times are seconds since the epoch; 0.0 means never."""
+
+    session: str
+    client: str = ""
+    cwd: str = ""
+    workspace: str = ""
+    parent: str = ""
+    """The session it came from (clear, fork), empty where there is none."""
+    how: str = ""
+    """How it began: startup, resume, clear, compact, fork; empty where its beginning was not seen."""
+    process: str = ""
+    started_at: float = 0.0
+    seen_at: float = 0.0
+    ended_at: float = 0.0
+    why: str = ""
+    """Why it ended: clear, resume, logout, prompt_input_exit, other; empty while it runs."""
+
+
+class AgentRow(Record):
+    """One sub-agent. ``state``: running or ended."""
+
+    session: str
+    agent: str
+    agent_type: str = ""
+    parent: str = ""
+    """The agent that spawned it; empty for the main agent."""
+    call_id: str = ""
+    """The call that spawned it, empty where it could not be told."""
+    delegate: str = ""
+    """Id of the approved brief it runs under, empty for an ordinary sub-agent."""
+    state: str = "running"
+    started_at: float = 0.0
+    parents: tuple[str, ...] = ()
+    """Every agent that may have spawned it, where it could not be told which; else empty."""
+
+
+class CallRow(Record):
+    """A call that was let run and has not come back yet, or has."""
+
+    session: str
+    call_id: str
+    agent: str = ""
+    tool: str = ""
+    digest: str = ""
+    """SHA-256 of the exact call, hexadecimal."""
+    state: str = "running"
+    """running, asked, finished, failed, refused."""
+    quiet: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = {}
+    """What the result needs to know about the call (JSON)."""
+    at: float = 0.0
+
+
+class BriefRow(Record):
+    """A delegate's brief. ``state``: asked, approved, running, done, refused."""
+
+    brief: str
+    """Its id, 128 random bits."""
+    session: str
+    parent: str
+    """The agent that asked for it."""
+    call_id: str
+    digest: str
+    """SHA-256 of the brief's exact text and agent type, hexadecimal."""
+    text: str
+    state: str = "asked"
+    agent: str = ""
+    at: float = 0.0
+
+
+class AuditRow(Record):
+    """One link of the audit chain."""
+
+    seq: int
+    at: float
+    body: str
+    """Canonical JSON."""
+    previous: str
+    digest: str
+
+
+class AuditHead(Record):
+    """What the chain says about itself: how many records there are, and which is the last."""
+
+    seq: int = 0
+    digest: str = ""
+    """The last record's digest; 64 zeros for an empty chain, and empty where the head is missing."""
+    seal: str = ""
+    """Keyed hash of the two, hexadecimal; empty where the head is missing."""
