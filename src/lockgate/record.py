@@ -1,6 +1,6 @@
 """Named tuples for a process that lives for milliseconds.
 
-``class Point(Record)`` makes what ``class Point(typing.NamedTuple)`` makes, and a type checker sees just that. Importing
+``class Point(Record)`` makes what ``class Point(typing.NamedTuple)`` makes; a type checker sees just that. Importing
 ``typing`` and letting it define our types costs a hook as much as starting its interpreter; here nothing is compiled.
 
 Annotations must stay text (``from __future__ import annotations``): nothing but the fields' names is read from them.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 # C0 and C1 controls, DEL, line and paragraph separators, zero-width and bidirectional marks, tag characters,
 # variation selectors, the soft hyphen, surrogates: all that moves a cursor, hides text or changes its direction.
-_UNSAFE = re.compile(
+_UNSAFE = lazy_re(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]",

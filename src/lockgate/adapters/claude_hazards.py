@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lockgate.adapters.claude_command import is_own_command
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands, hook_entries
+from lockgate.lazy import lazy_re
 from lockgate.text import visible
 
 OLDEST_CLIENT = (2, 1, 197)
@@ -15,7 +16,7 @@ OLDEST_CLIENT = (2, 1, 197)
 ON_FAILURE_CLIENT = (2, 1, 329)
 """The oldest version in which ``onFailure`` was seen to work."""
 
-_VARIABLE = re.compile(
+_VARIABLE = lazy_re(
     r"(?:LD_|DYLD_|PYTHON|XDG_).*|PATH|HOME|ENV|BASH_ENV|NODE_OPTIONS|ANTHROPIC_BASE_URL|CLAUDE_CODE_SIMPLE"
 )
 """Variables by which settings could change what a hook loads, where it looks, or whom the client talks to."""

@@ -8,16 +8,16 @@ ends and order of keys. Only what stood between the brackets of an empty value m
 from __future__ import annotations
 
 import json
-import re
 
 from lockgate.errors import InstallError
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
 
-_SPACE = re.compile(r"[ \t\n\r]*")
-_SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_SPACE = lazy_re(r"[ \t\n\r]*")
+_SCALAR = lazy_re(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _MAX_DEPTH = 200
 _DECODER = json.JSONDecoder()
 

@@ -9,11 +9,12 @@ import re
 
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 
-_MENTION = re.compile(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
-_RESOURCE = re.compile(r"[\w.-]+:[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_LINES = re.compile(r"#L?\d.*$")
+_MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
+_RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_LINES = lazy_re(r"#L?\d.*$")
 _MOST = 200
 
 

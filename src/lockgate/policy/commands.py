@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from lockgate.analysis.surroundings import CategoryRule
+from lockgate.lazy import lazy_re
 from lockgate.libraries import library
 from lockgate.model import Category
 from lockgate.record import Record
@@ -29,11 +30,11 @@ _OVERRULES: dict[str, frozenset[Category | None]] = {
     "unsafe": frozenset({Category.UNSAFE, Category.ACTING, Category.SAFE, None}),
     "safe": frozenset({Category.SAFE, None}),
 }
-_SYSTEM = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/([^/\s]+)")
+_SYSTEM = lazy_re(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin/([^/\s]+)")
 # The end of a loosening match: not in the middle of a name, so that `get` does not speak for `get-and-send`.
 _WHOLE_NAME = r"(?!(?<=[\w\-\x80-\U0010ffff])[\w\-\x80-\U0010ffff])"
-_BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_SPACE = re.compile(r"\s")
+_BARE = lazy_re(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_SPACE = lazy_re(r"\s")
 _NO_SPACE = "\ufffc"
 """Stands for white space inside a word and for an empty word: a pattern's white space matches only between words."""
 # Programs that run what their arguments name: an option somewhere behind proves nothing about it.

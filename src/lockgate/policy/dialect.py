@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 
+from lockgate.lazy import lazy_re
+
 LONGEST = 1000
 """Most characters of a pattern."""
 MOST_REPEATS = 1000
 """Greatest number in a quantifier: a larger one costs memory and means nothing in a command."""
-_GROUP = re.compile(r"\((?:\?(?:[:=!]|<[=!]|<(?P<name>[A-Za-z_]\w*)>))?", re.ASCII)
-_QUANTIFIER = re.compile(r"[*+?]|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}", re.ASCII)
-_CODE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}")
-_CONTROL = re.compile(r"c[A-Za-z]")
-_NAMED = re.compile(r"k<([A-Za-z_]\w*)>", re.ASCII)
+_GROUP = lazy_re(r"\((?:\?(?:[:=!]|<[=!]|<(?P<name>[A-Za-z_]\w*)>))?", re.ASCII)
+_QUANTIFIER = lazy_re(r"[*+?]|\{(?P<least>\d+)(?:,(?P<most>\d*))?\}", re.ASCII)
+_CODE = lazy_re(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}")
+_CONTROL = lazy_re(r"c[A-Za-z]")
+_NAMED = lazy_re(r"k<([A-Za-z_]\w*)>", re.ASCII)
 # White space that a pattern may want before an option: a word has none.
-_BEFORE_OPTION = re.compile(r"(?:\(\^\|\\s\)|\(\?:\^\|\\s\)|\\s[*+]?|\\b| )?(?=\\?-)")
+_BEFORE_OPTION = lazy_re(r"(?:\(\^\|\\s\)|\(\?:\^\|\\s\)|\\s[*+]?|\\b| )?(?=\\?-)")
 # White space as ECMA-262 has it; the library's own is ASCII only, as its letters and digits are here.
 _SPACE = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SAME = frozenset("dDwWSbBnrtfv")

@@ -7,11 +7,11 @@ text and stand once, and bounds on depth and number of values, which also end ex
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Mapping
 
 from lockgate.errors import ConfigError
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.text import visible
 
@@ -23,9 +23,9 @@ Path = tuple[str | int, ...]
 MOST_BYTES = 1_000_000
 MOST_VALUES = 20_000
 DEEPEST = 16
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_BLANK = re.compile(r"[ \t\n\r]*")
-_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = lazy_re(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_BLANK = lazy_re(r"[ \t\n\r]*")
+_INTEGER = lazy_re(r"[-+]?[0-9]+")
 _LONGEST_NUMBER = 30
 
 

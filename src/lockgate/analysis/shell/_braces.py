@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell.syntax import Braces, Literal, Word
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell._cursor import Cursor

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import Cursor
 from lockgate.analysis.shell._parameters import subscript
 from lockgate.analysis.shell._redirects import redirect
 from lockgate.analysis.shell._words import ARGUMENT, VALUE, WORD_ENDS, read_parts, word
 from lockgate.analysis.shell.syntax import Assignment, Braces, Literal, Simple, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part, Redirect
@@ -21,10 +20,10 @@ RESERVED = frozenset((
 ))
 # fmt: on
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
-_ARRAY = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)(?=\()")
-_BLANK = re.compile(r"\s")
+_PLAIN = lazy_re(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
+_ASSIGNMENT = lazy_re(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
+_ARRAY = lazy_re(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)(?=\()")
+_BLANK = lazy_re(r"\s")
 _DECLARES = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _COMMAND_ENDS = frozenset("\n;|)#\0")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell._commands import simple
 from lockgate.analysis.shell._conditions import condition
@@ -13,14 +11,16 @@ from lockgate.analysis.shell._keywords import block, expect, newlines, reserved
 from lockgate.analysis.shell._loops import case, double_parenthesis, for_, if_, select, until, while_
 from lockgate.analysis.shell._redirects import redirects
 from lockgate.analysis.shell.syntax import ArithCommand, Coproc, Function, Group
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Command
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
-_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*(?=[ \t\n(])")
-_POSIX_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DEFINITION = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
+_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
+_FUNCTION_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_.:-]*(?=[ \t\n(])")
+_POSIX_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEFINITION = lazy_re(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 
 _BRACE = frozenset("}")
 _CLOSE = frozenset(")")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._words import PATTERN, WORD_ENDS, read_parts, word
 from lockgate.analysis.shell.syntax import Condition, Literal, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
-_UNARY = re.compile(r"-[abcdefghknoprstuvwxzGLNORS](?=[ \t])")
-_BINARY = re.compile(r"(==|=~|!=|=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t])|[<>](?!\()")
+_UNARY = lazy_re(r"-[abcdefghknoprstuvwxzGLNORS](?=[ \t])")
+_BINARY = lazy_re(r"(==|=~|!=|=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t])|[<>](?!\()")
 _EXTENDED = frozenset("?*+@!")
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from lockgate.analysis.shell.syntax import Param, Script
 
 MAX_LENGTH = 65_536

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._quotes import ansi_c
 from lockgate.analysis.shell.syntax import Arith, CommandSub, Literal, Param, Pipeline, ProcessSub, Simple
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
+
     from lockgate.analysis.shell.syntax import Part, Script
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
-_IN_DOUBLE = re.compile(r'[^"$`\\\0]+')
-_IN_BODY = re.compile(r"[^$`\\\0]+")
-_IN_ARITHMETIC = re.compile(r"""[^$`\\\0"'()\[\]{};<>]+""")
-_IN_BACKQUOTES = re.compile(r"[^`\\\0]+")
-_COMMENT_IN_BACKQUOTES = re.compile(r"(?:^|[\s;|&()<>])#")
-_QUOTED = re.compile(r""""[^"]*"|'[^']*'""")
-_PARENTHESES = re.compile("[()]")
+_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
+_IN_DOUBLE = lazy_re(r'[^"$`\\\0]+')
+_IN_BODY = lazy_re(r"[^$`\\\0]+")
+_IN_ARITHMETIC = lazy_re(r"""[^$`\\\0"'()\[\]{};<>]+""")
+_IN_BACKQUOTES = lazy_re(r"[^`\\\0]+")
+_COMMENT_IN_BACKQUOTES = lazy_re(r"(?:^|[\s;|&()<>])#")
+_QUOTED = lazy_re(r""""[^"]*"|'[^']*'""")
+_PARENTHESES = lazy_re("[()]")
 _CLOSE = frozenset(")")
 _NOTHING: frozenset[str] = frozenset()
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import Cursor
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Script
 
-_RESERVED = re.compile(r"(?:[a-z]{2,8}|[!{}]|\[\[)(?=[ \t\n;|&()<>\0])")
+_RESERVED = lazy_re(r"(?:[a-z]{2,8}|[!{}]|\[\[)(?=[ \t\n;|&()<>\0])")
 
 
 def reserved(cursor: Cursor) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import Cursor
 from lockgate.analysis.shell._expansions import arithmetic, check_parentheses
 from lockgate.analysis.shell._keywords import block, expect, newlines, reserved
 from lockgate.analysis.shell._words import PATTERN, word
 from lockgate.analysis.shell.syntax import Arith, ArithFor, Case, For, If, While
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Script, Word
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
+_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;])")
 
 _THEN = frozenset(("then",))
 _BRANCH_ENDS = frozenset(("elif", "else", "fi"))

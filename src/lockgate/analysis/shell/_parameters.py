@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._expansions import arithmetic, backquotes, body, check_parentheses, dollar, double, merged
 from lockgate.analysis.shell._quotes import single
 from lockgate.analysis.shell.syntax import Glob, Literal, Param, Tilde, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
-_OPERATOR = re.compile(r":[-=?+]|[-=?+]|##?|%%?|//|/[#%]?|\^\^?|,,?|@[UuLQEPAKak]|:")
-_RUN = re.compile(r"""[^}"'$`\\{*?\[<>~/:\0]+""")
-_HARMLESS_QUOTE = re.compile(r"""'([^'"}{\\`]*)'""")
-_TILDE = re.compile(r"~([A-Za-z0-9._+-]*)(?=[/}])")
+_NAME = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+_OPERATOR = lazy_re(r":[-=?+]|[-=?+]|##?|%%?|//|/[#%]?|\^\^?|,,?|@[UuLQEPAKak]|:")
+_RUN = lazy_re(r"""[^}"'$`\\{*?\[<>~/:\0]+""")
+_HARMLESS_QUOTE = lazy_re(r"""'([^'"}{\\`]*)'""")
+_TILDE = lazy_re(r"~([A-Za-z0-9._+-]*)(?=[/}])")
 
 _DEFAULTS = frozenset((":-", "-", ":=", "=", ":?", "?", ":+", "+"))
 """Operators whose word is text. The words of all others are patterns or numbers."""

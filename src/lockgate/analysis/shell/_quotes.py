@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import END
 from lockgate.analysis.shell.syntax import Literal
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell._cursor import Cursor

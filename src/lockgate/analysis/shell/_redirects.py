@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._expansions import body
 from lockgate.analysis.shell._words import ARGUMENT, PATTERN, word
 from lockgate.analysis.shell.syntax import Braces, Literal, Redirect, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
-_REDIRECT = re.compile(r"(\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9]+)?(<<<|<<-?|<>|<&|>>|>&|>\||&>>|&>|<|>)(?!\()")
-_EXPANDED = re.compile(r"[$`\\]")
-_DUPLICATE = re.compile(r"[0-9]+-?|-")
+_REDIRECT = lazy_re(r"(\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9]+)?(<<<|<<-?|<>|<&|>>|>&|>\||&>>|&>|<|>)(?!\()")
+_EXPANDED = lazy_re(r"[$`\\]")
+_DUPLICATE = lazy_re(r"[0-9]+-?|-")
 _POSIX_ONLY = frozenset(("<", ">", ">>", ">|", "<>", "<<", "<<-", "<&", ">&"))
 _UNSAFE_AFTER = frozenset("<>&|;()\n" + END)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import _braces
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._expansions import backquotes, dollar, double, merged, process_sub
 from lockgate.analysis.shell._quotes import single
 from lockgate.analysis.shell.syntax import Glob, Literal, Tilde, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
@@ -23,12 +24,12 @@ PATTERN = "pattern"
 
 WORD_ENDS = frozenset(" \t\n|&;()<>" + END)
 
-_RUN = re.compile(r"""[^\s|&;()<>"'`\\$*?\[{}~\0]+""")
-_BRACKET = re.compile(r"""\[[!^]?\]?[^\s|&;()<>"'`\\$\[\]{}~/\0]{0,80}\]""")
-_TILDE = re.compile(r"~([A-Za-z0-9._+-]*)")
+_RUN = lazy_re(r"""[^\s|&;()<>"'`\\$*?\[{}~\0]+""")
+_BRACKET = lazy_re(r"""\[[!^]?\]?[^\s|&;()<>"'`\\$\[\]{}~/\0]{0,80}\]""")
+_TILDE = lazy_re(r"~([A-Za-z0-9._+-]*)")
 _NAME_BESIDE_BRACES = r"\$(?:[A-Za-z0-9_]+[,{}]|[,}])"
 """In ``{a,$x}y`` the name becomes ``xy``. Compiled when it is needed first."""
-_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNED = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
 def word(cursor: Cursor, mode: str = ARGUMENT, extra: str = "") -> Word:

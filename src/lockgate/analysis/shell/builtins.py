@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.files import read
@@ -13,6 +12,7 @@ from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.output import echo, printf
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.shell.variables import variable_effects
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

@@ -8,7 +8,6 @@ which unknown parts are placeholders.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
@@ -34,6 +33,10 @@ from lockgate.analysis.shell.syntax import (
 )
 from lockgate.analysis.shell.words import evaluate, expand_all, expand_one, unsafe_arithmetic
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOST_COMMANDS = 1500
 _MOST_ROUNDS = 12

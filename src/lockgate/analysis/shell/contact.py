@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.addresses import host_of, is_loopback, normalise, trusted
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known, shown
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
-_AUTHORITY = re.compile(r"https?://([^/?#\x00-\x02@{}\[\]\\]+?)(:[0-9\x01\x02]*)?(?=[/?#]|$)")
+_SCHEME = lazy_re(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?")
+_AUTHORITY = lazy_re(r"https?://([^/?#\x00-\x02@{}\[\]\\]+?)(:[0-9\x01\x02]*)?(?=[/?#]|$)")
 _READING = frozenset({"http", "https", "ftp", "ftps"})
 
 

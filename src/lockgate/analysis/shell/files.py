@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.paths import (
     read_effects,
     recursive_read_effects,
@@ -13,6 +11,7 @@ from lockgate.analysis.paths import (
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lockgate.analysis.shell.scope import known, shown
 from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.record import Record
 
 
-class Template(NamedTuple):
+class Template(Record):
     """An effect before it is known of what."""
 
     kind: EffectKind

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from lockgate.analysis.shell.scope import PLAIN, Arg
 from lockgate.analysis.shell.syntax import Assignment, For, Simple, Word
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _LEAVING = frozenset({"break", "continue", "return"})
 _BUILTINS = "read declare typeset local export readonly printf mapfile readarray getopts unset let"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import Arg
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
@@ -26,7 +27,7 @@ def _python(call: Invocation, text: str) -> None:
 
 # ---------------------------------------------------------------- sed
 
-_ADDRESS = re.compile(
+_ADDRESS = lazy_re(
     r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL
 )
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
@@ -112,7 +113,7 @@ def _set_end(text: str, at: int) -> int:
 
 # ---------------------------------------------------------------- awk
 
-_AWK_TOKEN = re.compile(
+_AWK_TOKEN = lazy_re(
     r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[A-Za-z_]\w*|>>?|\|&|\|\|?|[(,{;!~&=]\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/|\d+(?:\.\d+)?|.',
     re.DOTALL,
 )
@@ -162,7 +163,7 @@ def _jq(call: Invocation, text: str) -> None:
         call.own += made_by("read-secret", "jq env", call.rule)
 
 
-_PERL_SUBSTITUTION = re.compile(
+_PERL_SUBSTITUTION = lazy_re(
     r"\s*(?:s|y|tr)(?P<d>[/|#,!:~])(?:\\.|(?!(?P=d)).)*(?P=d)(?:\\.|(?!(?P=d)).)*(?P=d)[gimsx]*\s*;?\s*", re.DOTALL
 )
 

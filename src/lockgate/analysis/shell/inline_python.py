@@ -7,12 +7,11 @@ A program is local where each name it uses is its own or a harmless builtin, eac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.model import Effect, EffectKind, Label
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.contact import Contact
@@ -12,6 +10,7 @@ from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
 from lockgate.model import Effect, EffectKind, Label
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

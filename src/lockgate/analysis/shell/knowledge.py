@@ -9,7 +9,11 @@ import json
 import os.path
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "programs")
 _cache: dict[str, Any] = {}
@@ -18,7 +22,7 @@ NO_VALUE, VALUE, OPTIONAL, COMMAND = 0, 1, 2, 3
 """How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``."""
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """One program or one of its subcommands."""
 
     name: str

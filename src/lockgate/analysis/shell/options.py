@@ -6,10 +6,9 @@ options, a word that may be an option at run time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, OPTIONAL, VALUE, Entry
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
+from lockgate.record import Record
 
 HARMLESS = frozenset({"local", "composed"})
 """Roles that have no effect whatever the value is."""
@@ -19,7 +18,7 @@ _GREEDY = frozenset({"argv", "shell-argv", "lock-argv"})
 """Roles that take all words from where they stand."""
 
 
-class Option(NamedTuple):
+class Option(Record):
     """One option that was given."""
 
     name: str
@@ -27,7 +26,7 @@ class Option(NamedTuple):
     value: tuple[Arg, ...] = ()
 
 
-class Matched(NamedTuple):
+class Matched(Record):
     """A command's words, sorted."""
 
     options: list[Option]

@@ -11,21 +11,20 @@ pipelines are here. What each shell reads differently (``sh``, older versions of
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell._commands import simple
 from lockgate.analysis.shell._compound import compound
 from lockgate.analysis.shell._cursor import END, MAX_LENGTH, Cursor, Limits, Refused, Rules
 from lockgate.analysis.shell._keywords import newlines, reserved
 from lockgate.analysis.shell._parameters import parameter
 from lockgate.analysis.shell.syntax import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Command
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_TIME_OPTIONS = re.compile(r"[ \t]+-p(?=[ \t])")
+_CONTROL = lazy_re("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_TIME_OPTIONS = lazy_re(r"[ \t]+-p(?=[ \t])")
 
 _NOTHING: frozenset[str] = frozenset()
 

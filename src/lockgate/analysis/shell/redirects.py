@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope
 from lockgate.analysis.shell.syntax import Literal, ProcessSub, Redirect
 from lockgate.analysis.shell.words import expand, expand_one
 from lockgate.model import Effect, EffectKind, Label
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.scope import Arg
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.roles_files import read
 from lockgate.analysis.shell.scope import Arg, harmless, known
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation

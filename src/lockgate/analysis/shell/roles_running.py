@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.roles_files import write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation

@@ -7,9 +7,8 @@ placeholder never comes from a script.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from lockgate.analysis.shell.syntax import Function
+from lockgate.record import Record
 
 OPAQUE = "\x00"
 """Text that could be anything, also an option or code."""
@@ -29,7 +28,7 @@ _COUNTS = "? # $ ! RANDOM SRANDOM SECONDS EPOCHSECONDS LINENO UID EUID PPID BASH
 _NUMBERS = frozenset(_COUNTS.split())
 
 
-class Arg(NamedTuple):
+class Arg(Record):
     """One word after expansion, as far as it is known."""
 
     text: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.redirects import apply_redirects
@@ -11,11 +10,13 @@ from lockgate.analysis.shell.scope import Arg, Scope, harmless
 from lockgate.analysis.shell.syntax import Assignment, Param, Simple
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.analysis.shell.words import expand_all, expand_one
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
-_SECRET = re.compile(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
+_SECRET = lazy_re(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 

@@ -2,12 +2,11 @@
 
 A tree holds every command that could run, also inside words; what the reader cannot read exactly is not in a tree but
 is an :class:`Unparsed`.
-
-Annotations are real types here, in an order that needs few forward references: ``NamedTuple`` compiles every annotation
-that is text, which makes importing this module several times slower, and every hook imports it.
 """
 
-from typing import TYPE_CHECKING, NamedTuple, Union
+from __future__ import annotations
+
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Self, dataclass_transform
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
         def _replace(self, **changes: object) -> Self: ...
 
 else:
-    Node = NamedTuple
+    from lockgate.record import Record as Node
 
 
 class Unparsed(Node):
@@ -65,7 +64,7 @@ class Glob(Node):
 class Word(Node):
     """One word of a command, before expansion."""
 
-    parts: tuple["Part", ...]
+    parts: tuple[Part, ...]
     position: int = 0
 
     @property
@@ -82,7 +81,7 @@ class Word(Node):
 class Script(Node):
     """Commands in order. ``background`` tells, for each, whether ``&`` ended it."""
 
-    commands: tuple["Command", ...] = ()
+    commands: tuple[Command, ...] = ()
     background: tuple[bool, ...] = ()
 
 
@@ -130,11 +129,11 @@ class ProcessSub(Node):
 class Arith(Node):
     """``$((...))``: the expansions inside, in order, literal text between them."""
 
-    parts: tuple["Part", ...]
+    parts: tuple[Part, ...]
     quoted: bool = False
 
 
-Part = Union[Literal, Tilde, Glob, Braces, Param, CommandSub, ProcessSub, Arith]  # noqa: UP007 - evaluated at run time
+Part = Literal | Tilde | Glob | Braces | Param | CommandSub | ProcessSub | Arith
 
 
 # ---------------------------------------------------------------- commands
@@ -174,7 +173,7 @@ class Simple(Node):
 class Pipeline(Node):
     """``a | b``; with one command where it only carries ``!`` or ``time``."""
 
-    commands: tuple["Command", ...]
+    commands: tuple[Command, ...]
     negated: bool = False
     timed: bool = False
 
@@ -182,7 +181,7 @@ class Pipeline(Node):
 class AndOr(Node):
     """``a && b || c``: ``operators`` stand between ``commands``."""
 
-    commands: tuple["Command", ...]
+    commands: tuple[Command, ...]
     operators: tuple[str, ...]
 
 
@@ -241,7 +240,7 @@ class Function(Node):
     """A function definition; the body runs when ``name`` is called."""
 
     name: str
-    body: "Command"
+    body: Command
     redirects: tuple[Redirect, ...] = ()
 
 
@@ -262,10 +261,22 @@ class ArithCommand(Node):
 class Coproc(Node):
     """``coproc [name] command``."""
 
-    body: "Command"
+    body: Command
     name: str = ""
 
 
-Command = Union[  # noqa: UP007 - evaluated at run time
-    Simple, Pipeline, AndOr, Group, If, While, For, ArithFor, Case, Function, Condition, ArithCommand, Coproc
-]
+Command = (
+    Simple
+    | Pipeline
+    | AndOr
+    | Group
+    | If
+    | While
+    | For
+    | ArithFor
+    | Case
+    | Function
+    | Condition
+    | ArithCommand
+    | Coproc
+)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.scope import ENVIRONMENT, Scope, harmless, known
 from lockgate.model import Effect, EffectKind, Label
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

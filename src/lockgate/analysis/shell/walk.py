@@ -1,12 +1,12 @@
 """Finding commands in a syntax tree, wherever they hide."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from lockgate.analysis.shell.syntax import Simple
+from lockgate.record import Record
 
 
-class Found(NamedTuple):
+class Found(Record):
     """A simple command, and what it stands in."""
 
     command: Simple

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import TYPE_CHECKING
 
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
 from lockgate.analysis.shell.syntax import (
@@ -22,6 +21,7 @@ from lockgate.analysis.shell.syntax import (
     Tilde,
     Word,
 )
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine

@@ -1,0 +1,38 @@
+"""Regular expressions that are compiled when they are first used.
+
+To compile one takes longer than to import the module that it stands in, and a hook, which lives for one event, uses few
+of those that it imports.
+"""
+
+from __future__ import annotations
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+    from typing import Any
+
+_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn")
+
+
+class _Lazy:
+    """Becomes the compiled pattern's methods at the first look at one of them."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for what is not there yet: from the second use on, a method is found like any attribute.
+        import re
+
+        compiled = re.compile(self._pattern, self._flags)
+        self.__dict__.update((method, getattr(compiled, method)) for method in _METHODS)
+        return getattr(compiled, name)
+
+
+def lazy_re(text: str, flags: int = 0) -> re.Pattern[str]:
+    """What ``re.compile`` gives, later. An error in the text shows at the first use."""
+    lazy: Any = _Lazy(text, flags)  # which has all of a pattern's methods
+    compiled: re.Pattern[str] = lazy
+    return compiled
