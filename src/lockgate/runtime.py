@@ -61,8 +61,21 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         session_results=_session_results(transcript),
         variables=variables,
         realpath=os.path.realpath,
+        python_files=_python_files,
         rules=rules,
     )
+
+
+def _python_files(folder: str) -> frozenset[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(
+                entry.name
+                for entry in entries
+                if "." in entry.name or os.path.exists(os.path.join(entry.path, "__init__.py"))
+            )
+    except OSError:
+        return frozenset()
 
 
 def own_paths(where: Folders) -> tuple[str, ...]:

@@ -91,4 +91,6 @@ class Surroundings(Record):
     """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
     realpath: Callable[[str], str] = str
     """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
+    python_files: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    """Names in a folder that Python can import: files, and folders that are packages."""
     rules: Rules = Rules()

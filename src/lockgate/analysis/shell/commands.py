@@ -55,6 +55,8 @@ class Machine:
         self.depth = 0
         self.faithful = False
         """Whether the last command printed only what it fetched."""
+        self.written: set[str] = set()
+        """Paths that were written on the way, as far as they are known."""
 
     # ------------------------------------------------------------ entry points
 

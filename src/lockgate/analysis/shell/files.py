@@ -55,6 +55,7 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     path = _pattern(text)
     if not path.strip("*/_."):
         path = text if arg.static is not None else ""
+    machine.written.add(path)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
 

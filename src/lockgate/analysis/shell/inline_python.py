@@ -77,7 +77,16 @@ class _Reader:
             if problem:
                 self.found.append(_execute("python", self.rule, problem))
                 break
+        if not self.found and any(isinstance(node, (self.ast.Import, self.ast.ImportFrom)) for node in nodes):
+            self._shadowed()
         return list(dict.fromkeys(self.found))
+
+    def _shadowed(self) -> None:
+        from lockgate.analysis.shell.python_shadows import shadow
+
+        problem = shadow(self.machine, self.scope)
+        if problem:
+            self.found.append(_execute("python", self.rule, problem))
 
     # ------------------------------------------------------------ names
 

@@ -213,7 +213,10 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
     if name is None:
         call.opaque("which module this runs is only known when it runs")
     elif name in _LOCAL_MODULES:
-        return
+        from lockgate.analysis.shell.python_shadows import shadow
+
+        if problem := shadow(call.machine, call.scope):
+            call.opaque(problem)
     else:
         call.opaque(f"`python -m {name}` runs code that can lie in this folder")
         if lookup(name) is not None:

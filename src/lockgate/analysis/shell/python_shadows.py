@@ -1,0 +1,39 @@
+"""Files that Python would import in place of a module of its own.
+
+``python -c`` and ``python -m`` look for modules in the working folder first, so a ``json.py`` there runs where a
+program imports ``json``, or imports something that does.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.shell.scope import Scope
+
+_ENDINGS = (".py", ".pyc", ".so", ".pyd")
+_NEVER_IMPORTED = frozenset({"test", "tests", "site", "idlelib", "lib2to3", "turtledemo", "antigravity", "this"})
+"""Modules of the library that no other module imports, or that are there before the folder is looked at."""
+
+
+def shadow(machine: Machine, scope: Scope) -> str:
+    """The first file in a possible working folder that stands in for a module of the library; empty where none does."""
+    for cwd in sorted(scope.cwds):
+        if not cwd:
+            return "the working folder is not known"
+        names = set(machine.around.python_files(cwd))
+        names |= {posixpath.basename(path) for path in machine.written if posixpath.dirname(path) in ("", ".", cwd)}
+        for name in sorted(names):
+            if _stands_in(name):
+                return f"`{name}` in the working folder runs in place of Python's own module"
+    return ""
+
+
+def _stands_in(name: str) -> bool:
+    stem = name.partition(".")[0]
+    # A folder has no ending; one with the name of a module is a package.
+    is_module = "." not in name or name.endswith(_ENDINGS)
+    return is_module and stem in sys.stdlib_module_names and stem not in _NEVER_IMPORTED
