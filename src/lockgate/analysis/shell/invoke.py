@@ -100,6 +100,8 @@ class Invocation:
         self.contact = Contact()
         self.recursive = False
         self.ran = False
+        self.descended = 0
+        """How many subcommands were gone down."""
         self.read_words: list[Arg] = []
         self.placeholder = ""
         self.shapes: list[str] = []
@@ -129,7 +131,7 @@ class Invocation:
 
         options = self._descend(self.args[1:])
         entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
-        if entry.help and not self._asks_nothing():
+        if self._asks_about_subcommand() or (entry.help and not self._asks_nothing()):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self._options(options)
@@ -142,6 +144,10 @@ class Invocation:
         self.own += self.contact.effects(self)
         self._faithful(options)
         return printed(self)
+
+    def _asks_about_subcommand(self) -> bool:
+        """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``."""
+        return self.descended > 0 and len(self.args) == self.descended + 2 and self.args[-1].static == "--help"
 
     def _asks_nothing(self) -> bool:
         """Whether no option is given with which the program only prints help."""
@@ -163,6 +169,7 @@ class Invocation:
                 self._other(entry, word)
                 return options
             entry = below
+            self.descended += 1
             self.matched = match(entry, rest)
             options += self.matched.options
         self.entry = entry
