@@ -13,6 +13,7 @@ is not zero, and the shell around it (``|| exit 2``) blocks.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -294,6 +295,8 @@ def _fail(event: str | None, state: str, error: BaseException) -> NoReturn:
 
 
 if __name__ == "__main__":
+    # The process ends before there is garbage worth looking for, and each import makes the collector look.
+    gc.disable()
     # Appended, so that nothing beside the package can stand in for a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     main(sys.argv[1:])

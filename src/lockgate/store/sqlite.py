@@ -9,11 +9,11 @@ what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronou
 from __future__ import annotations
 
 import os
-import sqlite3
 from types import TracebackType
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
+from lockgate.store.engine import sqlite3
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
 from lockgate.store.links import ROOT, seal
 from lockgate.store.schema import MIGRATIONS, VERSION

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from sqlite3 import Connection, Cursor
 
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
@@ -13,6 +12,7 @@ from lockgate.store.links import canonical, link_digest, seal
 from lockgate.store.rows import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection, Cursor
     from typing import Any
 
 _Value = str | bytes | int | float
