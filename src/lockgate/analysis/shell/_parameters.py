@@ -160,15 +160,19 @@ def _argument(cursor: Cursor, operator: str, quoted: bool, separator: str) -> Wo
 
 def _dollar(cursor: Cursor, quoted: bool) -> list[Part]:
     follower = cursor.text[cursor.pos + 1]
-    if quoted and follower in "'\"":
-        cursor.refuse(f"`${follower}` inside ${{...}} in double quotes", "put the text into a variable first")
+    if follower == "\\" or (quoted and follower in "'\""):
+        cursor.refuse(f"`${follower}` inside ${{...}}", "put the text into a variable first")
     return dollar(cursor, quoted)
 
 
 def _double(cursor: Cursor, quoted: bool, before: str) -> list[Part]:
     if quoted and "'" in before:
         cursor.refuse("both kinds of quotes inside ${...} in double quotes", "put the text into a variable first")
-    return double(cursor)
+    start = cursor.pos
+    parts = double(cursor)
+    if quoted and "\\" in cursor.text[start : cursor.pos]:
+        cursor.refuse("a backslash in quotes inside quoted ${...}", "put the text into a variable first", at=start)
+    return parts
 
 
 def _single(cursor: Cursor, quoted: bool, literal: bool, before: str) -> list[Part]:
@@ -205,7 +209,7 @@ def _special(cursor: Cursor, quoted: bool, tilde: bool) -> Part:
         cursor.refuse("unterminated ${...}", "close the brace")
     if character == "{":
         cursor.refuse("`{` inside ${...}", "put the text into a variable first")
-    if character in "<>" and text[cursor.pos + 1] == "(" and not quoted:
+    if character in "<>" and text[cursor.pos + 1] == "(":
         cursor.refuse("process substitution inside ${...}", "put it into a command of its own")
     if character == "~" and tilde and not quoted and (match := _TILDE.match(text, cursor.pos)):
         cursor.pos = match.end()

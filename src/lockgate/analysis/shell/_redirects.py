@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
 _REDIRECT = lazy_re(r"(\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9]+)?(<<<|<<-?|<>|<&|>>|>&|>\||&>>|&>|<|>)(?!\()")
-_EXPANDED = lazy_re(r"[$`\\]")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 _DUPLICATE = lazy_re(r"[0-9]+-?|-")
 _POSIX_ONLY = frozenset(("<", ">", ">>", ">|", "<>", "<<", "<<-", "<&", ">&"))
 _UNSAFE_AFTER = frozenset("<>&|;()\n" + END)
@@ -40,9 +40,11 @@ def redirect(cursor: Cursor) -> Redirect | None:
     if operator in ("<<", "<<-"):
         return Redirect(operator, _here_document(cursor, operator == "<<-"), fd)
     target = _target(cursor, operator)
-    if operator == ">&" and not fd and (target.literal is None or _EXPANDED.search(target.literal)):
+    if operator == ">&" and fd in ("", "1") and not _PLAIN.fullmatch(target.literal or ""):
         # Measured in bash 5.2: `echo >&'$(c1)'` runs c1, because the word is expanded once more without its quotes.
-        cursor.refuse("`>&` before text that bash expands twice", "write `>file 2>&1`, or `1>&$fd` for a descriptor")
+        cursor.refuse(
+            "`>&` before text that bash expands twice", "write `>file 2>&1`, or `>/dev/fd/$n` for a descriptor"
+        )
     return Redirect(operator, target, fd)
 
 
