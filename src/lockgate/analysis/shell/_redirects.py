@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Part
 
 _REDIRECT = lazy_re(r"(\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9]+)?(<<<|<<-?|<>|<&|>>|>&|>\||&>>|&>|<|>)(?!\()")
-_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
+_PLAIN = lazy_re(r"[A-Za-z0-9_./:@%+,=-]+")
 _DUPLICATE = lazy_re(r"[0-9]+-?|-")
 _POSIX_ONLY = frozenset(("<", ">", ">>", ">|", "<>", "<<", "<<-", "<&", ">&"))
 _UNSAFE_AFTER = frozenset("<>&|;()\n" + END)
