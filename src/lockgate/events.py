@@ -39,6 +39,8 @@ class ToolRequested(Record):
 
     context: Context
     call: ToolCall
+    askable: bool = True
+    """Whether the client is sure to put a question about this call before a person, or to refuse it."""
 
 
 class ToolFinished(Record):

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from lockgate import messages, session
+from lockgate import session
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
 from lockgate.digests import sha256
-from lockgate.escape import delegates
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -130,7 +129,7 @@ class Gate:
 
     # ------------------------------------------------------------ a call is about to run
     def _requested(self, event: ToolRequested) -> Answer:
-        context, call = event
+        context, call = event.context, event.call
         configuration = self._configure(context)
         analyses = self._analyse(context, call, configuration)
         digest = call_digest(call)
@@ -149,14 +148,19 @@ class Gate:
             )
             analysis = merged(analyses)
             decision, question = self._escape(tx, context, call, digest, decision, configuration, now)
-            answer = self._answer(call, analysis, decision, taints, question)
+            lost_in = ""
+            if decision.verdict is Verdict.ASK and not event.askable:
+                decision, lost_in = decision._replace(verdict=Verdict.DENY), context.mode
+            answer = self._answer(call, analysis, decision, taints, question, lost_in)
             if decision.verdict is not Verdict.DENY:
                 asked = decision.verdict is Verdict.ASK
                 session.expect(tx, context.subject, call, analysis, digest, now, asked=asked)
                 self._message_flows(tx, context, call, labels)
             if _first_time(tx, context.subject, call, digest, decision.verdict, now):
                 if decision.verdict is Verdict.DENY:
-                    tx.block(context.subject.session, context.subject.agent, messages.call_text(call), now)
+                    from lockgate.messages import call_text
+
+                    tx.block(context.subject.session, context.subject.agent, call_text(call), now)
                 shadow = self._shadow(analyses, labels, configuration)
                 tx.append_audit(now, record.decided(context, call, digest, taints, analysis, decision, shadow))
         return answer
@@ -208,6 +212,8 @@ class Gate:
         )
         if decision.verdict is Verdict.DENY or not held:
             return decision, ""
+        from lockgate.escape import delegates
+
         if delegates.wants_delegate(call) and decision.column in (LabelState.UNTRUSTED, LabelState.BOTH):
             text = delegates.brief_of(call)
             if isinstance(text, delegates.Refusal):
@@ -227,13 +233,19 @@ class Gate:
         decision: Decision,
         taints: Sequence[Taint],
         question: str,
+        lost_in: str,
     ) -> Answer:
+        if decision.verdict is Verdict.ALLOW:
+            return Answer(decision=decision)
+        from lockgate import messages
+
         match decision.verdict:
-            case Verdict.ALLOW:
-                return Answer(decision=decision)
             case Verdict.ASK:
                 text = messages.asked_brief(question, taints) if question else messages.asked(call, decision, taints)
                 return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+            case _ if lost_in:
+                to_agent, to_person = messages.unaskable(call, decision, taints, lost_in)
+                return Answer(Verdict.DENY, to_agent, to_person, decision=decision)
             case _:
                 to_agent = messages.denied_to_agent(call, decision, taints, analysis.hints)
                 to_person = messages.denied_to_person(call, decision, taints)
@@ -338,6 +350,7 @@ class Gate:
     # ------------------------------------------------------------ what a person, or somebody as a person, says
     def _prompted(self, event: PromptSubmitted) -> Answer:
         from lockgate.analysis import addresses, mentions
+        from lockgate.escape import delegates
 
         context = event.context
         policies = self._configure(context).policies
@@ -370,7 +383,11 @@ class Gate:
             if days is not None:
                 tx.prune(now - days * 86400)
             tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
-        return Answer(to_person=messages.problems(problems)) if problems else Answer()
+        if not problems:
+            return Answer()
+        from lockgate import messages
+
+        return Answer(to_person=messages.problems(problems))
 
     def _session_ended(self, event: SessionEnded) -> Answer:
         with self._store.transaction() as tx:
@@ -380,6 +397,8 @@ class Gate:
         return Answer()
 
     def _agent_started(self, event: AgentStarted) -> Answer:
+        from lockgate.escape import delegates
+
         context = event.context
         with self._store.transaction() as tx:
             now = self._clock()
@@ -392,6 +411,8 @@ class Gate:
         return Answer()
 
     def _agent_stopped(self, event: AgentStopped) -> Answer:
+        from lockgate.escape import delegates
+
         context = event.context
         with self._store.transaction() as tx:
             now = self._clock()
@@ -403,6 +424,8 @@ class Gate:
     def _enter(self, tx: Transaction, context: Context, now: float) -> None:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
         if context.subject.agent and tx.agent(context.subject) is None:
+            from lockgate.escape import delegates
+
             brief = delegates.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
             if brief is not None:
                 session.begin_agent(tx, context, now, delegate=brief.brief)
@@ -419,6 +442,8 @@ class Gate:
             tx.append_audit(now, record.happened(event.context, "client-settings", what))
         if not event.harm:
             return Answer()
+        from lockgate import messages
+
         text = messages.settings_changed(event.harm, event.file)
         return Answer(Verdict.DENY, to_agent=text, to_person=text)
 

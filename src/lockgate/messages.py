@@ -128,6 +128,27 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
     return "\n".join(lines)
 
 
+def unaskable(call: ToolCall, decision: Decision, taints: Sequence[Taint], mode: str) -> tuple[str, str]:
+    """Build what the agent and the person read when a question would be due that the client can lose."""
+    why = [f"why: {'; '.join(_because(decision.reasons))}", *exposure(taints)]
+    shown = visible(mode, 40)
+    lost = f"A person has to be asked about it, and in the permission mode {shown} this client can lose the question."
+    to_agent = [
+        f"Lockgate blocked this call ({call_text(call, 300)}).",
+        *why,
+        lost,
+        "Hint: the question is kept for one plain command with no redirection, variable, quote or hidden file in it.",
+        "Otherwise tell the person: they can change the permission mode and let you try again, or do it themselves.",
+        _LOCAL_WORK,
+    ]
+    to_person = [
+        f"Lockgate blocked {call_text(call, 300)}",
+        *why,
+        f"{lost} Change the mode (Shift+Tab) and let the agent try again, or do it yourself.",
+    ]
+    return "\n".join(to_agent), "\n".join(to_person)
+
+
 def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     """Build the question for a native prompt: why it is asked, where the labels came from, and the exact action.
 

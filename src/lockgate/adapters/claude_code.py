@@ -10,8 +10,6 @@ import json
 from collections.abc import Callable, Mapping
 
 from lockgate.adapters import claude_files
-from lockgate.adapters.claude_command import Launch, hook_entry
-from lockgate.adapters.claude_results import result_text, spawned_agent
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -36,7 +34,9 @@ from lockgate.text import visible
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "parents_of", "result_text"]
+    from lockgate.adapters.claude_command import Launch
+
+__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "parents_of"]
 
 CLIENT = "claude-code"
 
@@ -187,7 +187,10 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolRequested(context, _call(payload, context))
+    from lockgate.adapters.claude_asking import asks_a_person
+
+    call = _call(payload, context)
+    return ToolRequested(context, call, asks_a_person(call.tool, call.tool_input, context.mode))
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -195,6 +198,8 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
     result = payload["tool_response"]
+    from lockgate.adapters.claude_results import result_text, spawned_agent
+
     agent, background = spawned_agent(call.tool, result)
     return ToolFinished(context, call, result, result_text(call.tool, result), agent, background)
 
@@ -240,6 +245,8 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
+    from lockgate.adapters.claude_command import hook_entry
+
     file = _optional(payload, "file_path")
     entries = {event: hook_entry(launch, event) for event in EVENTS} if launch and launch.settings else {}
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
