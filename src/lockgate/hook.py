@@ -23,6 +23,9 @@ TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from lockgate.adapters.claude_command import Launch
+    from lockgate.folders import Folders
+
 MAX_INPUT = 32 * 1024 * 1024
 """Most bytes of one payload. More is refused."""
 DEADLINE = 3.0
@@ -213,14 +216,13 @@ def _stop_deadline() -> None:
 # ---------------------------------------------------------------- the whole
 def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
     from lockgate.adapters import claude_code
-    from lockgate.adapters.claude_command import Launch
     from lockgate.folders import Folders, folders
 
     if options.home and options.state and options.config:
         where = Folders(options.home, options.state, options.config)
     else:
         where = folders(os.environ)
-    launch = Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin)
+    launch = _launch(options, where) if event == "ConfigChange" else None
     decoded = claude_code.decode(payload, os.environ, launch)
     if decoded is None:
         return "", 0
@@ -228,6 +230,13 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
 
     gate = open_gate(where, lambda allowed: _bring_forward(allowed, event), claude_code.parents_of)
     return claude_code.encode(event, gate.handle(decoded))
+
+
+def _launch(options: _Options, where: Folders) -> Launch:
+    """How this very hook was started: what settings that start it otherwise are told by."""
+    from lockgate.adapters.claude_command import Launch
+
+    return Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin)
 
 
 def _event_of(payload: Mapping[str, Any], expected: str) -> str:

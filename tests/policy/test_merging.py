@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis.categories import overrule
-from lockgate.analysis.surroundings import Service, TrustedDomain
+from lockgate.analysis.surroundings import EVERY, Service, TrustedDomain
 from lockgate.model import Category, Effect, EffectKind, Label, LabelState, Variant, Verdict
-from lockgate.policy.commands import EVERY, STEPS
+from lockgate.policy.commands import STEPS
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.merging import Layer, compile_layers, merge
 from lockgate.policy.profiles import shipped

@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 
-from lockgate.adapters.claude_command import missing_entries
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -195,6 +194,8 @@ def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Mapping[s
     if settings.get("disableAllHooks"):
         return "disableAllHooks switches the gate off"
     if ours:
+        from lockgate.adapters.claude_command import missing_entries
+
         missing = missing_entries(settings, entries)
         if missing:
             return f"the gate's hooks are gone or changed for {', '.join(missing)}"

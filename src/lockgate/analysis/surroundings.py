@@ -8,6 +8,9 @@ from types import MappingProxyType
 from lockgate.model import Category
 from lockgate.record import Record
 
+EVERY: frozenset[Category | None] = frozenset({*Category, None})
+"""What a rule overrules that holds whatever our own knowledge says."""
+
 
 class CategoryRule(Record):
     """A category that a person's configuration gives to a command or a tool."""

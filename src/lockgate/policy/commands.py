@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from lockgate.analysis.surroundings import CategoryRule
+from lockgate.analysis.surroundings import EVERY, CategoryRule
 from lockgate.lazy import lazy_re
 from lockgate.libraries import library
 from lockgate.model import Category
@@ -23,7 +23,6 @@ NOT_SAFE = "not_safe"
 """Asked last: what a person removed from Lockbox's shipped ``safe`` patterns."""
 TIMEOUT = 0.02
 """Seconds that one pattern may take on one command."""
-EVERY: frozenset[Category | None] = frozenset({*Category, None})
 
 _OVERRULES: dict[str, frozenset[Category | None]] = {
     "override_safe": EVERY,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from lockgate.analysis.surroundings import CategoryRule, Rules, Service, TrustedDomain
+from lockgate.analysis.surroundings import EVERY, CategoryRule, Rules, Service, TrustedDomain
 from lockgate.model import Category
-from lockgate.policy.commands import EVERY, CommandRules, Pattern
 from lockgate.policy.profiles import Profile
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -36,7 +35,6 @@ class Policy(Record):
 def policy(compiled: Mapping[str, Any]) -> Policy:
     """Read a compiled configuration (``lockgate.policy.merging.merge``)."""
     paths = {key: tuple(entry for entry, _ in entries) for key, entries in compiled["paths"].items()}
-    patterns = [Pattern(*entry[:4]) for entry in compiled["patterns"]]
     default = compiled["scalars"].get("mcp_default")
     tables = (compiled["tools"], compiled["mcp_tools"])
     rules = Rules(
@@ -46,7 +44,10 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
         persistent_paths=paths["persistent_paths"],
     )
     # Where nothing is said, the rules keep their empty look-ups, which cost nothing.
-    if patterns:
+    if compiled["patterns"]:
+        from lockgate.policy.commands import CommandRules, Pattern
+
+        patterns = [Pattern(*entry[:4]) for entry in compiled["patterns"]]
         rules = rules._replace(command_category=CommandRules(patterns))
     if default or any(tables):
         rules = rules._replace(tool_category=partial(tool_category, tables, default))

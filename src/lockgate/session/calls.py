@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 
 from lockgate.analysis.redact import redact
-from lockgate.messages import call_text
 from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
@@ -241,6 +240,11 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
 
 def _named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
     """Effects whose object is only the tool itself get the call's input as their object: it says which issue it was."""
+    effects = list(effects)
+    if all(effect.what != call.tool for effect in effects):
+        return effects
+    from lockgate.messages import call_text
+
     said = call_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
     return [effect._replace(what=redact(said)) if effect.what == call.tool else effect for effect in effects]
 
