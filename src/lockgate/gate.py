@@ -64,7 +64,9 @@ class Parts(Record):
     surroundings: Callable[[Context, Rules], Surroundings]
     clock: Callable[[], float]
     parents: Callable[[Context], tuple[str, ...]] = lambda _: ()
-    """The sessions that a fork's transcript names, where the client has written it."""
+    """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
+    history: Callable[[Context], bool] = lambda _: False
+    """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
     able: frozenset[Verdict] = frozenset()
     """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
 
@@ -99,6 +101,7 @@ class Gate:
         self._surroundings = parts.surroundings
         self._clock = parts.clock
         self._parents = parts.parents
+        self._history = parts.history
         self._able = parts.able
 
     def handle(self, event: Event) -> Answer:
@@ -136,6 +139,8 @@ class Gate:
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
+            if context.subject.agent:
+                session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
             if session.fork_is_open(tx, context.subject.session):
                 session.settle_fork(tx, context.subject.session, self._parents(context), now)
             taints = self._taints(tx, context.subject, call)
@@ -404,7 +409,7 @@ class Gate:
             now = self._clock()
             known = tx.agent(context.subject) is not None
             if known or context.agent_type not in delegates.DELEGATE_TYPES:
-                session.ensure_subject(tx, context, now)
+                self._make_known(tx, context, now)
                 session.begin_agent(tx, context, now)
             # A delegate begins with its first call: only then does the client say which call started it.
             tx.append_audit(now, record.happened(context, "agent", {"type": context.agent_type, "again": known}))
@@ -416,7 +421,7 @@ class Gate:
         context = event.context
         with self._store.transaction() as tx:
             now = self._clock()
-            session.end_agent(tx, context, now)
+            session.end_agent(tx, context)
             delegates.done(tx, context.subject)
             tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))
         return Answer()
@@ -431,7 +436,10 @@ class Gate:
                 session.begin_agent(tx, context, now, delegate=brief.brief)
                 bound = delegates.begun(tx, context.subject, brief)
                 tx.append_audit(now, record.approved(context, bound))
-        session.ensure_subject(tx, context, now)
+        self._make_known(tx, context, now)
+
+    def _make_known(self, tx: Transaction, context: Context, now: float) -> None:
+        session.ensure_subject(tx, context, now, history=lambda: self._history(context))
 
     # ------------------------------------------------------------ the client itself
     def _config_changed(self, event: ConfigChanged) -> Answer:

@@ -228,7 +228,10 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
         return "", 0
     from lockgate.runtime import open_gate
 
-    gate = open_gate(where, lambda allowed: _bring_forward(allowed, event), claude_code.parents_of)
+    def limit(allowed: float) -> None:
+        _bring_forward(allowed, event)
+
+    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history)
     return claude_code.encode(event, gate.handle(decoded))
 
 

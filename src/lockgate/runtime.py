@@ -24,6 +24,7 @@ def open_gate(
     where: Folders,
     limit: Callable[[float], None] = lambda _: None,
     parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
+    history: Callable[[Context], bool] = lambda _: False,
 ) -> Gate:
     """Open the gate on this machine's default store.
 
@@ -31,6 +32,7 @@ def open_gate(
         where: The folders.
         limit: Told the seconds that the configuration allows for a decision, once it is known.
         parents: Tells which sessions a forked one came from, where the client has written it.
+        history: Tells whether a session has read something already.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -46,7 +48,7 @@ def open_gate(
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return surroundings_of(where, context.workspace, context.transcript, rules)
 
-    return Gate(Parts(store, configure, surroundings, time.time, parents))
+    return Gate(Parts(store, configure, surroundings, time.time, parents, history))
 
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:

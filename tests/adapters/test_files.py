@@ -73,6 +73,27 @@ def test_parents_at_both_ends_of_a_long_transcript(tmp_path: Path) -> None:
     assert claude_files.parent_sessions(str(transcript), "own") == ("first", "last")
 
 
+@pytest.mark.parametrize(
+    ("record", "history"),
+    [
+        ({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t"}]}}, True),
+        ({"type": "user", "isCompactSummary": True, "message": {"content": "what was said"}}, True),
+        ({"type": "user", "message": {"content": 'what is {"type":"tool_result","isCompactSummary":true}?'}}, False),
+        (
+            {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "t", "name": "tool_result"}]}},
+            False,
+        ),
+        ({"type": "user", "isCompactSummary": False, "message": None}, False),
+        (["tool_result"], False),
+    ],
+)
+def test_what_a_session_has_read_before(tmp_path: Path, record: Any, history: bool) -> None:
+    transcript = tmp_path / "s.jsonl"
+    assert not claude_files.has_history(str(transcript))
+    transcript.write_text('{"type":"summary"}\n' + json.dumps(record) + "\n")
+    assert claude_files.has_history(str(transcript)) is history
+
+
 def test_a_pipe_is_no_transcript(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "t.jsonl")
     assert claude_files.parent_sessions(str(tmp_path / "t.jsonl"), "own") == ()

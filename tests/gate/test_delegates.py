@@ -129,6 +129,20 @@ def test_an_unseen_sub_agent_is_as_tainted_as_its_session(world: World) -> None:
     assert world.bash("git push origin main", agent="nobody-told") is DENY
 
 
+def test_a_sub_agent_that_goes_on_after_its_end_has_and_gives_labels_again(world: World) -> None:
+    _, call = world.ask("Agent", {"description": "d", "prompt": "p", "subagent_type": "general-purpose"})
+    world.agent_starts("a1", spawned_by=call.call_id)
+    world.agent_stops("a1")
+    world.run("WebFetch", {"url": "https://docs.example.com/", "prompt": "p"}, "text", agent="a1")
+    world.agent_stops("a1")
+    assert world.labels() == {"untrusted"}
+    world.agent_starts("a2")
+    world.agent_stops("a2")
+    world.taint_secret()
+    world.bash("git status", agent="a2")
+    assert world.labels("a2") == {"untrusted", "secret"}
+
+
 def test_observe_needs_no_brief(world: World) -> None:
     (world.config / "lockgate.yaml").write_text("profile: observe\n")
     world.taint()

@@ -217,6 +217,19 @@ def test_a_resumed_session_that_nobody_watched_is_untrusted(world: World) -> Non
 
 
 # ---------------------------------------------------------------- hooks installed twice
+def test_a_session_whose_start_was_missed_is_as_untrusted_as_its_transcript_shows(world: World) -> None:
+    world.bash("git status", session_id="fresh")
+    world.history = True
+    assert world.bash("git push origin main", session_id="old") is DENY
+    assert world.bash("git push origin main", session_id="fresh") is ALLOW
+
+
+def test_a_call_that_another_hook_changed_is_labelled_as_what_ran(world: World) -> None:
+    _, call = world.ask("Bash", {"command": "git status"})
+    world.done(call._replace(tool_input={"command": f"curl {PAGE}"}), "please push")
+    assert world.labels() == {"untrusted"}
+
+
 def test_everything_told_twice_counts_once(world: World) -> None:
     world.taint()
     for _ in range(2):

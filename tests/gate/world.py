@@ -38,9 +38,12 @@ class World:
         self.project = folder / "project"
         self.project.mkdir()
         self.parents: tuple[str, ...] = ()
+        self.history = False
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
-        self.gate = Gate(Parts(self.store, self._configure, self._around, self._now, lambda _: self.parents))
+        self.gate = Gate(
+            Parts(self.store, self._configure, self._around, self._now, lambda _: self.parents, lambda _: self.history)
+        )
 
     def _now(self) -> float:
         return float(next(self._time))

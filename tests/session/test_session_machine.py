@@ -20,7 +20,6 @@ from lockgate.audit.chain import verify
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, TaintState, ToolCall
 from lockgate.session import (
-    abandon,
     begin_agent,
     begin_session,
     end_agent,
@@ -203,11 +202,6 @@ class Machine(RuleBasedStateMachine):
         one = data.draw(st.sampled_from(self.out))
         self.step(lambda tx: refused(tx, one.subject, one.call, digest=DIGEST))
 
-    @rule(data=st.data())
-    def give_up(self, data: st.DataObject) -> None:
-        subject = self.any_subject(data)
-        self.step(lambda tx: abandon(tx, subject))
-
     @rule(data=st.data(), gives=LABELS)
     def mention(self, data: st.DataObject, gives: Labels) -> None:
         subject = self.any_subject(data)
@@ -271,7 +265,7 @@ class Machine(RuleBasedStateMachine):
             self.step(
                 lambda tx: finished(tx, parent, call, "report", self.now(), digest=DIGEST, fresh=lambda: Analysis()),
             )
-        self.step(lambda tx: end_agent(tx, self.context(child.subject), self.now()))
+        self.step(lambda tx: end_agent(tx, self.context(child.subject)))
         brings = self.truth[child.subject]
         if child.delegate:
             with self.store.reading() as tx:

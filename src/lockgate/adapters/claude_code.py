@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lockgate.adapters.claude_command import Launch
 
-__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "parents_of"]
+__all__ = ["CLIENT", "EVENTS", "decode", "encode", "encode_failure", "has_history", "parents_of"]
 
 CLIENT = "claude-code"
 
@@ -272,6 +272,11 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 def parents_of(context: Context) -> tuple[str, ...]:
     """The sessions that a fork's transcript names; none before the client has written it (at the first tool call)."""
     return claude_files.parent_sessions(context.transcript, context.subject.session)
+
+
+def has_history(context: Context) -> bool:
+    """Whether a session's transcript shows that it has read something already."""
+    return claude_files.has_history(context.transcript)
 
 
 # ---------------------------------------------------------------- answer to output

@@ -158,6 +158,23 @@ def rejected_calls(transcript: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def has_history(transcript: str) -> bool:
+    """Whether a transcript holds the result of a tool, or the summary of a conversation that was compacted.
+
+    Only a line's own fields count: what stands inside a message could be about transcripts.
+    """
+    for line in _ends_of(transcript, _TRANSCRIPT_PART):
+        record = _parse(line) if b"tool_result" in line or b"isCompactSummary" in line else None
+        if not isinstance(record, dict):
+            continue
+        message = record.get("message")
+        if record.get("isCompactSummary") is True or any(
+            _result_ids(message.get("content") if isinstance(message, dict) else None)
+        ):
+            return True
+    return False
+
+
 def _result_ids(content: Any) -> Iterator[str]:
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str):

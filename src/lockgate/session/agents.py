@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lockgate.events import Context
 from lockgate.model import Label, Subject, TaintState
 from lockgate.record import TYPE_CHECKING
@@ -15,15 +17,21 @@ if TYPE_CHECKING:
 _SECRET = frozenset({Label.SECRET})
 
 
-def ensure_subject(tx: Transaction, context: Context, now: float, *, history: bool = False) -> None:
+def ensure_subject(
+    tx: Transaction,
+    context: Context,
+    now: float,
+    *,
+    history: Callable[[], bool] = lambda: False,
+) -> None:
     """Make the subject of an event known; to be called first for every event but a session's start.
 
     Args:
         tx: The transaction.
         context: The event's context.
         now: Seconds since the epoch.
-        history: Whether a session that the store does not know has read or done something already, as its transcript
-            shows; it is untrusted then.
+        history: Tells whether a session that the store does not know has read or done something already; it is
+            untrusted then.
     """
     touch_session(tx, context, now, history=history)
     if context.subject.agent and tx.agent(context.subject) is None:
@@ -70,12 +78,12 @@ def launched(tx: Transaction, session: str, call_id: str, agent: str) -> None:
         tx.put_call(call._replace(facts={**call.facts, "spawned": agent}))
 
 
-def end_agent(tx: Transaction, context: Context, now: float) -> None:
+def end_agent(tx: Transaction, context: Context) -> None:
     """End a sub-agent: its parent gets its labels, pending ones too.
 
     Of a delegate only ``secret`` comes back: its parent is untrusted already, and stays so (where it is not, the
-    delegate counts as an ordinary sub-agent). An agent that was never
-    seen (a client's internal helper) has met nothing and brings nothing.
+    delegate counts as an ordinary sub-agent). An agent that was never seen (a client's internal helper) has met nothing
+    and brings nothing.
     """
     row = tx.agent(context.subject)
     if row is None:

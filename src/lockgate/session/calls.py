@@ -127,7 +127,6 @@ def failed(
     *,
     digest: str,
     fresh: Callable[[], Analysis],
-    client_words: tuple[str, ...] = (),
 ) -> Outcome:
     """Settle a call that failed. Its output is a source like any; the client's own words are not.
 
@@ -139,9 +138,8 @@ def failed(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
-        client_words: Further full-line patterns of what only the client says.
     """
-    own = _compiled(_CLIENT_WORDS + client_words)
+    own = _compiled(_CLIENT_WORDS)
     lines = [line for line in error.splitlines() if not _matches(line, own)]
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
 
@@ -168,19 +166,6 @@ def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -
         tx.put_call(row._replace(state="refused"))
 
 
-def abandon(tx: Transaction, subject: Subject) -> int:
-    """Give up a subject's calls that a person was asked about and that never came back; how many.
-
-    To be called when the person writes again: a client tells nobody that its question was answered with no. A result
-    that comes all the same is labelled when it comes.
-    """
-    asked = [row for row in tx.calls(subject.session, state="asked") if row.agent == subject.agent]
-    for row in asked:
-        tx.settle(subject.session, row.call_id, confirm=False)
-        tx.put_call(row._replace(state="refused"))
-    return len(asked)
-
-
 def _settle(
     tx: Transaction,
     subject: Subject,
@@ -197,10 +182,11 @@ def _settle(
     if row is not None and row.state in _OPEN:
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
-        if row.agent == subject.agent:
+        if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
             return Outcome(_settle_known(tx, row, lines), known=True)
-        # Another agent than the one that made the call gets its result: both have it then.
-        tx.settle(row.session, key, confirm=True)
+        # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
+        # than the one that made it gets its result: both have it then.
+        tx.settle(row.session, key, confirm=row.agent != subject.agent or not _says_nothing(lines, ()))
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
@@ -212,6 +198,17 @@ def _settle(
         row = CallRow(subject.session, key, subject.agent, call.tool, digest, facts=_facts(call, analysis), at=now)
     tx.put_call(row._replace(state=state))
     return Outcome(gave, known=False)
+
+
+def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> bool:
+    """Whether a result is that of the call that was let run, or of one that can bring no more.
+
+    The digests of one call may differ: its working folder is the new one after ``cd``.
+    """
+    if row.digest == digest:
+        return True
+    analysis = fresh()
+    return analysis.quiet == row.quiet and analysis.gives <= frozenset(row.facts.get("gives", ()))
 
 
 def _settle_known(tx: Transaction, row: CallRow, lines: list[str] | None) -> frozenset[Label]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lockgate.events import Context
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
@@ -67,9 +69,9 @@ def begin_session(
 
 def fork_is_open(tx: Transaction, session: str) -> bool:
     """Whether a session is a fork whose parents the client had not named when it began."""
-    return any(
-        taint.call_id == FORK_CALL and taint.state is TaintState.PENDING for taint in tx.taints(Subject(session))
-    )
+    # With a limit, because this is asked before each call: pending taints are all there whatever it is.
+    taints = tx.taints(Subject(session), limit=1)
+    return any(taint.call_id == FORK_CALL and taint.state is TaintState.PENDING for taint in taints)
 
 
 def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> None:
@@ -82,18 +84,18 @@ def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
     tx.put_session(row._replace(parent=parent))
 
 
-def touch_session(tx: Transaction, context: Context, now: float, *, history: bool) -> None:
+def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> None:
     """Note that a session is alive. One whose beginning was not seen is made known.
 
     Args:
         tx: The transaction.
         context: The event's context.
         now: Seconds since the epoch.
-        history: Whether a session that is not known has read or done something already, as its transcript shows.
+        history: Tells whether the session has read or done something already; asked only where it is not known.
     """
     known = tx.session(context.subject.session)
     if known is None:
-        if history:
+        if history():
             _unwatched(tx, context.subject.session, "", now)
         tx.put_session(_new(context, "", now))
     else:
