@@ -9,7 +9,11 @@ appends ``; echo >> .idea/x`` to a command would so run it unasked (observed wit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _A_PERSON_DECIDES = frozenset({"", "default", "acceptEdits", "dontAsk"})
 """Modes in which the client's own question is answered by a person, or the call is refused."""
