@@ -1,0 +1,53 @@
+"""A thousand real hook processes on one session, sixteen at a time."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lockgate.audit.chain import verify
+from lockgate.model import Label, Subject
+from lockgate.store.sqlite import SqliteStore
+
+from .process import Told, hook
+
+CALLS, AT_ONCE = 1_000, 16
+
+
+@pytest.mark.stress
+def test_a_thousand_hooks_on_one_session_lose_nothing(tmp_path: Path) -> None:
+    def call(number: int) -> Told:
+        payload = {
+            "session_id": "s",
+            "transcript_path": str(tmp_path / "s.jsonl"),
+            "cwd": str(tmp_path),
+            "permission_mode": "default",
+            "hook_event_name": "PreToolUse",
+            "tool_name": "mcp__tracker__get_issue",
+            "tool_input": {"number": number},
+            "tool_use_id": f"toolu_{number:04d}",
+        }
+        return hook(tmp_path, payload)
+
+    with ThreadPoolExecutor(AT_ONCE) as crowd:
+        told = list(crowd.map(call, range(CALLS)))
+    assert [one.stderr for one in told if one.code != 0] == []
+
+    store = SqliteStore.open(str(tmp_path / "state"))
+    with store.reading() as tx:
+        records = tx.audit()
+        chain = verify(records, tx.audit_head(), store.key)
+        taints = tx.taints(Subject("s"))
+        blocked = tx.blocked("s")
+    store.close()
+    bodies = [json.loads(row.body) for row in records]
+    assert chain.ok, chain.problem
+    assert sorted(body["call"] for body in bodies) == [f"toolu_{number:04d}" for number in range(CALLS)]
+    allowed = {body["call"] for body in bodies if body["verdict"] == "allow"}
+    assert {taint.call_id for taint in taints if taint.label is Label.UNTRUSTED} == allowed
+    assert allowed, "one call at least came first"
+    assert len(blocked) == CALLS - len(allowed)
+    assert sum(one.refuses for one in told) == len(blocked)
