@@ -123,6 +123,8 @@ def _escape(cursor: Cursor, parts: list[Part]) -> bool:
 def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int) -> list[Part]:
     """Decide about tildes, open brackets and braces, now that the word is whole."""
     if "~" in marks:
+        if "~=~" in cursor.text[start : cursor.pos]:
+            cursor.refuse("`~=~`, which bash expands in an odd way", "quote it", at=start)
         parts = _tildes(parts, mode)
     if "[" in marks:
         parts = _brackets(parts)
