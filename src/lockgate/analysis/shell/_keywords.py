@@ -9,6 +9,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from lockgate.analysis.shell.syntax import Script
 
+COMPOUND = frozenset({"{", "if", "while", "until", "for", "select", "case", "function", "coproc", "[["})
+"""Reserved words that a compound command begins with."""
 _RESERVED = lazy_re(r"(?:[a-z]{2,8}|[!{}]|\[\[)(?=[ \t\n;|&()<>\0])")
 
 

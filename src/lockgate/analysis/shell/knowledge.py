@@ -9,6 +9,7 @@ import json
 import os.path
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -75,15 +76,15 @@ def lookup(program: str) -> Entry | None:
     if program in _cache:
         entry: Entry | None = _cache[program]
         return entry
-    index = _table("index")
-    family = index.get(program)
+    family = _row("index", program)
     name = program
     if family is None:
         name = re.sub(r"-?\d+(\.\d+)*$", "", program)
-        family = index.get(name) if name != program else None
+        family = _row("index", name) if name != program else None
     if family is None:
         return None
-    _cache[program] = entry = _entry(_table(family)["programs"], name)
+    raw = _row(family, name)
+    _cache[program] = entry = Entry(**(_row(family, raw) if isinstance(raw, str) else raw))
     return entry
 
 
@@ -109,18 +110,29 @@ def changed(entry: Entry, given: set[str]) -> Entry:
 
 def table(name: str) -> Mapping[str, Any]:
     """A table beside the programs: ``variables``, ``git_config``, ``python_modules``."""
-    found: Mapping[str, Any] = _table("tables")[name]
+    found: Mapping[str, Any] = _tables()[name]
     return found
 
 
-def _entry(programs: Mapping[str, Any], name: str) -> Entry:
-    raw = programs[name]
-    return Entry(**(programs[raw] if isinstance(raw, str) else raw))
+def _row(name: str, key: str) -> Any:
+    """The value of a key in a compiled file, ``None`` where it has none.
+
+    These files have one key a line: a few programs are looked up in them, and to parse them whole takes longer.
+    """
+    text = _text(name)
+    start = f"\n{json.dumps(key)}:"
+    at = text.find(start)
+    if at < 0:
+        return None
+    return json.loads(text[at + len(start) : text.index("\n", at + 1)].removesuffix(","))
 
 
-def _table(name: str) -> Any:
-    key = f"\x00{name}"
-    if key not in _cache:
-        with open(os.path.join(_FOLDER, f"{name}.json"), encoding="utf-8") as file:
-            _cache[key] = json.load(file)
-    return _cache[key]
+@cache
+def _text(name: str) -> str:
+    with open(os.path.join(_FOLDER, f"{name}.json"), encoding="ascii") as file:
+        return file.read()
+
+
+@cache
+def _tables() -> Any:
+    return json.loads(_text("tables"))

@@ -12,16 +12,14 @@ pipelines are here. What each shell reads differently (``sh``, older versions of
 from __future__ import annotations
 
 from lockgate.analysis.shell._commands import simple
-from lockgate.analysis.shell._compound import compound
 from lockgate.analysis.shell._cursor import END, MAX_LENGTH, Cursor, Limits, Refused, Rules
-from lockgate.analysis.shell._keywords import newlines, reserved
-from lockgate.analysis.shell._parameters import parameter
+from lockgate.analysis.shell._keywords import COMPOUND, newlines, reserved
 from lockgate.analysis.shell.syntax import AndOr, Literal, Pipeline, Redirect, Script, Unparsed, Word
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.syntax import Command
+    from lockgate.analysis.shell.syntax import Command, Param
 
 _CONTROL = lazy_re("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TIME_OPTIONS = lazy_re(r"[ \t]+-p(?=[ \t])")
@@ -169,8 +167,20 @@ def _with_errors(cursor: Cursor, command: Command) -> Command:
 
 def _command(cursor: Cursor, plain_time: bool) -> Command:
     cursor.joint = False
-    found = compound(cursor)
-    return simple(cursor, plain_time) if found is None else found
+    # Most scripts have no compound command; those begin with a keyword or have a parenthesis somewhere.
+    if "(" in cursor.text or reserved(cursor) in COMPOUND:
+        from lockgate.analysis.shell._compound import compound
+
+        found = compound(cursor)
+        if found is not None:
+            return found
+    return simple(cursor, plain_time)
 
 
-_RULES = Rules(_script, parameter)
+def _parameter(cursor: Cursor, quoted: bool) -> Param:
+    from lockgate.analysis.shell._parameters import parameter
+
+    return parameter(cursor, quoted)
+
+
+_RULES = Rules(_script, _parameter)

@@ -48,9 +48,9 @@ def compiled() -> dict[str, str]:
             if name in index:
                 raise KnowledgeError(f"{path.name}: {name} is in the family {index[name]} already")
             index[name] = path.stem
-        files[f"{path.stem}.json"] = text({"programs": programs})
-    files["index.json"] = text(dict(sorted(index.items())))
-    files["tables.json"] = text(load(FOLDER / "tables.yaml"))
+        files[f"{path.stem}.json"] = '{"programs":{\n' + rows(programs) + "\n}}\n"
+    files["index.json"] = "{\n" + rows(dict(sorted(index.items()))) + "\n}\n"
+    files["tables.json"] = json.dumps(load(FOLDER / "tables.yaml"), separators=(",", ":"), sort_keys=True) + "\n"
     return files
 
 
@@ -92,14 +92,14 @@ def load(path: Path) -> Any:
         raise KnowledgeError(f"{path.name}: {error}") from None
 
 
-def text(value: Any) -> str:
-    """Compact JSON, one line per program."""
-    if isinstance(value, dict) and "programs" in value:
-        rows = (
-            f"{json.dumps(name)}:{json.dumps(raw, separators=(',', ':'))}" for name, raw in value["programs"].items()
-        )
-        return '{"programs":{\n' + ",\n".join(rows) + "\n}}\n"
-    return json.dumps(value, separators=(",", ":"), sort_keys=True) + "\n"
+def rows(value: dict[str, Any]) -> str:
+    """The inside of a JSON object with one key a line, which is how the loader finds a key without parsing all."""
+    return ",\n".join(f"{json.dumps(key)}:{compact(item)}" for key, item in value.items())
+
+
+def compact(value: Any) -> str:
+    """JSON in one line."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def family(file: str, raw_programs: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,10 @@
+"""Which words begin a compound command stands beside the reserved words, so that the reader of others need not load."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell._compound import _READERS
+from lockgate.analysis.shell._keywords import COMPOUND
+
+
+def test_each_word_that_begins_a_compound_command_has_a_reader() -> None:
+    assert _READERS.keys() == COMPOUND
