@@ -163,9 +163,9 @@ class Gate:
                 self._message_flows(tx, context, call, labels)
             if _first_time(tx, context.subject, call, digest, decision.verdict, now):
                 if decision.verdict is Verdict.DENY:
-                    from lockgate.messages import call_text
+                    from lockgate.messages import recorded_text
 
-                    tx.block(context.subject.session, context.subject.agent, call_text(call), now)
+                    tx.block(context.subject.session, context.subject.agent, recorded_text(call), now)
                 shadow = self._shadow(analyses, labels, configuration)
                 tx.append_audit(now, record.decided(context, call, digest, taints, analysis, decision, shadow))
         return answer

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from lockgate.analysis.redact import redact
 from lockgate.model import Decision, Label, Reason, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible, visible_block
@@ -33,10 +34,19 @@ _WAYS = (
 
 def call_text(call: ToolCall, limit: int = 400) -> str:
     """Say in one line what a call does: ``Bash: git push origin main``."""
+    return visible(_said(call), limit)
+
+
+def recorded_text(call: ToolCall, limit: int = 400) -> str:
+    """Say the same for what is kept: credentials are taken out, before anything is cut."""
+    return visible(redact(_said(call)), limit)
+
+
+def _said(call: ToolCall) -> str:
     detail = next((str(call.tool_input[field]) for field in _FIELDS if field in call.tool_input), "")
     if not detail and call.tool_input:
         detail = _pairs(call.tool_input)
-    return visible(f"{call.tool}: {detail}" if detail else call.tool, limit)
+    return f"{call.tool}: {detail}" if detail else call.tool
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

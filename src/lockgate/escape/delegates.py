@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from lockgate.analysis.redact import redact
 from lockgate.model import Subject, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import AgentRow, BriefRow
@@ -68,7 +69,8 @@ def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: st
     for row in tx.briefs(subject.session):
         if row.call_id == call.call_id and row.digest == digest:
             return row
-    row = BriefRow(os.urandom(16).hex(), subject.session, subject.agent, call.call_id, digest, text, "asked", "", now)
+    kept = redact(text)  # the digest is that of the exact call
+    row = BriefRow(os.urandom(16).hex(), subject.session, subject.agent, call.call_id, digest, kept, "asked", "", now)
     tx.put_brief(row)
     return row
 

@@ -240,10 +240,10 @@ def _named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
     effects = list(effects)
     if all(effect.what != call.tool for effect in effects):
         return effects
-    from lockgate.messages import call_text
+    from lockgate.messages import recorded_text
 
-    said = call_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
-    return [effect._replace(what=redact(said)) if effect.what == call.tool else effect for effect in effects]
+    said = recorded_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
+    return [effect._replace(what=said) if effect.what == call.tool else effect for effect in effects]
 
 
 def _taints(
@@ -258,7 +258,7 @@ def _taints(
     for effect in effects:
         if effect.gives is None:
             continue
-        source = f"{tool}: {effect.what}"[:_SOURCE_LENGTH] if effect.what not in ("", tool) else tool
+        source = redact(f"{tool}: {effect.what}")[:_SOURCE_LENGTH] if effect.what not in ("", tool) else tool
         if (effect.gives, source) not in found and count[effect.gives] < _SOURCES:
             count[effect.gives] += 1
             found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)

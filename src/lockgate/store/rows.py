@@ -65,7 +65,7 @@ class CallRow(Record):
 
 
 class BriefRow(Record):
-    """A delegate's brief. ``state``: asked, approved, running, done, refused."""
+    """A delegate's brief. ``state``: asked, running, done, refused."""
 
     brief: str
     """Its id, 128 random bits."""
@@ -74,8 +74,9 @@ class BriefRow(Record):
     """The agent that asked for it."""
     call_id: str
     digest: str
-    """SHA-256 of the brief's exact text and agent type, hexadecimal."""
+    """SHA-256 of the exact call that asks for the delegate, hexadecimal."""
     text: str
+    """What the brief says, without credentials."""
     state: str = "asked"
     agent: str = ""
     at: float = 0.0
