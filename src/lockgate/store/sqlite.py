@@ -9,6 +9,7 @@ what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronou
 from __future__ import annotations
 
 import os
+import time
 from types import TracebackType
 
 from lockgate.errors import StoreError
@@ -34,10 +35,11 @@ _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python
 class SqliteStore:
     """A ``Store`` in one folder. One object belongs to one thread."""
 
-    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes) -> None:
+    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float) -> None:
         self._connection = connection
         self._folder = folder
         self._key = key
+        self._busy_seconds = busy_seconds
 
     @classmethod
     def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -55,7 +57,7 @@ class SqliteStore:
         path = os.path.join(folder, DATABASE)
         if not own_file(path):
             publish(path, lambda draft: _make(draft, folder, key))
-        return cls(_connect(path, folder, busy_seconds), folder, key)
+        return cls(_connect(path, folder, busy_seconds), folder, key, busy_seconds)
 
     @classmethod
     def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
@@ -63,7 +65,7 @@ class SqliteStore:
         path = os.path.join(folder, DATABASE)
         if not own_folder(folder, create=False) or not own_file(path):
             return None
-        return cls(_connect(path, folder, busy_seconds), folder, read_key(folder))
+        return cls(_connect(path, folder, busy_seconds), folder, read_key(folder), busy_seconds)
 
     @property
     def key(self) -> bytes:
@@ -72,11 +74,11 @@ class SqliteStore:
 
     def transaction(self) -> _Step:
         """Begin an atomic step that excludes every other writer."""
-        return _Step(self._connection, self._folder, self._key, writable=True)
+        return _Step(self._connection, self._folder, self._key, self._busy_seconds, writable=True)
 
     def reading(self) -> _Step:
         """Begin a consistent look that writes nothing."""
-        return _Step(self._connection, self._folder, self._key, writable=False)
+        return _Step(self._connection, self._folder, self._key, self._busy_seconds, writable=False)
 
     def close(self) -> None:
         """Let go of the database. What was committed is kept also without this."""
@@ -86,16 +88,21 @@ class SqliteStore:
 class _Step:
     """The context manager of one transaction. Every error of SQLite leaves it as a ``StoreError``."""
 
-    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, *, writable: bool) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float, *, writable: bool
+    ) -> None:
         self._connection = connection
         self._folder = folder
         self._key = key
+        self._busy_seconds = busy_seconds
         self._writable = writable
 
     def __enter__(self) -> SqliteTransaction:
         try:
-            # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
-            self._connection.execute("BEGIN IMMEDIATE" if self._writable else "BEGIN")
+            if self._writable:
+                _begin_writing(self._connection, self._busy_seconds)
+            else:
+                self._connection.execute("BEGIN")
         except sqlite3.Error as error:
             raise _store_error(error, self._folder) from error
         return SqliteTransaction(self._connection, self._key, writable=self._writable)
@@ -125,6 +132,28 @@ class _Step:
             # The connection is of no more use; closing it gives the lock back, and the log is not valid past the
             # last commit, so nothing half-written can be read.
             self._connection.close()
+
+
+def _begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Take the write lock, waiting for other processes.
+
+    SQLite's own waiting sleeps ever longer, up to a tenth of a second, so that in a crowd of hooks an unlucky one comes
+    too late again and again; this one knocks every few milliseconds.
+    """
+    # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
+    try:
+        connection.execute("PRAGMA busy_timeout = 0")
+        until = time.monotonic() + busy_seconds
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+                time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
 
 
 def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
