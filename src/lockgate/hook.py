@@ -148,19 +148,21 @@ def _refuse(event: str | None, message: str) -> NoReturn:
 
         stdout, stderr, code = encode_failure(event, message)
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
-        stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message}\n", 2
+        stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
     _leave(stdout, stderr, code)
 
 
 def _log(state: str, event: str | None, error: BaseException) -> None:
-    """Keep what failed and where, and nothing of the payload."""
+    """Keep what failed and where, and nothing of the payload but the event's name."""
+    from lockgate.text import visible
+
     place = "?"
     trace = error.__traceback__
     while trace is not None:
         place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
         trace = trace.tb_next
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{when} {event or '-'} {type(error).__name__} {place}\n"
+    line = f"{when} {visible(event or '-', 60)} {type(error).__name__} {place}\n"
     path = os.path.join(state, "hook.log")
     try:
         os.makedirs(state, mode=0o700, exist_ok=True)

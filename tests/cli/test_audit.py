@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,8 @@ def test_an_export_verifies_and_any_change_of_it_does_not(state: Path, tmp_path:
     run("export", "--output", str(file))
     text = file.read_text()
     assert text == run("export").output
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "cannot write" in run("export", "--output", str(tmp_path / "none" / "x"), code=1).output
     assert run("verify", str(file)).output.startswith(f"the audit chain holds: {COUNT} records\n")
     for spoilt, problem in (
         (text.replace('"deny"', '"allow"', 1), "record 1 was changed"),

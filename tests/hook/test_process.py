@@ -259,6 +259,15 @@ def test_the_log_says_what_and_where_and_nothing_of_the_payload(tmp_path: Path) 
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
+def test_the_log_has_a_line_for_a_fault_whatever_the_event_is_called(tmp_path: Path) -> None:
+    hook(tmp_path, payload("PreToolUse\n2026-01-01 all is well \x1b[2J" + "x" * 500))
+    line = (tmp_path / "state" / "hook.log").read_text()
+    assert "PreToolUse\\n2026" in line
+    assert line.count("\n") == 1
+    assert "\x1b" not in line
+    assert len(line) < 200
+
+
 def test_the_log_is_rotated(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     log = tmp_path / "state" / "hook.log"

@@ -1,4 +1,4 @@
-"""Whether the audit chain holds: pure functions of its records, its head and the key.
+"""Whether the audit chain holds: functions of its records, its head and the key.
 
 What a chain that holds proves: no record was changed, removed, added or moved since it was written, and none is missing
 at the end, unless by somebody who had the installation's key. Who can read the key can write another chain; against
@@ -17,6 +17,10 @@ from lockgate.store.rows import AuditHead, AuditRow
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from lockgate.store.protocol import Transaction
+
+_PAGE = 500
 
 
 class Verification(Record):
@@ -71,6 +75,14 @@ def _head_broken(head: AuditHead, count: int, last: str, key: bytes | None) -> s
     if head.seq < count:
         return f"the records after {head.seq} were not written by Lockgate"
     return "" if head.digest == last else "the head names another last record"
+
+
+def records(tx: Transaction) -> Iterator[AuditRow]:
+    """All records, in order, read page by page: also what somebody put before the first one."""
+    after = -(2**63)  # SQLite's least integer
+    while page := tx.audit(after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].seq
 
 
 def export_lines(rows: Iterable[AuditRow], head: AuditHead) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO
 
 import click
 
-from lockgate.audit.chain import Verification, export_lines, read_export, verify
+from lockgate.audit.chain import Verification, export_lines, read_export, records, verify
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
 from lockgate.messages import call_text
@@ -79,25 +81,32 @@ def verify_command(file: TextIO | None, foreign: bool, as_json: bool) -> None:
 
 
 @audit.command()
-@click.option("--output", type=click.File("w", encoding="utf-8", lazy=True), default="-", help="File to write.")
-def export(output: TextIO) -> None:
+@click.option(
+    "--output", type=click.Path(dir_okay=False), default="-", help="File to write; yours alone where it is new."
+)
+def export(output: str) -> None:
     """Write all records as JSON lines, with the sealed head as the last line.
 
-    `lockgate audit verify FILE` checks the file. Exit status: 0 written, 2 usage, 3 state not readable.
+    `lockgate audit verify FILE` checks the file. Exit status: 0 written (also where there is nothing: then no file is
+    made), 1 the file cannot be written, 2 usage, 3 state not readable.
     """
     with looking() as tx:
         if tx is None:
             click.echo("nothing recorded yet", err=True)
             return
-        for line in export_lines(_all(tx), tx.audit_head()):
-            output.write(line + "\n")
+        with _private(output) as file:
+            for line in export_lines(records(tx), tx.audit_head()):
+                file.write(line + "\n")
 
 
-def _all(tx: Transaction) -> Iterator[AuditRow]:
-    after = -(2**63)  # SQLite's least integer: also what somebody put before the first record is to be seen
-    while page := tx.audit(after=after, limit=_PAGE):
-        yield from page
-        after = page[-1].seq
+def _private(output: str) -> AbstractContextManager[TextIO]:
+    """Open a file that only its owner may read, or standard output."""
+    if output == "-":
+        return nullcontext(sys.stdout)
+    try:
+        return open(output, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+    except OSError as error:
+        raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
 
 
 def _newest(tx: Transaction, session: str, limit: int) -> list[tuple[AuditRow, Any]]:
@@ -160,7 +169,7 @@ def _verify_state() -> Verification:
         if store is None:
             return Verification(True, 0)
         with store.reading() as tx:
-            return verify(_all(tx), tx.audit_head(), store.key)
+            return verify(records(tx), tx.audit_head(), store.key)
 
 
 def _verify_file(file: TextIO, *, foreign: bool) -> Verification:

@@ -18,6 +18,8 @@ from typing import Any
 
 import click
 
+from lockgate.cli.state import paint
+
 _ISSUE = """\
 #7 Crash when the list is empty
 Steps: run `shop list` with no items. Expected: nothing. Seen: IndexError in shop.py.
@@ -219,7 +221,7 @@ class Film:
 def _say(kind: str, word: str, text: str) -> None:
     from lockgate.text import visible
 
-    click.echo(f"  {click.style(f'{word:>9}', fg=_STYLES[kind], bold=True)}  {visible(str(text), 150)}")
+    click.echo(f"  {paint(f'{word:>9}', _STYLES[kind], bold=True)}  {visible(str(text), 150)}")
 
 
 def _indented(text: str) -> str:
@@ -227,11 +229,11 @@ def _indented(text: str) -> str:
 
 
 def _title(text: str) -> None:
-    click.echo(f"\n{click.style(text, bold=True)}")
+    click.echo(f"\n{paint(text, 'white', bold=True)}")
 
 
 def _play(film: Film) -> dict[str, Any]:
-    from lockgate.audit.chain import verify
+    from lockgate.audit.chain import records, verify
     from lockgate.store.sqlite import SqliteStore
 
     film.build()
@@ -253,7 +255,7 @@ def _play(film: Film) -> dict[str, Any]:
     film.hook("SessionEnd", reason="other")
     store = SqliteStore.open(os.path.join(film.folder, "state"))
     with store.reading() as tx:
-        chain = verify(tx.audit(), tx.audit_head(), store.key)
+        chain = verify(records(tx), tx.audit_head(), store.key)
     store.close()
     return {
         "events": len(film.times),

@@ -114,7 +114,7 @@ def _configuration(seen: Look) -> Check:
 
 
 def _state(where: Folders) -> Iterator[Check]:
-    from lockgate.audit.chain import verify
+    from lockgate.audit.chain import records, verify
     from lockgate.store.sqlite import SqliteStore
 
     try:
@@ -128,7 +128,7 @@ def _state(where: Folders) -> Iterator[Check]:
     try:
         with store.reading() as tx:
             yield Check("state", "ok", f"it opens; {len(tx.sessions())} sessions")
-            verified = verify(tx.audit(), tx.audit_head(), store.key)
+            verified = verify(records(tx), tx.audit_head(), store.key)
     except LockgateError as error:
         yield Check("state", "fail", str(error), "see docs/claude-code.md")
         return
