@@ -28,6 +28,7 @@ _CLOSE = frozenset(")")
 
 def compound(cursor: Cursor) -> Command | None:
     """Read the compound command that begins here, if one does, with its redirections."""
+    node: Command
     if cursor.text[cursor.pos] == "(":
         node = _parenthesis(cursor)
     else:

@@ -124,7 +124,7 @@ def _for_words(cursor: Cursor, select: bool) -> For:
 
 def _words(cursor: Cursor) -> tuple[Word, ...]:
     """Read the words of a loop up to ``;`` or the line's end."""
-    found = []
+    found: list[Word] = []
     while True:
         cursor.blanks()
         character = cursor.text[cursor.pos]

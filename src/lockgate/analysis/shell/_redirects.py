@@ -50,7 +50,7 @@ def redirect(cursor: Cursor) -> Redirect | None:
 
 def redirects(cursor: Cursor) -> tuple[Redirect, ...]:
     """Read the redirections after a compound command."""
-    found = []
+    found: list[Redirect] = []
     while True:
         cursor.blanks()
         one = redirect(cursor)

@@ -13,6 +13,8 @@ from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from lockgate.analysis.shell.syntax import Part
 
 ARGUMENT = "argument"
@@ -79,7 +81,7 @@ def _pattern(cursor: Cursor) -> list[Part]:
     return [Glob(cursor.text[cursor.pos - 1])]
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Cursor], Sequence[Part]]] = {
     "'": lambda cursor: [single(cursor)],
     '"': double,
     "$": lambda cursor: dollar(cursor, False),
