@@ -104,6 +104,8 @@ def names_meet(left: str, right: str) -> bool:
         return True
     if right[:1] in {"*", "?", "["} and left[:1] == ".":
         return False
+    if not (is_wild(left) or is_wild(right)) and max(len(left), len(right)) <= _LONGEST:
+        return False
     return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from lockgate.analysis.globs import Names, is_wild, name_matches, names_meet, path_matches, paths_meet
@@ -51,45 +52,39 @@ def floats(pattern: Names) -> bool:
     return pattern[0] == "**"
 
 
+class _Table(Record):
+    """The shipped table, as ``data/build.py`` compiles it."""
+
+    places: tuple[Place, ...]
+    by_name: Mapping[str, Sequence[tuple[int, int]]]
+    """By one name that a path must have: the numbers of a place and of its pattern."""
+    others: Sequence[tuple[int, int]]
+    """Patterns with no such name; all of them are one wild name in any folder, or nearly."""
+
+
 @lru_cache(maxsize=1)
-def places() -> tuple[Place, ...]:
-    """The shipped table."""
+def _table() -> _Table:
     file = os.path.join(os.path.dirname(__file__), "data", "places.json")
     with open(file, encoding="utf-8") as stream:
-        rows = json.load(stream)
-    return tuple(
+        compiled = json.load(stream)
+    rows = (
         Place(
             row["name"],
             row["kind"],
             row["because"],
             row.get("self", False),
             row.get("project", True),
-            tuple(map(pattern_names, row["match"])),
-            tuple(map(pattern_names, row.get("except", ()))),
+            tuple(map(tuple, row["match"])),
+            tuple(map(tuple, row.get("except", ()))),
         )
-        for row in rows
+        for row in compiled["places"]
     )
+    return _Table(tuple(rows), compiled["by_name"], compiled["others"])
 
 
-class _Index(Record):
-    by_name: dict[str, list[tuple[Names, int]]]
-    """Patterns by one name that a path must have."""
-    others: list[tuple[Names, int]]
-    """Patterns with no such name; all of them are one wild name in any folder, or nearly."""
-
-
-@lru_cache(maxsize=1)
-def _index() -> _Index:
-    by_name: dict[str, list[tuple[Names, int]]] = {}
-    others: list[tuple[Names, int]] = []
-    for number, place in enumerate(places()):
-        for pattern in place.match:
-            plain = [name for name in pattern[1:] if not is_wild(name)]
-            if plain:
-                by_name.setdefault(max(plain, key=len), []).append((pattern, number))
-            else:
-                others.append((pattern, number))
-    return _Index(by_name, others)
+def places() -> tuple[Place, ...]:
+    """The shipped table."""
+    return _table().places
 
 
 def _view(pattern: Names, path: Path) -> Names | None:
@@ -127,12 +122,12 @@ def _reaches(pattern: Names, path: Path) -> bool:
 
 def find(path: Path) -> list[Place]:
     """All places that a path is, or where a shell still expands it, can become. In the order of the table."""
-    table, index = places(), _index()
+    table, by_name, others = _table()
     found: set[int] = set()
-    names = set(path.names)
-    candidates = [hit for name in names for hit in index.by_name.get(name, ())] + index.others
-    for pattern, number in candidates:
-        if number not in found and _matches(pattern, path) and not _excepted(table[number], path):
+    candidates = [hit for name in set(path.names) for hit in by_name.get(name, ())]
+    for number, which in [*candidates, *others]:
+        place = table[number]
+        if number not in found and _matches(place.match[which], path) and not _excepted(place, path):
             found.add(number)
     if path.wild:
         for number, place in enumerate(table):

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lockgate.analysis.globs import is_wild
+from lockgate.analysis.places import pattern_names
+
 HERE = Path(__file__).parent
 _FOR_PEOPLE = ("yes", "no", "examples", "harmless")
 
@@ -30,7 +33,22 @@ def load(table: Path) -> Any:
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without its examples."""
     rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
-    return json.dumps(rows, ensure_ascii=True, separators=(",", ":"), sort_keys=True) + "\n"
+    data = indexed(rows) if table.stem == "places" else rows
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The table of places with its patterns split into names, and where to look for a path that has a certain name."""
+    by_name: dict[str, list[tuple[int, int]]] = {}
+    others: list[tuple[int, int]] = []
+    for number, row in enumerate(rows):
+        for key in {"match", "except"} & row.keys():
+            row[key] = [pattern_names(pattern) for pattern in row[key]]
+        for which, pattern in enumerate(row["match"]):
+            plain = [name for name in pattern[1:] if not is_wild(name)]
+            place = by_name.setdefault(max(plain, key=len), []) if plain else others
+            place.append((number, which))
+    return {"places": rows, "by_name": by_name, "others": others}
 
 
 def main(arguments: list[str]) -> int:
