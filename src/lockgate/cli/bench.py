@@ -6,97 +6,133 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import click
 
 _COMMAND = "git status --short && grep -rn 'def main' src | head -20"
+_SCRIPT = 'for f in src/*.py; do [[ -f $f ]] && wc -l "$f" >>"/tmp/lines.$USER"; done'
+_REFUSED = "lockgate approve 1"
+_RESULT = {"stdout": "src/main.py:1:def main", "stderr": "", "interrupted": False, "isImage": False}
+
+
+class Cost(NamedTuple):
+    """What one run took, in milliseconds."""
+
+    wall: float
+    cpu: float
+    """Of one processor, in the program and in the system for it: what other work on the machine hardly changes."""
 
 
 class Series(NamedTuple):
-    """One measured thing; milliseconds."""
+    """One measured thing."""
 
     name: str
     what: str
-    times: list[float]
+    costs: list[Cost]
 
-    @property
-    def median(self) -> float:
-        """The median in milliseconds."""
-        return statistics.median(self.times)
+    def median(self, clock: str) -> float:
+        """The median in milliseconds, of ``wall`` or ``cpu``."""
+        return statistics.median(self._times(clock))
 
-    @property
-    def spread(self) -> tuple[float, float]:
+    def quartiles(self, clock: str) -> tuple[float, float]:
         """First and third quartile in milliseconds."""
-        if len(self.times) < 2:
-            return self.times[0], self.times[0]
-        low, _, high = statistics.quantiles(self.times, n=4)
+        times = self._times(clock)
+        if len(times) < 2:
+            return times[0], times[0]
+        low, _, high = statistics.quantiles(times, n=4)
         return low, high
 
-
-def _payload(event: str, folder: str, call: int, **more: Any) -> bytes:
-    body = {
-        "session_id": "bench",
-        "transcript_path": os.path.join(folder, "bench.jsonl"),
-        "cwd": folder,
-        "hook_event_name": event,
-        "permission_mode": "default",
-        "tool_name": "Bash",
-        "tool_input": {"command": _COMMAND, "description": "look around"},
-        "tool_use_id": f"toolu_{call:06d}",
-    }
-    return json.dumps({**body, **more}).encode()
+    def _times(self, clock: str) -> list[float]:
+        return [getattr(cost, clock) for cost in self.costs]
 
 
-def _run(argv: list[str], stdin: bytes, env: dict[str, str]) -> float:
-    begun = time.perf_counter()
-    done = subprocess.run(argv, input=stdin, capture_output=True, env=env, check=False)  # noqa: S603 - our own programs
-    elapsed = (time.perf_counter() - begun) * 1000
-    if done.returncode != 0:
-        raise click.ClickException(f"{argv[0]} failed: {done.stderr.decode(errors='replace')[:400]}")
-    return elapsed
+class Program(NamedTuple):
+    """A program to run in a process of its own."""
+
+    name: str
+    what: str
+    argv: list[str]
+    payload: Mapping[str, Any] | None = None
+    """What a hook is given; each run is a call of its own."""
 
 
-def _processes(folder: str) -> list[tuple[str, str, Callable[[int], tuple[list[str], bytes]]]]:
+def _run(program: Program, number: int, env: dict[str, str]) -> Cost:
+    payload = b"" if program.payload is None else _numbered(program.payload, number)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told:
+        given.write(payload)
+        given.seek(0)
+        actions = [(os.POSIX_SPAWN_DUP2, given.fileno(), 0)]
+        actions += [(os.POSIX_SPAWN_DUP2, told.fileno(), descriptor) for descriptor in (1, 2)]
+        begun = time.perf_counter()
+        process = os.posix_spawn(program.argv[0], program.argv, env, file_actions=actions)
+        _, status, usage = os.wait4(process, 0)
+        wall = time.perf_counter() - begun
+        if os.waitstatus_to_exitcode(status) != 0:
+            told.seek(0)
+            raise click.ClickException(f"{program.name} failed: {told.read(400).decode(errors='replace')}")
+    return Cost(wall * 1000, (usage.ru_utime + usage.ru_stime) * 1000)
+
+
+def _numbered(payload: Mapping[str, Any], number: int) -> bytes:
+    return json.dumps({**payload, "tool_use_id": f"toolu_{payload['session_id']}_{number:06d}"}).encode()
+
+
+def _programs(folder: str) -> list[Program]:
     from lockgate import hook
 
     python = os.path.realpath(sys.executable)
-    state, config = os.path.join(folder, "state"), os.path.join(folder, "config")
-    gate = [python, "-I", "-S", os.path.abspath(hook.__file__), "claude-code"]
-    gate += ["--home", folder, "--state", state, "--config", config]
-    answer = {"stdout": "src/main.py:1:def main", "stderr": "", "interrupted": False, "isImage": False}
+    project = os.path.join(folder, "project")
+    os.mkdir(project)
+    gate = [python, "-I", "-S", os.path.abspath(hook.__file__), "claude-code", "--home", folder]
+    gate += ["--state", os.path.join(folder, "state"), "--config", os.path.join(folder, "config")]
+
+    def asked(name: str, what: str, tool: str, tool_input: Mapping[str, str], **more: Any) -> Program:
+        payload = {
+            "session_id": name,  # each its own, so that none meets another's labels
+            "transcript_path": os.path.join(folder, f"{name}.jsonl"),
+            "cwd": project,
+            "hook_event_name": "PreToolUse",
+            "permission_mode": "default",
+            "tool_name": tool,
+            "tool_input": tool_input,
+        }
+        return Program(name, what, gate, {**payload, **more})
+
     return [
-        ("true", "/bin/true: starting any process", lambda _: ([shutil.which("true") or "/bin/true"], b"")),
-        (
-            "interpreter",
-            "python -I -S -c pass: the bare interpreter",
-            lambda _: ([python, "-I", "-S", "-c", "pass"], b""),
-        ),
-        ("pre", "whole hook, cold process, PreToolUse", lambda n: (gate, _payload("PreToolUse", folder, n))),
-        (
+        Program("true", "/bin/true: starting any process", [shutil.which("true") or "/bin/true"]),
+        Program("interpreter", "python -I -S -c pass: the bare interpreter", [python, "-I", "-S", "-c", "pass"]),
+        asked("pre", "whole hook, before an everyday command", "Bash", {"command": _COMMAND}),
+        asked("pre-script", "whole hook, before a loop with conditions", "Bash", {"command": _SCRIPT}),
+        asked("pre-read", "whole hook, before a file is read", "Read", {"file_path": os.path.join(project, "main.py")}),
+        asked("refused", "whole hook, a command that is refused", "Bash", {"command": _REFUSED}),
+        asked(
             "post",
-            "whole hook, cold process, PostToolUse",
-            lambda n: (gate, _payload("PostToolUse", folder, n, tool_response=answer)),
+            "whole hook, after a command",
+            "Bash",
+            {"command": _COMMAND},
+            session_id="pre",  # that very call has come back
+            hook_event_name="PostToolUse",
+            tool_response=_RESULT,
         ),
     ]
 
 
 def _measure_processes(rounds: int, progress: Callable[[int], None]) -> list[Series]:
     with tempfile.TemporaryDirectory(prefix="lockgate-bench-") as folder:
+        # Nothing else of this process's environment: PYTHONDONTWRITEBYTECODE in it would have every run compile anew.
         env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder}
-        kinds = _processes(folder)
-        found = [Series(name, what, []) for name, what, _ in kinds]
+        programs = _programs(folder)
+        found = [Series(program.name, program.what, []) for program in programs]
         for number in range(rounds + 1):
-            for series, (_, _, make) in zip(found, kinds, strict=True):
-                argv, stdin = make(number)
-                elapsed = _run(argv, stdin, env)
-                if number:  # the first round creates the store and warms the file cache
-                    series.times.append(elapsed)
+            for series, program in zip(found, programs, strict=True):
+                cost = _run(program, number, env)
+                if number:  # the first round creates the store and the compiled modules, and warms the file cache
+                    series.costs.append(cost)
             progress(1)
         return found
 
@@ -115,28 +151,44 @@ def _measure_inside(rounds: int) -> list[Series]:
     for name, (what, command) in commands.items():
         call = ToolCall("Bash", {"command": command}, "/home/user/project")
         analyse(call, around)
-        times = []
+        costs = []
         for _ in range(rounds):
-            begun = time.perf_counter()
+            wall, cpu = time.perf_counter(), time.process_time()
             analyse(call, around)
-            times.append((time.perf_counter() - begun) * 1000)
-        found.append(Series(name, what, times))
+            costs.append(Cost((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000))
+        found.append(Series(name, what, costs))
     return found
 
 
 def _report(found: list[Series], rounds: int) -> dict[str, Any]:
-    base = next(series for series in found if series.name == "interpreter").median
-    rows = [
-        {
-            "name": series.name,
-            "what": series.what,
-            "median_ms": round(series.median, 3),
-            "quartiles_ms": [round(value, 3) for value in series.spread],
-            "ratio_to_interpreter": round(series.median / base, 2),
-        }
-        for series in found
-    ]
+    base = next(series for series in found if series.name == "interpreter")
+    rows = []
+    for series in found:
+        row: dict[str, Any] = {"name": series.name, "what": series.what}
+        for clock in Cost._fields:
+            row[clock] = {
+                "median_ms": round(series.median(clock), 3),
+                "quartiles_ms": [round(value, 3) for value in series.quartiles(clock)],
+                "ratio_to_interpreter": round(series.median(clock) / base.median(clock), 2),
+            }
+        rows.append(row)
     return {"rounds": rounds, "python": sys.version.split()[0], "platform": sys.platform, "rows": rows}
+
+
+def _table(report: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"{'':46}{'wall clock':>36}{'processor time':>36}",
+        f"{'what':46}" + 2 * f"{'median':>11}{'quartiles':>17}   ratio",
+    ]
+    for row in report["rows"]:
+        line = f"{row['what']:46}"
+        for clock in Cost._fields:
+            figures = row[clock]
+            low, high = figures["quartiles_ms"]
+            spread = f"{low:.2f} .. {high:.2f}"
+            line += f"{figures['median_ms']:>8.2f} ms{spread:>17}{figures['ratio_to_interpreter']:>7.2f}x"
+        lines.append(line)
+    return lines
 
 
 @click.command()
@@ -145,19 +197,12 @@ def _report(found: list[Series], rounds: int) -> dict[str, Any]:
 def bench(rounds: int, as_json: bool) -> None:
     """Measure what the gate costs, in one interleaved run.
 
-    Ratios are to the bare interpreter (python -I -S -c pass), so that they mean the same on a slow machine.
+    Ratios are to the bare interpreter (python -I -S -c pass), so that they mean the same on a slow machine; those of
+    processor time mean the same on a busy one.
     """
     with click.progressbar(
         length=rounds + 1, label="measuring", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         found = _measure_processes(rounds, bar.update)
-    found += _measure_inside(rounds)
-    report = _report(found, rounds)
-    if as_json:
-        click.echo(json.dumps(report, indent=2))
-        return
-    click.echo(f"{'what':48} {'median':>10} {'quartiles':>20} {'ratio':>7}")
-    for row in report["rows"]:
-        low, high = row["quartiles_ms"]
-        spread = f"{low:.2f} .. {high:.2f}"
-        click.echo(f"{row['what']:48} {row['median_ms']:>7.2f} ms {spread:>20} {row['ratio_to_interpreter']:>6.2f}x")
+    report = _report(found + _measure_inside(rounds), rounds)
+    click.echo(json.dumps(report, indent=2) if as_json else "\n".join(_table(report)))
