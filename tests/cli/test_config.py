@@ -130,9 +130,10 @@ def test_an_unreadable_state_is_said(person: Person) -> None:
     state = person.home / ".local" / "state" / "lockgate"
     for path in state.glob("*.db*"):
         path.write_bytes(b"not a database, but long enough to be looked at" * 100)
-    done = person.run("config", "show")
-    assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (3, "", False)
-    assert done.stderr.startswith("lockgate: ")
+    for words in (["config", "show"], ["config", "check"], ["config", "path"], ["untrust"], ["explain", "ls"]):
+        done = person.run(*words)
+        assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (3, "", False), (words, done.stderr)
+        assert done.stderr.startswith("lockgate: ")
 
 
 # ---------------------------------------------------------------- check, schema, path
@@ -199,6 +200,8 @@ def test_path_names_all_places(person: Person) -> None:
     assert f"user lockgate.yaml valid {person.ours}" in lines
     assert f"project lockbox.json absent {person.project}/.claude/lockbox.json" in lines
     assert len(lines) == 6
+    told = json.loads(person.run("config", "path", "--json").stdout)
+    assert [f"{layer['name']} {layer['state']} {layer['path']}" for layer in told] == lines
 
 
 # ---------------------------------------------------------------- trust

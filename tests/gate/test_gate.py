@@ -295,3 +295,25 @@ def test_what_is_kept_holds_no_secret(world: World) -> None:
     kept = b"".join(file.read_bytes() for file in (world.folder / "state").iterdir())
     assert b"docs.example.com" in kept
     assert key[:12].encode() not in kept
+
+
+def test_what_a_call_costs_the_store_does_not_grow_with_its_session(world: World) -> None:
+    def steps() -> int:
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        world.store._connection.set_progress_handler(count, 1)
+        world.run("WebFetch", {"url": PAGE, "prompt": "p"}, "text")
+        world.bash("git push origin main")
+        world.store._connection.set_progress_handler(None, 0)
+        return counted
+
+    world.taint()
+    early = steps()
+    for _ in range(150):
+        world.run("WebFetch", {"url": PAGE, "prompt": "p"}, "text")
+    assert steps() < early * 2

@@ -80,9 +80,9 @@ def verify_command(file: TextIO | None, foreign: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(WRONG)
 
 
-@audit.command()
+@audit.command(short_help="Write all records as JSON lines.")
 @click.option(
-    "--output", type=click.Path(dir_okay=False), default="-", help="File to write; yours alone where it is new."
+    "--output", type=click.Path(dir_okay=False), default="-", help="File to write; a new one only you can read."
 )
 def export(output: str) -> None:
     """Write all records as JSON lines, with the sealed head as the last line.

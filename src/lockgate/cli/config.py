@@ -14,9 +14,10 @@ import click
 
 from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import UNREADABLE, WRONG, paint
+from lockgate.cli.state import WRONG, paint, unreadable
 from lockgate.configuration import (
     Configuration,
+    LayerState,
     Place,
     digest_of,
     find_workspace,
@@ -45,7 +46,7 @@ def config() -> None:
 # ---------------------------------------------------------------- show
 
 
-@config.command()
+@config.command(short_help="Show every value and the layer it came from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(as_json: bool) -> None:
     """Show every value that holds here, with the layer that it came from.
@@ -65,23 +66,23 @@ def _loaded() -> Configuration:
     try:
         return load_for_cli(os.getcwd())
     except StoreError as error:
-        click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
-        raise click.exceptions.Exit(UNREADABLE) from error
+        raise unreadable(error) from error
 
 
 def _as_json(configuration: Configuration) -> dict[str, Any]:
     first, *further = configuration.compiled
     shown = set(map(_text, values(first)))
     return {
-        "layers": [
-            {"name": layer.name, "path": layer.path, "state": layer.state, "sha256": layer.digest or None}
-            for layer in configuration.layers
-        ],
+        "layers": list(map(_layer_json, configuration.layers)),
         "problems": list(map(_problem_json, configuration.problems)),
         "notes": _notes(configuration),
         "values": [value._asdict() for value in values(first)],
         "tightening": [[v._asdict() for v in values(other) if _text(v) not in shown] for other in further],
     }
+
+
+def _layer_json(layer: LayerState) -> dict[str, Any]:
+    return {"name": layer.name, "path": layer.path, "state": layer.state, "sha256": layer.digest or None}
 
 
 def _notes(configuration: Configuration) -> list[str]:
@@ -147,7 +148,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 # ---------------------------------------------------------------- check, schema, path
 
 
-@config.command()
+@config.command(short_help="Check configuration files.")
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(files: tuple[str, ...], as_json: bool) -> None:
@@ -155,7 +156,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
 
     A file named lockbox.json is checked as Lockbox's, any other as lockgate.yaml; the ending .json means JSON.
 
-    Exit status: 0 all valid, 1 problems, 2 usage.
+    Exit status: 0 all valid, 1 problems, 2 usage, 3 state not readable.
     """
     notes: list[str] = []
     if files:
@@ -195,17 +196,25 @@ def schema(which: str) -> None:
     click.echo(schema_text(which), nl=False)
 
 
-@config.command()
-def path() -> None:
-    """Print where configuration files are looked for, from the lowest layer to the highest."""
-    for layer in _loaded().layers:
+@config.command(short_help="Print where configuration files are looked for.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def path(as_json: bool) -> None:
+    """Print where configuration files are looked for, from the lowest layer to the highest.
+
+    Exit status: 0 printed, 3 state not readable.
+    """
+    layers = _loaded().layers
+    if as_json:
+        click.echo(json.dumps(list(map(_layer_json, layers)), indent=2))
+        return
+    for layer in layers:
         click.echo(f"{layer.name:<24}{layer.state:<10}{visible(layer.path, 1000)}")
 
 
 # ---------------------------------------------------------------- trust
 
 
-@click.command()
+@click.command(short_help="Let a project's configuration loosen.")
 @click.argument("where", metavar="[PATH]", type=click.Path(), default="")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def trust(where: str, yes: bool) -> None:
@@ -213,7 +222,7 @@ def trust(where: str, yes: bool) -> None:
 
     PATH is the project's folder or one of its files; without it, the project around the current folder.
 
-    Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage.
+    Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage, 3 state not writable.
     """
     require_person("trust a project's configuration")
     found = [(place, data) for place in _project_places(where) if (data := _content(place)) is not None]
@@ -296,12 +305,12 @@ def _own_layers() -> list[Layer]:
     return layers
 
 
-@click.command()
+@click.command(short_help="Take trust in a project back.")
 @click.argument("where", metavar="[PATH]", type=click.Path(), default="")
 def untrust(where: str) -> None:
     """Take trust in a project's configuration files back: they can only tighten again.
 
-    Exit status: 0 not trusted (any more), 2 usage.
+    Exit status: 0 not trusted (any more), 2 usage, 3 state not writable.
     """
     _record({place.path: None for place in _project_places(where)})
     click.echo("not trusted: these files can only tighten")
@@ -327,4 +336,4 @@ def _record(digests: Mapping[str, str | None]) -> None:
         finally:
             store.close()
     except StoreError as error:
-        raise click.ClickException(visible(str(error), 600)) from error
+        raise unreadable(error) from error

@@ -272,7 +272,7 @@ def _play(film: Film) -> dict[str, Any]:
     }
 
 
-@click.command()
+@click.command(short_help="Show the main job, in a temporary folder.")
 @click.option("--yes/--no", "answer", default=None, help="The person's answer; asked on a terminal otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print only what was measured, as JSON.")
 def demo(answer: bool | None, as_json: bool) -> None:

@@ -23,7 +23,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _SECONDS = 20
 
 
-@click.command()
+@click.command(short_help="Check that the protection is in force.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--project",

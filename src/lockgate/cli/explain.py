@@ -12,8 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lockgate.analysis import analyse
+from lockgate.cli.state import unreadable
 from lockgate.configuration import find_workspace, load_for_cli
-from lockgate.errors import BadInputError, LockgateError
+from lockgate.errors import BadInputError, LockgateError, StoreError
 from lockgate.folders import folders
 from lockgate.gate import merged
 from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
@@ -68,14 +69,16 @@ class Explanation(NamedTuple):
 def explain(
     command: str | None, tool: str, tool_input: str | None, cwd: str | None, as_json: bool, jsonl: bool
 ) -> None:
-    r"""Show what a call can do, and what the gate would answer.
+    """Show what a call can do, and what the gate would answer.
 
     COMMAND is a shell command in one argument; - reads it from standard input. Nothing is run.
+
+    Exit status: 0 explained, 1 it cannot be, 2 usage, 3 state not readable.
 
     \b
     lockgate explain "git push origin main"
     lockgate explain --tool WebFetch --input '{"url": "https://example.com/"}'
-    """
+    """  # noqa: D301 - the escape keeps click from folding the lines
     here = os.path.abspath(cwd) if cwd else os.getcwd()
     try:
         if jsonl:
@@ -84,6 +87,8 @@ def explain(
             _answer_lines(sys.stdin.buffer, sys.stdout, here)
             return
         explanation = _explained(_call(command, tool, tool_input, here))
+    except StoreError as error:
+        raise unreadable(error) from error
     except LockgateError as error:
         raise click.ClickException(visible(str(error), 600)) from error
     if as_json:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(short_help="Answer one event of an agent client.", context_settings={"ignore_unknown_options": True})
 @click.argument("client", type=click.Choice(["claude-code"]))
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def hook(client: str, options: tuple[str, ...]) -> None:
     """Answer one event of an agent client: JSON on stdin, the answer on stdout.
 
-    Clients run this; ``lockgate install`` registers it. Options: --home, --state and --config name the folders,
+    Clients run this; `lockgate install` registers it. Options: --home, --state and --config name the folders,
     --event the event that the hook is registered for, --settings the file that it is registered in, --deadline the
     seconds it may take. Exit code 0: decided; 2: blocked because the gate could not decide.
     """

@@ -66,7 +66,7 @@ def install(
         click.echo("Sessions that start from now on are guarded. Check it: lockgate doctor")
 
 
-@click.command()
+@click.command(short_help="Take the gate out of a client's settings.")
 @_options
 def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: bool) -> None:
     """Take the gate out of an agent client's settings, and leave them as they were before.

@@ -34,8 +34,13 @@ def opened() -> Iterator[SqliteStore | None]:
             if store is not None:
                 store.close()
     except StoreError as error:
-        click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
-        raise click.exceptions.Exit(UNREADABLE) from error
+        raise unreadable(error) from error
+
+
+def unreadable(error: StoreError) -> click.exceptions.Exit:
+    """Say that the state cannot be read, or written, and return what ends the command with 3."""
+    click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
+    return click.exceptions.Exit(UNREADABLE)
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Print a session's labels on one line.")
 @click.option("--state", type=click.Path(), default=None, help="The state folder.  [default: yours]")
 def statusline(state: str | None) -> None:
     """Print the labels of a session on one line, for Claude Code's status line.
 
-    Reads the client's JSON on stdin. ``lockgate install claude-code --statusline`` registers it.
+    Reads the client's JSON on stdin. `lockgate install claude-code --statusline` registers it.
     """
     from lockgate.statusline import main
 

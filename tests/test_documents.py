@@ -1,0 +1,67 @@
+"""What the documents say is so: their tables, their samples of configuration and their samples of output."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lockgate.cli.main import cli
+from lockgate.model import LabelState
+from lockgate.policy.decide import possible
+from lockgate.policy.profiles import shipped
+from lockgate.policy.validation import parse, schema_text
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = {path.name: path.read_text("utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]}
+
+SAMPLES = [
+    pytest.param(sample, id=f"{name}-{number}")
+    for name in ("configuration.md", "guide.md", "lockbox-compatibility.md")
+    for number, sample in enumerate(re.findall(r"```yaml\n(.*?)```", DOCS[name], re.DOTALL), 1)
+]
+
+ROWS = {
+    "local": "local",
+    "fetch: a new address": "fetch",
+    "fetch: a known address": "fetch_known",
+    "egress": "egress",
+    "execute: code that cannot be seen through": "execute",
+    "persist": "persist",
+    "destroy, tamper": "destroy",
+    "tampering with Lockgate, approving oneself": "tamper_self",
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_samples_of_configuration_are_valid(sample: str) -> None:
+    assert parse(sample.encode(), "lockgate.yaml").problems == ()
+
+
+def test_every_key_of_the_schema_is_described_and_in_the_example() -> None:
+    keys = [key for key in json.loads(schema_text("lockgate"))["properties"] if key != "$schema"]
+    example = (ROOT / "examples" / "lockgate.yaml").read_text("utf-8")
+    assert [key for key in keys if f"`{key}`" not in DOCS["configuration.md"]] == []
+    assert [key for key in keys if not re.search(rf"^{key}:", example, re.MULTILINE)] == []
+
+
+def test_every_row_of_the_table_is_described() -> None:
+    rows = {row for profile in shipped().values() for row in profile.table} - {"local", "tamper_self"}
+    assert {row for row in rows if f"| `{row}` |" not in DOCS["configuration.md"]} == set()
+
+
+@pytest.mark.parametrize(("title", "row"), ROWS.items())
+def test_the_readme_shows_the_default_table(title: str, row: str) -> None:
+    cells = [possible(shipped()["quarantine"].cell(row, column), frozenset()).word for column in LabelState]
+    assert f"| {title} | {' | '.join(cells)} |" in DOCS["README.md"]
+
+
+def test_the_sample_of_explain_is_what_it_prints() -> None:
+    sample = re.search(r"^\$ lockgate (explain .*)\n((?:.*\n)*?)```", DOCS["explain.md"], re.MULTILINE)
+    assert sample
+    words = ["explain", "--tool", "WebFetch", "--input", '{"url": "https://example.com/"}']
+    assert sample[1] == """explain --tool WebFetch --input '{"url": "https://example.com/"}'"""
+    assert CliRunner().invoke(cli, words).output == sample[2]
