@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +38,17 @@ def test_a_process_that_is_no_ancestor_is_not_believed() -> None:
         os.waitpid(child, 0)
 
 
-@pytest.mark.parametrize("claimed", ["", "x", "-1", "1; rm", "\u0661", "9" * 40])
+@pytest.mark.parametrize("claimed", ["x", "-1", "1; rm", "\u0661", "9" * 40])
 def test_nonsense_is_no_process(claimed: str) -> None:
     assert claude_files.client_process(claimed) == ""
+
+
+def test_a_client_that_does_not_name_itself_is_the_nearest_ancestor_that_is_no_shell() -> None:
+    program = "from lockgate.adapters.claude_files import client_process; print(client_process(''))"
+    line = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}; exit 0"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=True)
+    expected = claude_files.client_process(str(os.getpid())) if os.path.exists("/proc/self/stat") else ""
+    assert done.stdout.strip() == expected
 
 
 def test_the_call_that_spawned_an_agent(tmp_path: Path) -> None:

@@ -49,17 +49,21 @@ def _parse(data: bytes | None) -> Any:
 
 
 # ---------------------------------------------------------------- processes
-def _process_facts(pid: int) -> tuple[int, str] | None:
-    """Parent and start time (in clock ticks since boot) of a process; ``None`` where the system does not say.
+_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ash", b"busybox", b"ksh"})
 
-    See proc_pid_stat(5): fields 4 and 22, counted after the command's closing parenthesis, which may hold anything.
+
+def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
+    """Parent, start time (in clock ticks since boot) and name of a process; ``None`` where the system does not say.
+
+    See proc_pid_stat(5): fields 4, 22 and 2, counted from the name's closing parenthesis, which may hold anything.
     """
     data = read_file(f"/proc/{pid}/stat", 4096)
     if data is None:
         return None
-    fields = data.rpartition(b")")[2].split()
+    head, _, rest = data.rpartition(b")")
+    fields = rest.split()
     try:
-        return int(fields[1]), fields[19].decode("ascii")
+        return int(fields[1]), fields[19].decode("ascii"), head.partition(b"(")[2]
     except (IndexError, ValueError):
         return None
 
@@ -69,11 +73,14 @@ def client_process(claimed: str) -> str:
 
     Args:
         claimed: ``CLAUDE_PID`` from the environment. A project's settings can set variables for hooks, so where the
-            system can tell, it is believed only for an ancestor of this process.
+            system can tell, it is believed only for an ancestor of this process. Version 2.1.197 does not set it: then
+            the client is the nearest ancestor that is no shell.
 
     Returns:
         The identity; ``pid:`` where the system tells no start times; empty where there is no (credible) client.
     """
+    if not claimed:
+        return _nearest_client()
     if not claimed.isascii() or not claimed.isdigit() or len(claimed) > 10:
         return ""
     wanted = int(claimed)
@@ -88,6 +95,18 @@ def client_process(claimed: str) -> str:
             return f"{pid}:{facts[1]}"
         pid = facts[0]
         facts = _process_facts(pid)
+    return ""
+
+
+def _nearest_client() -> str:
+    pid = os.getppid()
+    for _ in range(_ANCESTORS):
+        facts = _process_facts(pid)
+        if facts is None:
+            return ""
+        if facts[2] not in _SHELLS:
+            return f"{pid}:{facts[1]}"
+        pid = facts[0]
     return ""
 
 
