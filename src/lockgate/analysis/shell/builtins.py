@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.analysis.shell import builtins_names as names
-from lockgate.analysis.shell.files import read
+from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.output import echo, printf
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, known
@@ -204,13 +204,26 @@ def _completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | No
     return OPAQUE
 
 
+def _history(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``history -w FILE`` writes lines that ``history -s`` can have made."""
+    flags = "".join(arg.text[1:] for arg in args if arg.text.startswith("-") or not known(arg.text))
+    names = [arg for arg in args if not arg.text.startswith("-")]
+    if set(flags) & set(f"wa{OPAQUE}"):
+        machine.findings.merge(
+            [effect for arg in names or [Arg(scope.value("HISTFILE"))] for effect in write(arg, machine, scope)], ()
+        )
+    elif set(flags) & set("rn"):
+        machine.findings.merge([effect for arg in names for effect in read(arg, machine, scope)], ())
+    return OPAQUE
+
+
 def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     return ""
 
 
 _QUIET = """
     : true false return exit break continue shopt ulimit umask times wait bg fg jobs disown dirs logout suspend unalias
-    type caller help compopt setopt unsetopt whence history
+    type caller help compopt setopt unsetopt whence
 """
 """Builtins that neither change what is tracked here nor run anything."""
 BUILTINS: dict[str, Builtin] = {
@@ -245,6 +258,7 @@ BUILTINS: dict[str, Builtin] = {
     "shift": _shift,
     "hash": _hash,
     "enable": _enable,
+    "history": _history,
     **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
     **dict.fromkeys(_QUIET.split(), _nothing),
 }

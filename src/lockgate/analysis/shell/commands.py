@@ -56,6 +56,8 @@ class Machine:
         self.faithful = False
         """Whether the last command printed only what it fetched."""
         self.written: set[str] = set()
+        self.unpacked = False
+        """Whether files were written whose names are not known."""
         """Paths that were written on the way, as far as they are known."""
 
     # ------------------------------------------------------------ entry points

@@ -59,13 +59,19 @@ def _sed_problem(call: Invocation, text: str) -> str:
                 return "a sed substitution that runs its result, or that is not read exactly"
             at = end
         elif command in "aicrRwWbtT:#eqQLv":
-            line = text[at:].partition("\n")[0]
+            line = _text_lines(text, at) if command in "aic" else text[at:].partition("\n")[0]
             if command == "e":
                 return "the sed command `e` runs a program"
             at += _rest_of_line(call, command, line)
         elif command not in _PLAIN_COMMAND:
             return f"the sed command `{command}` is not known"
     return ""
+
+
+def _text_lines(text: str, at: int) -> str:
+    """The text of ``a``, ``i`` and ``c``: it goes on where a line ends in a backslash."""
+    match = re.compile(r"(?:[^\\\n]|\\.)*", re.DOTALL).match(text, at)
+    return match.group() if match else ""
 
 
 def _rest_of_line(call: Invocation, command: str, line: str) -> int:
@@ -119,7 +125,28 @@ _AWK_TOKEN = lazy_re(
 )
 
 
+_AWK_OPERAND = re.compile(r"(?!(?:return|print|printf|getline|in|case|else|do|delete|exit)$)[A-Za-z_]\w*|\d[\d.]*|\]")
+
+
+def _awk_doubtful(text: str) -> bool:
+    """Whether a slash may begin a pattern that holds a quote or a comment sign, or may be a division."""
+    outside = "".join(piece for piece in _AWK_TOKEN.findall(text) if not piece.startswith('"'))
+    if re.search(r"\[[^]\n]*/", outside) and any(mark in text for mark in '"#'):
+        return True
+    before = ""
+    for match in _AWK_TOKEN.finditer(text):
+        piece = match.group()
+        line = text[match.end() :].partition("\n")[0]
+        if piece == "/" and any(mark in line for mark in '"#') and not _AWK_OPERAND.fullmatch(before):
+            return True
+        before = before if piece.isspace() and piece != "\n" else piece
+    return False
+
+
 def _awk(call: Invocation, text: str) -> None:
+    if _awk_doubtful(text):
+        call.opaque("this awk program has a slash that can be read in two ways")
+        return
     tokens = [token for token in _AWK_TOKEN.findall(text) if not token.isspace() and not token.startswith("#")]
     printing = False
     depth = 0
@@ -170,10 +197,36 @@ _PERL_SUBSTITUTION = lazy_re(
 
 def _perl(call: Invocation, text: str) -> None:
     """Only plain substitutions can be seen through."""
-    code = re.search(r"[@$]\{|\$\(|`|\(\?\??\{|\\[NpP]", text)
+    code = re.search(r"[@$]\{|\$\(|`|\(\?\??\{|\\[NpP]|[@$][\w:'^&]+(?:->)?[\[{]|->", text)
     if code is None and _PERL_SUBSTITUTION.fullmatch(text):
         return
     call.opaque("perl code on the command line cannot be seen through")
+
+
+def _yq(call: Invocation, text: str) -> None:
+    """Operators that read files and the environment, or run programs."""
+    if re.search(r"\b(?:str)?env(?:subst)?\b|\$ENV|\bload", text):
+        call.own += made_by("read-secret", "yq env or load", call.rule)
+    if re.search(r"\bsystem\b", text):
+        call.opaque("the yq program runs another program")
+
+
+# ---------------------------------------------------------------- patches
+
+_PATCHED = lazy_re(r"(?m)^(?:---|\+\+\+|\*\*\*|Index:|rename (?:from|to)|copy to|diff --git)[ \t]+(.*)$")
+
+
+def _patch(call: Invocation, text: str) -> None:
+    """A patch writes the files that it names, less some leading folders."""
+    names = [name for line in _PATCHED.findall(text) for name in line.split("\t")[0].split(" ")]
+    if not names or '"' in "".join(names):
+        call.opaque("this patch does not say plainly which files it writes")
+    for name in dict.fromkeys(names[:200]):
+        parts = name.split("/")
+        for start in range(min(len(parts), 3)):
+            call.own += files.write(Arg("/".join(parts[start:])), call.machine, call.scope)
+    if len(names) > 200:
+        call.opaque("this patch writes too many files")
 
 
 LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
@@ -181,5 +234,7 @@ LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
     "sed": _sed,
     "awk": _awk,
     "jq": _jq,
+    "yq": _yq,
+    "patch": _patch,
     "perl": _perl,
 }

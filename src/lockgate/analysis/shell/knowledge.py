@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _FOLDER = os.path.join(os.path.dirname(__file__), "programs")
 _cache: dict[str, Any] = {}
 
-NO_VALUE, VALUE, OPTIONAL, COMMAND = 0, 1, 2, 3
-"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``."""
+NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO = 0, 1, 2, 3, 4
+"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``, two."""
 
 
 class Entry(Record):

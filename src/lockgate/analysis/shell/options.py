@@ -6,7 +6,7 @@ options, a word that may be an option at run time.
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, OPTIONAL, VALUE, Entry
+from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
 from lockgate.record import Record
 
@@ -106,7 +106,8 @@ class _Matcher:
         elif equals:
             values = (Arg(value, arg.glob),)
         else:
-            values = self._next() if words == VALUE else ()
+            values = self._next() if words in (VALUE, TWO) else ()
+            values += self._next() if words == TWO else ()
         self.result.options.append(Option(found, role, values))
 
     def _similar(self, name: str, *, exact: bool) -> str | None:

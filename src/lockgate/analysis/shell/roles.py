@@ -13,6 +13,10 @@ from lockgate.analysis.shell.roles_running import Role
 
 ROLES: dict[str, Role] = {
     "name": files.name,
+    "look": files.look,
+    "unpack": files.unpack,
+    "prefix": files.prefix,
+    "backup": files.backup,
     "read": files.read,
     "read-below": files.read_below,
     "write": files.write,
@@ -23,6 +27,7 @@ ROLES: dict[str, Role] = {
     "delete": files.delete,
     "recursive": files.recursive,
     "url": network.url,
+    "source": network.source,
     "host": network.host,
     "lookup": network.lookup,
     "send": network.send,
@@ -48,6 +53,8 @@ ROLES: dict[str, Role] = {
     "code-sed": running.code("sed"),
     "code-awk": running.code("awk"),
     "code-jq": running.code("jq"),
+    "code-yq": running.code("yq"),
+    "loaded": running.loaded,
     "code-perl": running.code("perl"),
     "cwd": files.cwd,
     "config": running.config,

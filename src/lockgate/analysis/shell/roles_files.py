@@ -5,11 +5,15 @@ from __future__ import annotations
 import posixpath
 
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.scope import PLAIN, Arg, known
+from lockgate.analysis.spelling import inside
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
+
+_LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
+_ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
 
 
 def read(call: Invocation, words: list[Arg], _: str) -> None:
@@ -31,10 +35,51 @@ def name(call: Invocation, words: list[Arg], _: str) -> None:
     call.read_words += words
 
 
+def look(call: Invocation, words: list[Arg], _: str) -> None:
+    """Files are read, also out of a revision (``HEAD:.env``), by a program whose output does not name them."""
+    for word in words:
+        call.own += files.read(word, call.machine, call.scope)
+        revision, colon, path = word.text.partition(":")
+        if colon and revision:
+            call.own += files.read(Arg(path, word.glob), call.machine, call.scope)
+
+
 def write(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are written."""
     for word in words:
         call.own += files.write(word, call.machine, call.scope)
+
+
+def prefix(call: Invocation, words: list[Arg], _: str) -> None:
+    """The words begin the names of files that are written; an option can end them."""
+    endings = [v for o in call.matched.options if o.name == "--additional-suffix" for v in o.value] or [Arg("")]
+    for word in words:
+        for ending in endings:
+            call.own += files.write(Arg(f"{word.text}{PLAIN}{ending.text}"), call.machine, call.scope)
+
+
+def backup(call: Invocation, words: list[Arg], option: str) -> None:
+    """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
+    for word in words:
+        if "/" in word.text or not known(word.text):
+            call.opaque(f"`{option}` puts a copy into another folder")
+
+
+def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
+    """Files are written whose names no word says; below the project's root they can be settings and hooks."""
+    given = call.matched.given
+    if given & _LISTING:
+        return
+    call.machine.unpacked = True
+    anywhere = sorted(given & _ANYWHERE)
+    if anywhere:
+        call.opaque(f"with `{anywhere[0]}` files are written anywhere")
+    root = call.machine.around.workspace or call.machine.around.home
+    for cwd in call.scope.cwds:
+        if not cwd or inside(root, cwd):
+            call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
+        else:
+            call.own += files.write(Arg(f"{cwd}/{PLAIN}"), call.machine, call.scope)
 
 
 def write_first(call: Invocation, words: list[Arg], option: str) -> None:

@@ -7,7 +7,7 @@ import re
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.roles_files import read
-from lockgate.analysis.shell.scope import Arg, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, harmless, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +25,15 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 def url(call: Invocation, words: list[Arg], _: str) -> None:
     """Addresses that are read, unless something is sent."""
     call.contact.targets += [("url", word) for word in words]
+
+
+def source(call: Invocation, words: list[Arg], option: str) -> None:
+    """A file, or an address where the word has a scheme or may turn out to have one."""
+    for word in words:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", word.text) or word.text[:1] in (OPAQUE, ENVIRONMENT):
+            url(call, [word], option)
+        else:
+            read(call, [word], option)
 
 
 def host(call: Invocation, words: list[Arg], _: str) -> None:
@@ -102,6 +111,8 @@ def push_to(call: Invocation, words: list[Arg], _: str) -> None:
 def transfer(call: Invocation, words: list[Arg], _: str) -> None:
     """Operands of ``rsync``: a colon before the first slash names another machine; else files, the last one written."""
     far = [word for word in words if re.match(r"[^/]*:", word.text) or not harmless(word.text)]
+    if any(word.text.startswith("|") for word in words):
+        call.opaque(f"`{call.what}` runs what stands behind the `|`")
     if far:
         call.add("connect")
     near = [word for word in words if word not in far]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
+_CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
 """Modules of the standard library that only read, and whose names nobody shadows by accident."""
@@ -140,6 +141,8 @@ def run_code(call: Invocation, language: str, text: str) -> None:
         call.shapes.append(call.machine.run_text(text, call.scope.copy(), _SHELLS[language]))
     elif language in LANGUAGES and known(text):
         LANGUAGES[language](call, text)
+    elif language == "patch":
+        call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
     elif not (language in ("awk", "sed", "jq") and _filled_in(language, text)):
         call.opaque(f"`{call.what}` runs code that cannot be seen through")
     else:
@@ -159,6 +162,13 @@ def code(language: str) -> Role:
             run_code(call, language, word.text)
 
     return role
+
+
+def loaded(call: Invocation, words: list[Arg], option: str) -> None:
+    """Code that is loaded where the word is a path; a bare name is one of the program's own."""
+    for word in words:
+        if not re.fullmatch(r"@?[\w-]+", word.text):
+            call.opaque(f"`{option} {word.shown}` loads code")
 
 
 def config(call: Invocation, words: list[Arg], _: str) -> None:
@@ -197,6 +207,10 @@ def _config_kind(key: str) -> str:
 
 def config_write(call: Invocation, words: list[Arg], _: str) -> None:
     """``git config key value`` with a key that executes leaves something that runs later."""
+    if words and words[0].text == "edit":
+        call.add("persist")
+    if words and words[0].text in _CONFIG_VERBS:
+        words = words[1:]
     if not words:
         return
     key = words[0].text

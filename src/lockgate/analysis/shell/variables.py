@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.scope import ENVIRONMENT, Scope, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, Arg, Scope, harmless, known
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
@@ -24,6 +24,10 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
             machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
     elif role == "prompt" and harmless(text):
         return
+    elif role == "file":
+        from lockgate.analysis.shell.files import write
+
+        machine.findings.merge(write(Arg(text), machine, scope), ())
     elif role == "proxy":
         _proxy(name, text, rule, machine)
     else:
@@ -34,7 +38,8 @@ def _role(name: str) -> str:
     roles = table("variables")
     if name in roles:
         return str(roles[name])
-    return next((str(role) for key, role in roles.items() if key.endswith("*") and name.startswith(key[:-1])), "")
+    families = [key for key in roles if key.endswith("*") and name.startswith(key[:-1])]
+    return str(roles[max(families, key=len)]) if families else ""
 
 
 def _usual(place: str, machine: Machine) -> bool:

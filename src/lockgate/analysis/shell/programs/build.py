@@ -153,7 +153,9 @@ def options(where: str, raw: dict[str, str], *, keyed: bool) -> dict[str, list[A
     for role, names in raw.items():
         for written in names.split():
             name, words = written, 0
-            if written.endswith("=~"):
+            if written.endswith("==") and not keyed:
+                name, words = written[:-2], 4
+            elif written.endswith("=~"):
                 name, words = written[:-2], 2
             elif written.endswith(";"):
                 name, words = written[:-1], 3
