@@ -29,7 +29,6 @@ from lockgate.events import (
 )
 from lockgate.model import Subject, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible
 
 if TYPE_CHECKING:
     from typing import Any
@@ -123,7 +122,13 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
         return _config_changed(payload, _context(payload, environ), launch)
     if name in _IGNORED:
         return None
-    raise BadInputError(f"unknown event {visible(name, 60)!r}; is this version of Lockgate older than the client?")
+    raise BadInputError(f"unknown event {_shown(name)}; is this version of Lockgate older than the client?")
+
+
+def _shown(text: str) -> str:
+    from lockgate.text import visible
+
+    return repr(visible(text, 60))
 
 
 def _kind(value: object) -> str:
@@ -151,7 +156,7 @@ def _optional(payload: Mapping[str, Any], field: str) -> str:
 def _identifier(payload: Mapping[str, Any], field: str, *, optional: bool = False) -> str:
     value = _optional(payload, field) if optional else _text(payload, field)
     if len(value) > _MAX_ID or not value.isprintable():
-        raise BadInputError(f"{field} is not an identifier: {visible(value, 60)!r}")
+        raise BadInputError(f"{field} is not an identifier: {_shown(value)}")
     return value
 
 
@@ -355,6 +360,8 @@ def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]
     Returns:
         stdout, stderr (never empty) and the exit code 2, which alone blocks in both observed versions.
     """
+    from lockgate.text import visible
+
     reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
     name = event_name if event_name in EVENTS or event_name in _IGNORED else "PreToolUse"
     stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))

@@ -14,14 +14,21 @@ from types import TracebackType
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.engine import sqlite3
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
 from lockgate.store.links import ROOT, seal
 from lockgate.store.schema import MIGRATIONS, VERSION
 from lockgate.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
+    import sqlite3
     from typing import Self
+else:
+    # The package around SQLite's module adds conversions of dates, which are not used here, and imports datetime for
+    # these: that costs a hook as much as opening the database does.
+    try:
+        import _sqlite3 as sqlite3
+    except ImportError:  # another interpreter than CPython
+        import sqlite3
 
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""

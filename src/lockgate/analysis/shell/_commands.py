@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell._cursor import Cursor
-from lockgate.analysis.shell._parameters import subscript
 from lockgate.analysis.shell._redirects import redirect
 from lockgate.analysis.shell._words import ARGUMENT, VALUE, WORD_ENDS, read_parts, word
 from lockgate.analysis.shell.syntax import Assignment, Braces, Literal, Simple, Word
@@ -98,7 +97,7 @@ def _assignment(cursor: Cursor) -> Assignment | None:
     index = None
     if operator == "[":
         cursor.pos = match.end() - 1
-        index = subscript(cursor)
+        index = _subscript(cursor)
         if any(isinstance(part, Literal) and not part.quoted and _BLANK.search(part.text) for part in index.parts):
             cursor.refuse("a blank in the subscript of an assignment", "write it without blanks", at=start)
         operator = "+=" if cursor.text.startswith("+=", cursor.pos) else cursor.text[cursor.pos]
@@ -160,10 +159,16 @@ def _elements(cursor: Cursor) -> tuple[Word, ...]:
     return tuple(elements)
 
 
+def _subscript(cursor: Cursor) -> Word:
+    from lockgate.analysis.shell._parameters import subscript  # arrays are rare
+
+    return subscript(cursor)
+
+
 def _keyed(cursor: Cursor) -> Word:
     """Read ``[key]=value`` inside an array."""
     start = cursor.pos
-    key = subscript(cursor)
+    key = _subscript(cursor)
     if key.literal is None:
         cursor.refuse("an expansion in the key of an array's element", "assign the elements one by one")
     operator = "+=" if cursor.text.startswith("+=", cursor.pos) else "="

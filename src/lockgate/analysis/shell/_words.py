@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell import _braces
 from lockgate.analysis.shell._cursor import END, Cursor
 from lockgate.analysis.shell._expansions import backquotes, dollar, double, merged, process_sub
 from lockgate.analysis.shell._quotes import single
@@ -131,8 +130,10 @@ def _finish(cursor: Cursor, parts: list[Part], mode: str, marks: str, start: int
     if "[" in marks:
         parts = _brackets(parts)
     if "{" in marks and mode == ARGUMENT:
+        from lockgate.analysis.shell._braces import expand
+
         before = parts
-        parts = _braces.expand(cursor, parts, start)
+        parts = expand(cursor, parts, start)
         if parts is not before:
             _check_beside_braces(cursor, before, start)
     if mode == VALUE:
