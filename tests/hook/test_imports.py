@@ -1,0 +1,71 @@
+"""What a hook imports: its start-up is most of its cost, so what it does not need it must not import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hook.process import HOOK, folders
+
+HEAVY = frozenset(
+    (  # noqa: SIM905 - one name a line would be a screen
+        "argparse asyncio click contextlib dataclasses datetime decimal hashlib importlib.metadata importlib.resources "
+        "inspect jsonschema logging pathlib pydoc random rich shutil socket sqlite3 subprocess tempfile threading "
+        "traceback typing urllib.parse uuid warnings yaml _hashlib"
+    ).split(),
+)
+"""Modules that cost more than they would bring."""
+
+EVENTS: dict[str, tuple[dict[str, Any], int]] = {
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 76),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 76),
+    "a script": (
+        {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
+        80,
+    ),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 78),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 46),
+    "a result": (
+        {
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "ls"},
+            "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
+        },
+        40,
+    ),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 48),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 38),
+}
+"""Payloads, and how many modules of ours they may take."""
+
+
+def _imported(tmp_path: Path, payload: dict[str, Any]) -> frozenset[str]:
+    body = {
+        "session_id": "s",
+        "transcript_path": "",
+        "cwd": str(tmp_path),
+        "hook_event_name": "PreToolUse",
+        "tool_use_id": "t",
+        **payload,
+    }
+    argv = [sys.executable, "-X", "importtime", "-I", "-S", HOOK, "claude-code", *folders(tmp_path)]
+    for _ in range(2):  # the first process makes the state, which takes more
+        done = subprocess.run(argv, input=json.dumps(body), capture_output=True, text=True, check=False)
+    assert "blocks to be safe" not in done.stdout
+    lines = (line.rpartition("|") for line in done.stderr.splitlines() if line.startswith("import time:"))
+    return frozenset(name.strip() for _, _, name in lines)
+
+
+@pytest.mark.parametrize(("payload", "most"), [pytest.param(*event, id=name) for name, event in EVENTS.items()])
+def test_a_hook_imports_what_it_needs(tmp_path: Path, payload: dict[str, Any], most: int) -> None:
+    imported = _imported(tmp_path, payload)
+    ours = sorted(name for name in imported if name.split(".")[0] == "lockgate")
+    assert ours
+    assert not imported & HEAVY
+    assert len(ours) <= most, (len(ours), ours)
