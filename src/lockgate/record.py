@@ -38,14 +38,19 @@ else:
             for index, field in enumerate(fields):
                 body[field] = _getter(index, "")
             body.update(__slots__=(), __match_args__=fields, _fields=fields, _field_defaults=defaults)
+            body["_last"] = tuple(defaults.values())
             return type.__new__(mcs, name, bases, body)
 
     class Record(tuple, metaclass=_RecordType):
         """Base of all records."""
 
         def __new__(cls, *values: Any, **named: Any) -> Record:  # noqa: D102 - what a class is called for
-            if named or len(values) != len(cls._fields):
-                values = _complete(cls, values, named)
+            missing = len(cls._fields) - len(values)
+            if named or missing:
+                if named or not 0 < missing <= len(cls._last):
+                    values = _complete(cls, values, named)
+                else:
+                    values += cls._last[-missing:]
             return tuple.__new__(cls, values)
 
         @classmethod
@@ -75,22 +80,19 @@ else:
             values = ", ".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
             return f"{type(self).__name__}({values})"
 
-    def _complete(made: type[Record], values: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    def _complete(made: type[Record], values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all fields: those given in order, those given by name, and defaults for the rest."""
-        fields, defaults = made._fields, made._field_defaults
+        fields = made._fields
         if len(values) > len(fields):
             raise TypeError(f"{made.__name__} has {len(fields)} fields, not {len(values)}")
-        whole = list(values)
-        for field in fields[len(values) :]:
-            if field in named:
-                whole.append(named.pop(field))
-            elif field in defaults:
-                whole.append(defaults[field])
-            else:
-                raise TypeError(f"{made.__name__} needs a value for {field!r}")
-        if named:
-            raise TypeError(f"{made.__name__} has no field {next(iter(named))!r}, or it was given twice")
-        return whole
+        if not named.keys() <= set(fields[len(values) :]):
+            wrong = next(name for name in named if name not in fields[len(values) :])
+            raise TypeError(f"{made.__name__} has no field {wrong!r}, or it was given twice")
+        whole = {**made._field_defaults, **dict(zip(fields, values, strict=False)), **named}
+        if len(whole) < len(fields):
+            wrong = next(field for field in fields if field not in whole)
+            raise TypeError(f"{made.__name__} needs a value for {wrong!r}")
+        return tuple(map(whole.__getitem__, fields))
 
 
 __all__ = ["TYPE_CHECKING", "Record"]
