@@ -146,10 +146,8 @@ def _starts(pattern: Names, names: Names) -> bool:
     The folder ``.docker`` begins ``.docker/config.json``.
     """
     spelt = pattern[1:]
-    return any(
-        len(spelt) > length and all(map(name_matches, spelt[:length], names[-length:]))
-        for length in range(1, min(len(spelt), len(names)) + 1)
-    )
+    longest = min(len(spelt) - 1, len(names))
+    return any(all(map(name_matches, spelt[:length], names[-length:])) for length in range(1, longest + 1))
 
 
 def find_below(path: Path) -> list[Place]:
