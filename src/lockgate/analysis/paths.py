@@ -231,16 +231,22 @@ def _configured_writes(form: Path, path: str, around: Surroundings) -> list[Effe
 
 
 def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
-    """Writing into a folder of ``PATH`` outside the project."""
+    """Writing into a folder of ``PATH``; in one of the project's own, under the name of a program that is known."""
     for folder in around.variables.get("PATH", "").split(":"):
         if (
             folder.startswith("/")
-            and not inside(folder, around.workspace or "/nowhere")
             and _meets((*names_of(folder), "**"), form)
+            and (form.wild or not inside(folder, around.workspace or "/nowhere") or _is_program(form.names[-1]))
         ):
             because = "programs that people start by name are looked for here"
             return [Effect(EffectKind.PERSIST, path, "place:persist/programs", because)]
     return []
+
+
+def _is_program(name: str) -> bool:
+    from lockgate.analysis.shell.knowledge import lookup
+
+    return lookup(name) is not None
 
 
 def _unique(effects: list[Effect]) -> tuple[Effect, ...]:

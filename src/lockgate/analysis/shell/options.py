@@ -97,6 +97,11 @@ class _Matcher:
     def _long(self, arg: Arg, *, exact: bool) -> None:
         name, equals, value = arg.text.partition("=")
         found = name if name in self.entry.options else self._similar(name, exact=exact)
+        if found is None and (attached := self._attached(arg.text)):
+            self.result.options.append(
+                Option(attached, self.entry.options[attached][0], (Arg(arg.text[len(attached) :], arg.glob),))
+            )
+            return
         if found is None:
             self._not_known(arg, name)
             return
@@ -109,6 +114,15 @@ class _Matcher:
             values = self._next() if words in (VALUE, TWO) else ()
             values += self._next() if words == TWO else ()
         self.result.options.append(Option(found, role, values))
+
+    def _attached(self, text: str) -> str:
+        """The short option with an effect that a word begins with (``-o/etc/x``), where words begin with one dash."""
+        if self.entry.style != "single-dash" or text.startswith("--"):
+            return ""
+        names = (name for name in (text[:2], text[:3], text[:4]) if name in self.entry.options)
+        return next(
+            (n for n in names if self.entry.options[n][1] == VALUE and self.entry.options[n][0] not in HARMLESS), ""
+        )
 
     def _similar(self, name: str, *, exact: bool) -> str | None:
         options = self.entry.options

@@ -55,6 +55,8 @@ ROLES: dict[str, Role] = {
     "code-jq": running.code("jq"),
     "code-yq": running.code("yq"),
     "loaded": running.loaded,
+    "passed": running.passed,
+    "compiled": running.compiled,
     "code-perl": running.code("perl"),
     "cwd": files.cwd,
     "config": running.config,

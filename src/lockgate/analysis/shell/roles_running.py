@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.roles_files import write
+from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.model import Effect, EffectKind
@@ -162,6 +162,34 @@ def code(language: str) -> Role:
             run_code(call, language, word.text)
 
     return role
+
+
+_LINKING = """
+    rpath rpath-link soname install_name z as-needed no-as-needed no-undefined gc-sections start-group end-group s S
+    x E O1 O2
+    whole-archive no-whole-archive strip-all strip-debug export-dynamic build-id Bstatic Bdynamic Bsymbolic dead_strip
+    allow-shlib-undefined undefined fatal-warnings warn-common undefined-symbol enable-new-dtags relax noexecstack
+    hash-style stack push-state pop-state lazy now relro defs
+"""
+_PASSED = frozenset(_LINKING.split())
+
+
+def passed(call: Invocation, words: list[Arg], option: str) -> None:
+    """What a compiler hands on to a linker or an assembler: some options there load code or write files."""
+    for word in words:
+        for part in word.text.split(","):
+            name = part.lstrip("-").partition("=")[0]
+            if part.startswith("@") or (part.startswith("-") and name not in _PASSED) or not known(part):
+                call.opaque(f"`{option}{word.shown}` can load code or write a file")
+                return
+
+
+def compiled(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files that are compiled; ``@file`` holds more options."""
+    read(call, words, option)
+    for word in words:
+        if word.text.startswith("@"):
+            call.opaque(f"`{word.shown}` holds more options, and some run a program")
 
 
 def loaded(call: Invocation, words: list[Arg], option: str) -> None:
