@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -60,18 +61,21 @@ class Explanation(NamedTuple):
 
 
 @click.command()
-@click.argument("command", required=False)
+@click.argument("words", metavar="[COMMAND]", nargs=-1)
 @click.option("--tool", default="Bash", show_default=True, help="The tool's name, as the agent's client spells it.")
 @click.option("--input", "tool_input", help="The tool's input, a JSON object.")
 @click.option("--cwd", help="The folder that the call is made in.  [default: this one]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--jsonl", is_flag=True, help="Read one call a line from standard input, print one JSON object a line.")
 def explain(
-    command: str | None, tool: str, tool_input: str | None, cwd: str | None, as_json: bool, jsonl: bool
+    words: tuple[str, ...], tool: str, tool_input: str | None, cwd: str | None, as_json: bool, jsonl: bool
 ) -> None:
     """Show what a call can do, and what the gate would answer.
 
     COMMAND is a shell command in one argument; - reads it from standard input. Nothing is run.
+
+    A line of --jsonl is {"tool_name": "Bash", "tool_input": {"command": "ls"}}, with "cwd" if you like. A line that is
+    no call is answered with {"error": ...}.
 
     Exit status: 0 explained, 1 it cannot be, 2 usage, 3 state not readable.
 
@@ -80,6 +84,9 @@ def explain(
     lockgate explain --tool WebFetch --input '{"url": "https://example.com/"}'
     """  # noqa: D301 - the escape keeps click from folding the lines
     here = os.path.abspath(cwd) if cwd else os.getcwd()
+    if len(words) > 1:
+        raise click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {_quoted(words)}")
+    command = words[0] if words else None
     try:
         if jsonl:
             if command is not None or tool_input is not None:
@@ -97,6 +104,10 @@ def explain(
         _print(explanation)
 
 
+def _quoted(words: Sequence[str]) -> str:
+    return visible(shlex.quote(" ".join(words)), 300)
+
+
 # -- one call
 # -----------------------------------------------------------------------------------------------------------
 
@@ -105,9 +116,12 @@ def _call(command: str | None, tool: str, tool_input: str | None, cwd: str) -> T
     if (command is None) == (tool_input is None):
         raise click.UsageError("give a COMMAND, or --tool with --input")
     if tool_input is None:
-        text = sys.stdin.read() if command == "-" else command
+        text = sys.stdin.read().removesuffix("\n") if command == "-" else command
         return ToolCall(tool, {"command": text}, cwd)
-    return _decoded(json.dumps({"tool_name": tool, "tool_input": _json(tool_input, "--input")}), cwd)
+    given = _json(tool_input, "--input")
+    if not isinstance(given, dict):
+        raise BadInputError("--input is not a JSON object")
+    return ToolCall(tool, given, cwd)
 
 
 def _json(text: str, what: str) -> Any:

@@ -212,13 +212,14 @@ def _parts(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Any]:
         _built(CommandSub, inner, st.booleans()),
         _built(ProcessSub, inner, st.sampled_from("<>")),
         st.sampled_from([Arith((Literal("1 + x"),)), Arith((Literal("x"),), True)]),
-        st.lists(_PLAIN_WORDS.filter(_without_dollar), min_size=2, max_size=3).map(lambda words: Braces(tuple(words))),
+        st.lists(_PLAIN_WORDS.filter(_fits_braces), min_size=2, max_size=3).map(lambda words: Braces(tuple(words))),
     )
 
 
-def _without_dollar(word: Word) -> bool:
-    """Whether braces may hold the word: with ``$'`` in it they are refused, also where it is no quote."""
-    return "$" not in (word.literal or "")
+def _fits_braces(word: Word) -> bool:
+    """Whether braces may hold the word: a bare comma would part it, and ``$'`` is refused, also where it is no quote."""
+    (part,) = word.parts
+    return isinstance(part, Literal) and "$" not in part.text and (part.quoted or "," not in part.text)
 
 
 def _words(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Word]:
