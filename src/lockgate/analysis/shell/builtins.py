@@ -89,6 +89,8 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
         if "f" not in flags.lower():
             machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
         return OPAQUE
+    if "n" in flags:
+        _refer(machine, scope, words)
     for word in words:
         name, equals, value = word.text.partition("=")
         append = name.endswith("+")
@@ -98,12 +100,25 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
             if not known(name):
                 scope.forget(set(scope.variables))
             continue
+        if "i" in flags:
+            scope.ever.integers.add(name)
         if equals:
             variable_effects(name, value, machine, scope)
-            scope.assign(name, scope.value(name) + value if append else value)
+            scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
         if set(flags) & set("inulrc"):
             _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
     return ""
+
+
+def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
+    """Let names stand for other variables: from here on an assignment to the one changes the other."""
+    for word in words:
+        target = word.text.partition("=")[2]
+        if target.isidentifier():
+            _pin(scope, target, read_only=False)
+        else:
+            because = "from here on this name may stand for any variable"
+            machine.findings.execute(word.shown, "shell:nameref", because, unknown=True)
 
 
 def _pin(scope: Scope, name: str, read_only: bool) -> None:
@@ -148,6 +163,17 @@ def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     words = [arg for arg in args if not re.fullmatch(r"-[lp-]+", arg.text)]
     if len(words) > 1 and words[0].text not in ("-", ""):
         machine.run_text(words[0].text, scope.copy())
+        machine.traps.append((words[0].text, scope.copy()))
+    return ""
+
+
+def _leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    machine.leave(scope)
+    return ""
+
+
+def _shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return ""
 
 
@@ -222,7 +248,7 @@ def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
 
 
 _QUIET = """
-    : true false return exit break continue shopt ulimit umask times wait bg fg jobs disown dirs logout suspend unalias
+    : true false exit ulimit umask times wait bg fg jobs disown dirs logout suspend unalias
     type caller help compopt setopt unsetopt whence
 """
 """Builtins that neither change what is tracked here nor run anything."""
@@ -259,6 +285,10 @@ BUILTINS: dict[str, Builtin] = {
     "hash": _hash,
     "enable": _enable,
     "history": _history,
+    "shopt": _shopt,
+    "break": _leave,
+    "continue": _leave,
+    "return": _leave,
     **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
     **dict.fromkeys(_QUIET.split(), _nothing),
 }

@@ -8,6 +8,7 @@ which unknown parts are placeholders.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
@@ -56,9 +57,15 @@ class Machine:
         self.faithful = False
         """Whether the last command printed only what it fetched."""
         self.written: set[str] = set()
+        """Paths that were written on the way, as far as they are known."""
         self.unpacked = False
         """Whether files were written whose names are not known."""
-        """Paths that were written on the way, as far as they are known."""
+        self.levels: list[list[Scope]] = []
+        """For each loop and function around: the states in which it was left before its end."""
+        self.traps: list[tuple[str, Scope]] = []
+        """Text that runs later, and the state in which that was said."""
+        self.last_in_shell = False
+        """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 
     # ------------------------------------------------------------ entry points
 
@@ -75,6 +82,27 @@ class Machine:
         if isinstance(script, Unparsed):
             return self.not_read(text, script)
         return self.run(script, scope, stdin)
+
+    def run_traps(self) -> None:
+        """Run what was said to run later, with all that the script may have changed until then."""
+        while self.traps:
+            text, scope = self.traps.pop()
+            self.run_text(text, scope.later())
+
+    def leave(self, scope: Scope) -> None:
+        """Note that a loop or a function may be left here: which one is not always known."""
+        for level in self.levels:
+            level.append(scope.copy())
+
+    def until_left(self, scope: Scope, once: Callable[[], str]) -> str:
+        """Run a body that may be left early; what holds afterwards is what may hold in each of these places."""
+        self.levels.append([])
+        try:
+            shape = once()
+        finally:
+            left = self.levels.pop()
+        scope.join(*left)
+        return shape
 
     def not_read(self, text: str, why: Unparsed) -> str:
         """Keep that a text was not read."""
@@ -123,7 +151,7 @@ class Machine:
         if isinstance(node, AndOr):
             return self._and_or(node, scope, stdin)
         if isinstance(node, Function):
-            scope.functions[node.name] = (node,)
+            scope.define(node)
             return ""
         return self._compound(node, scope, stdin)
 
@@ -131,7 +159,10 @@ class Machine:
         if len(node.commands) == 1:
             return self.command(node.commands[0], scope, stdin)
         for command in node.commands:
-            stdin = self.command(command, scope.copy(), stdin)
+            inner = scope.copy()
+            stdin = self.command(command, inner, stdin)
+        if self.last_in_shell:
+            scope.join(inner)
         return stdin or ""
 
     def _and_or(self, node: AndOr, scope: Scope, stdin: str | None) -> str:
@@ -183,11 +214,11 @@ class Machine:
         shapes = []
         for _ in range(_MOST_ROUNDS):
             before = scope.copy()
-            shapes.append(once())
+            shapes.append(self.until_left(scope, once))
             scope.join(before)
             if scope.same(before):
-                break
-        return shapes[-1]
+                return shapes[-1]
+        return self._too_much("a loop does not come to rest")
 
     def _for(self, node: For, scope: Scope, stdin: str | None) -> str:
         if node.words is None:
@@ -195,17 +226,21 @@ class Machine:
         else:
             values = expand_all(node.words, self, scope)
         texts = [file_name(value) for value in values]
-        if len(texts) > _MOST_ROUNDS or node.select or OPAQUE in texts:
-            texts = [blur(*texts)] * 2
+        if node.select or len(texts) > _MOST_ROUNDS or any(value.static is None for value in values):
+            # How often it runs is not known.
+            return self._until_known(scope, partial(self._round, node, blur(*texts), scope, stdin))
         before = scope.copy()
         shape = ""
         for text in texts:
-            scope.assign(node.name, text)
-            shape += self.run(node.body, scope, stdin)
+            shape += self.until_left(scope, partial(self._round, node, text, scope, stdin))
         if leaves_early(node.body):
             scope.forget(assigned(node))
             scope.join(before)
         return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
+
+    def _round(self, node: For, text: str, scope: Scope, stdin: str | None) -> str:
+        scope.assign(node.name, text)
+        return self.run(node.body, scope, stdin)
 
     def _arith_for(self, node: ArithFor, scope: Scope, stdin: str | None) -> str:
         evaluate(node.header, self, scope)
@@ -261,7 +296,7 @@ class Machine:
 
                 stdin, _ = apply_redirects(function.redirects, self, scope, stdin)
             before = scope.copy()
-            shape = self.command(function.body, scope, stdin)
+            shape = self.until_left(scope, lambda: self.command(function.body, scope, stdin))
             if leaves_early(function.body):
                 scope.forget(assigned(function.body))
                 scope.join(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lockgate.analysis.shell.commands import Machine, reader_for
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
+from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, Effect, EffectKind, Label
 
@@ -40,6 +41,9 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         machine.not_read(text, script)
     else:
         machine.run(script, scope)
+    machine.run_traps()
+    if scope.ever.evaluated:
+        unsafe_arithmetic(machine)
     findings = machine.findings
     return Analysis(
         tuple(findings.effects),

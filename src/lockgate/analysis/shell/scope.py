@@ -78,12 +78,33 @@ def _few(*folders: str) -> tuple[str, ...]:
     return unique if len(unique) <= _SEVERAL else ("",)
 
 
+class Ever:
+    """What happened anywhere in a script, in whichever order: shared by all its scopes."""
+
+    __slots__ = ("cwds", "evaluated", "functions", "integers", "variables")
+
+    def __init__(self) -> None:
+        self.integers: set[str] = set()
+        """Variables whose values the shell evaluates as arithmetic when they are assigned."""
+        self.evaluated = False
+        """Whether one of them got a value that could hold a command."""
+        self.variables: dict[str, str] = {}
+        self.functions: dict[str, dict[Function, None]] = {}
+        self.cwds: tuple[str, ...] = ()
+
+    def assigned(self, name: str, text: str) -> None:
+        """Keep a value beside those that the variable had before."""
+        self.evaluated |= name in self.integers and not harmless(text.lstrip("-"))
+        self.variables[name] = blur(self.variables.get(name, text), text)
+
+
 class Scope:
     """The state of one shell process. Copied for subshells, joined where control flow meets again."""
 
-    __slots__ = ("arrays", "before_cd", "cwds", "functions", "ifs_changed", "pinned", "positional", "variables")
+    __slots__ = ("arrays", "before_cd", "cwds", "ever", "functions", "ifs_changed", "pinned", "positional", "variables")
 
     def __init__(self, cwd: str, variables: dict[str, str]) -> None:
+        self.ever = Ever()
         self.variables = variables
         self.arrays: dict[str, tuple[Arg, ...]] = {}
         self.functions: dict[str, tuple[Function | None, ...]] = {}
@@ -100,6 +121,7 @@ class Scope:
     def copy(self) -> Scope:
         """A subshell's own copy."""
         other = Scope("", dict(self.variables))
+        other.ever = self.ever
         other.arrays, other.functions = dict(self.arrays), dict(self.functions)
         other.cwds, other.before_cd = self.cwds, self.before_cd
         other.positional, other.pinned = self.positional, set(self.pinned)
@@ -120,6 +142,7 @@ class Scope:
         """Remember a value."""
         self.arrays.pop(name, None)
         self.variables[name] = OPAQUE if name in self.pinned or name in _PINNED else text
+        self.ever.assigned(name, text)
         if name == "IFS":
             self.ifs_changed = True
 
@@ -128,6 +151,24 @@ class Scope:
         for name in names:
             self.arrays.pop(name, None)
             self.variables[name] = OPAQUE
+            self.ever.variables[name] = OPAQUE
+
+    def define(self, function: Function) -> None:
+        """Remember what a name stands for from here on."""
+        self.functions[function.name] = (function,)
+        self.ever.functions.setdefault(function.name, {})[function] = None
+
+    def later(self) -> Scope:
+        """The state at an unknown time from here on: what a trap finds when it runs."""
+        other = self.copy()
+        for name, text in self.ever.variables.items():
+            other.variables[name] = OPAQUE if name in self.pinned or name in _PINNED else text
+        other.forget(set(other.arrays))
+        for name, functions in self.ever.functions.items():
+            other.functions[name] = tuple(dict.fromkeys((*other.functions.get(name, (None,)), *functions)))
+        other.positional = None
+        other.cwds = _few(*other.cwds, *self.ever.cwds)
+        return other
 
     def unset(self, name: str) -> None:
         """Remember that a variable is empty."""
@@ -137,6 +178,7 @@ class Scope:
         """Remember a change of folder that may fail."""
         self.before_cd = _few(*self.before_cd, *self.cwds)
         self.cwds = _few(*folders)
+        self.ever.cwds = _few(*self.ever.cwds, *folders)
 
     def settle(self) -> None:
         """A command begins that runs whether or not the last ``cd`` worked."""

@@ -7,9 +7,9 @@ import re
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.redirects import apply_redirects
 from lockgate.analysis.shell.scope import Arg, Scope, harmless
-from lockgate.analysis.shell.syntax import Assignment, Param, Simple
+from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import expand_all, expand_one
+from lockgate.analysis.shell.words import expand, expand_all, expand_one
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _SECRET = lazy_re(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
+_DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
+_ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 
@@ -24,7 +26,7 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     """Run a simple command and give the shape of what it prints."""
     from lockgate.analysis.shell.invoke import invoke
 
-    args = expand_all(node.words, machine, scope)
+    args = _arguments(node.words, machine, scope)
     stdin, printed = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
         for assignment in node.assignments:
@@ -34,9 +36,32 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     # Assignments before a command reach a function too; before a program they only are its environment.
     target = scope if args[0].text in scope.functions else scope.copy()
     for assignment in node.assignments:
-        assign(assignment, machine, target)
+        if assignment.elements is None:
+            assign(assignment, machine, target)
+        else:
+            # A list is no environment: it is one of the words of ``declare`` and the like.
+            assign(assignment, machine, scope)
+            args.append(Arg(assignment.name))
     shape = invoke(machine, scope, args, stdin)
     return shape if printed else ""
+
+
+def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words that a command gets. The assignments of ``export`` and the like are not split."""
+    prefix = 0
+    while prefix < len(words) and words[prefix].literal in ("command", "builtin"):
+        prefix += 1
+    if prefix == len(words) or words[prefix].literal not in _DECLARING:
+        return expand_all(words, machine, scope)
+    args: list[Arg] = []
+    for word in words:
+        args += [Arg(expand_one(word, machine, scope))] if _assigns(word) else expand(word, machine, scope)
+    return args
+
+
+def _assigns(word: Word) -> bool:
+    first = word.parts[0] if word.parts else None
+    return isinstance(first, Literal) and _ASSIGNMENT.match(first.text) is not None
 
 
 def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
@@ -53,7 +78,7 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
         scope.forget({name})
         return
     variable_effects(name, text, machine, scope)
-    if assignment.append:
+    if assignment.append and name not in scope.ever.integers:
         text = (scope.value(name) if name in scope.variables else "") + text
     scope.assign(name, text)
 
