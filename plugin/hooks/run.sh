@@ -56,5 +56,5 @@ case $found in
 /*) run "$found" hook claude-code --event "$event" "--plugin=$data" ;;
 esac
 
-refuse "lockgate is not installed. A person can install it: uv tool install lockgate (or pipx install lockgate), \
+refuse "lockgate is not installed. A person can install it, in a checkout of Lockgate: uv tool install . (or pipx install .), \
 then: lockgate install claude-code --plugin"

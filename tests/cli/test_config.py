@@ -140,7 +140,11 @@ def test_an_unreadable_state_is_said(person: Person) -> None:
 
 
 def test_check_without_files_checks_what_holds_here(person: Person) -> None:
-    assert person.run("config", "check").returncode == 0
+    done = person.run("config", "check")
+    assert (done.returncode, done.stdout) == (0, "there are no configuration files here (`lockgate config path`)\n")
+    person.ours.write_text("profile: observe\n")
+    done = person.run("config", "check")
+    assert (done.returncode, done.stdout) == (0, f"valid: {person.ours}\n")
     person.ours.write_text("profile: observ\nstrict: 1\n")
     done = person.run("config", "check")
     assert done.returncode == 1

@@ -72,6 +72,14 @@ def test_a_guarded_machine(machine: Machine) -> None:
     assert found["self-test"][1].startswith("a call that tampers with the gate was refused")
 
 
+def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(machine.project)
+    machine.found()
+    assert machine.run("sessions").output == "nothing recorded yet\n"
+    assert machine.run("status").output.startswith("nothing recorded yet for this folder")
+    assert "lockgate-doctor" in machine.run("status", "--session", "lockgate-doctor").output
+
+
 def test_for_a_person(machine: Machine) -> None:
     result = machine.run("doctor", "--project", str(machine.project))
     assert result.exit_code == 0

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _INSTALL = "run: lockgate install claude-code"
+_PLUGIN = (
+    "if you want them: lockgate install claude-code --plugin, and in a checkout of Lockgate: claude plugin marketplace"
+    " add ./ && claude plugin install lockgate@lockgate"
+)
 
 
 def checks(seen: Look) -> Iterator[Check]:
@@ -38,7 +42,7 @@ def _readable(seen: Look) -> Check:
     bad = [f"{layer.file} ({visible(layer.problem, 120)})" for layer in seen.layers if layer.problem]
     if bad:
         return Check("settings", "fail", f"cannot be read: {', '.join(bad)}", "mend the JSON; the client ignores it")
-    return Check("settings", "ok", f"{len(seen.layers)} settings files read")
+    return Check("settings", "ok", ", ".join(layer.file for layer in seen.layers) or "there are none")
 
 
 def _hooks(seen: Look) -> Check:
@@ -85,7 +89,7 @@ def _gone(seen: Look, layer: Layer) -> str:
 def _plugin(seen: Look) -> Check:
     enabled = enabled_plugins(seen)
     if not enabled:
-        return Check("plugin", "warn", "not installed: there is no delegate and no skill", "see docs/claude-code.md")
+        return Check("plugin", "warn", "not installed: there is no delegate and no skill", _PLUGIN)
     if len(enabled) > 1:
         return Check(
             "plugin", "fail", f"there are several: {', '.join(enabled)}", "remove all but the one you installed"

@@ -12,8 +12,14 @@ from click.shell_completion import get_completion_class
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script that completes lockgate's commands in a shell.
 
-    For bash: lockgate completion bash > ~/.local/share/bash-completion/completions/lockgate
-    """
+    \b
+    bash: lockgate completion bash >
+          ~/.local/share/bash-completion/completions/lockgate
+    zsh:  lockgate completion zsh >
+          _lockgate, in a folder of $fpath
+    fish: lockgate completion fish >
+          ~/.config/fish/completions/lockgate.fish
+    """  # noqa: D301 - the escape keeps click from folding the lines
     kind = get_completion_class(shell)
     assert kind is not None
     root = ctx.find_root()

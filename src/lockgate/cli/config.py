@@ -159,11 +159,13 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     Exit status: 0 all valid, 1 problems, 2 usage, 3 state not readable.
     """
     notes: list[str] = []
+    checked = list(files)
     if files:
         problems = [problem for file in files for problem in _check_file(file)]
     else:
         configuration = _loaded()
         problems, notes = list(configuration.problems), _notes(configuration)
+        checked = [layer.path for layer in configuration.layers if layer.state != "absent"]
     if as_json:
         found = {"valid": not problems, "problems": list(map(_problem_json, problems)), "notes": notes}
         click.echo(json.dumps(found, indent=2))
@@ -172,7 +174,14 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
             click.echo(visible(str(problem), 1000))
         for note in notes:
             click.echo(f"note: {visible(note, 1000)}")
+        if not problems:
+            click.echo(_all_valid(checked))
     sys.exit(WRONG if problems else 0)
+
+
+def _all_valid(files: Sequence[str]) -> str:
+    names = ", ".join(visible(file, 300) for file in files)
+    return f"valid: {names}" if names else "there are no configuration files here (`lockgate config path`)"
 
 
 def _check_file(file: str) -> tuple[ConfigError, ...]:

@@ -14,7 +14,7 @@ import click
 
 from lockgate.adapters import claude_doctor, claude_install
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands, look
-from lockgate.cli.state import paint
+from lockgate.cli.state import SELF_TEST, paint
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders, folders
 from lockgate.text import visible
@@ -127,7 +127,7 @@ def _state(where: Folders) -> Iterator[Check]:
         return
     try:
         with store.reading() as tx:
-            yield Check("state", "ok", f"it opens; {len(tx.sessions())} sessions")
+            yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify(records(tx), tx.audit_head(), store.key)
     except LockgateError as error:
         yield Check("state", "fail", str(error), "see docs/claude-code.md")
@@ -135,7 +135,7 @@ def _state(where: Folders) -> Iterator[Check]:
     finally:
         store.close()
     if verified.ok:
-        yield Check("audit", "ok", f"the chain holds over {verified.records} records")
+        yield Check("audit", "ok", f"the chain holds; records: {verified.records}")
     else:
         yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")
 
@@ -148,13 +148,13 @@ def _self_test(seen: Look) -> Check:
     if not command:
         return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
     payload = {
-        "session_id": "lockgate-doctor",
+        "session_id": SELF_TEST,
         "transcript_path": "",
         "cwd": seen.project,
         "hook_event_name": "PreToolUse",
         "tool_name": "Write",
         "tool_input": {"file_path": os.path.join(seen.folders.state, "lockgate.db"), "content": ""},
-        "tool_use_id": "lockgate-doctor",
+        "tool_use_id": SELF_TEST,
     }
     try:
         done = subprocess.run(  # noqa: S603 - the very command that the client runs

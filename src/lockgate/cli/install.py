@@ -104,8 +104,10 @@ def _carry_out(change: Change, where: Folders, done: str, *, dry_run: bool, as_j
             )
         )
     elif not change.changes:
-        click.echo(f"nothing to do: {change.file} is as it should be")
+        state = "is as it should be" if change.record else "holds nothing of Lockgate"
+        click.echo(f"nothing to do: {change.file} {state}")
     elif dry_run:
         click.echo(change.diff(), nl=False)
+        click.echo(f"this was a dry run: {change.file} was not changed", err=True)
     else:
         click.echo(f"{done}: {change.file}")

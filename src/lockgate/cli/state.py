@@ -21,6 +21,8 @@ WRONG = 1
 """Exit status: something wrong was found."""
 UNREADABLE = 3
 """Exit status: the state could not be read."""
+SELF_TEST = "lockgate-doctor"
+"""The session of the doctor's own call, which is no session of an agent."""
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lockgate.cli.state import ago, clock, iso, looking, paint
+from lockgate.cli.state import SELF_TEST, ago, clock, iso, looking, paint
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.session import column, labels_of, lock_state, provenance
 from lockgate.store.protocol import Transaction
@@ -28,8 +28,8 @@ _MEANING = {
     LabelState.BOTH: "has read secrets and what others wrote: external actions are closed",
 }
 _WAYS_OUT = (
-    "ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief says, once you"
-    " have approved it",
+    "with the plugin, ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief"
+    " says, once you have approved it",
     "accept a plan with its context cleared (plan mode), or /clear: the new session is clean",
     "do it yourself, outside the agent",
 )
@@ -69,7 +69,7 @@ def sessions(everything: bool, limit: int, as_json: bool) -> None:
     Exit status: 0 listed (also where there are none), 2 usage, 3 state not readable.
     """
     with looking() as tx:
-        rows = tx.sessions() if tx is not None else []
+        rows = [row for row in tx.sessions() if row.session != SELF_TEST] if tx is not None else []
         chosen = [row for row in rows if everything or not row.ended_at][:limit]
         told = [_summary(tx, row) for row in chosen] if tx is not None else []
     if as_json:
@@ -101,7 +101,7 @@ def _nothing(wanted: str, as_json: bool) -> None:
 def _find(tx: Transaction, wanted: str) -> SessionRow | None:
     if not wanted:
         here = os.path.realpath(os.getcwd())
-        return next((row for row in tx.sessions() if _covers(row, here)), None)
+        return next((row for row in tx.sessions() if _covers(row, here) and row.session != SELF_TEST), None)
     exact = tx.session(wanted)
     if exact is not None:
         return exact

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 
@@ -14,4 +16,6 @@ def statusline(state: str | None) -> None:
     """
     from lockgate.statusline import main
 
+    if sys.stdin.isatty():
+        raise click.UsageError("the client runs this, with JSON on standard input; for you there is: lockgate status")
     main(["--state", state] if state else [])

@@ -217,7 +217,7 @@ def _parts(inner: st.SearchStrategy[Script]) -> st.SearchStrategy[Any]:
 
 
 def _fits_braces(word: Word) -> bool:
-    """Whether braces may hold the word: a bare comma would part it, and ``$'`` is refused, also where it is no quote."""
+    """Whether braces may hold the word: a bare comma would part it, and ``$'`` is refused, quote or not."""
     (part,) = word.parts
     return isinstance(part, Literal) and "$" not in part.text and (part.quoted or "," not in part.text)
 
