@@ -25,8 +25,8 @@ _PATH_NAMES = frozenset(
     | {"destination", "dest", "target", "dir", "directory", "folder", "old_path", "new_path", "output", "output_path"},
 )
 _MOST_PATHS = 200
-_LONGEST = 1024
-"""Characters of a value that may be a path."""
+_LONGEST = 4096
+"""Characters of a value that may be a path: PATH_MAX of Linux."""
 
 
 def is_mcp(tool: str) -> bool:
@@ -80,9 +80,9 @@ def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
             todo += [(str(key), item) for key, item in value.items()]
         elif isinstance(value, list | tuple):
             todo += [(name, item) for item in value]
-        elif isinstance(value, str) and len(value) <= _LONGEST and "\n" not in value:
+        elif isinstance(value, str) and len(value) <= _LONGEST:
             text = value.strip().removeprefix("file://")
-            if text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES:
+            if "\n" not in text and (text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES):
                 yield text
 
 

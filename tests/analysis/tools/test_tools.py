@@ -94,6 +94,8 @@ def test_a_category_tempers_an_mcp_tool(category, expected):
         ({"files": [{"path": ".claude/hooks/a.sh"}]}, ["tamper"]),
         ({"x": "file:///home/user/.claude/settings.json"}, ["tamper"]),
         ({"path": "~/.ssh/id_rsa"}, ["read_secret"]),
+        ({"path": " ~/.ssh/id_rsa\n"}, ["read_secret"]),
+        ({"path": f"~/{'./' * 1000}.ssh/id_rsa"}, ["read_secret"]),
         ({"path": "src/main.py"}, []),
         ({"query": "lockgate.yaml"}, []),
         ({"body": "see .claude/settings.json and .env"}, []),
