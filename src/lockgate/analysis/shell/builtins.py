@@ -10,8 +10,9 @@ from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.output import echo, printf
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, known
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
+from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def _pwd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     return f"{scope.value('PWD')}\n"
 
 
+def _print(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``print`` of zsh; with ``-P`` it expands what stands in a prompt, commands too."""
+    if any(re.match(r"-[A-Za-z]*[PS]", arg.text) for arg in args) and not all(
+        harmless(arg.text.lstrip("-")) for arg in args
+    ):
+        machine.findings.execute("print -P", "shell:prompt-expansion", "`print -P` runs the commands in its text")
+    return _echo(machine, scope, args, stdin)
+
+
 def _echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     shape = echo(args)
     if known(shape):
@@ -105,6 +115,10 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
         if equals:
             variable_effects(name, value, machine, scope)
             scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
+        if "i" in flags and not harmless(value.lstrip("-")):
+            unsafe_arithmetic(machine)
+        if "n" in flags:
+            names.reference(machine, scope, value)
         if set(flags) & set("inulrc"):
             _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
     return ""
@@ -213,7 +227,7 @@ def _shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 
 
 def _hash(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    if any(arg.text.startswith("-p") or not known(arg.text) for arg in args):
+    if any(re.match(r"-[a-z]*p", arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("hash -p", "shell:hash", "from here on a program's name may mean another file")
     return ""
 
@@ -225,7 +239,7 @@ def _enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
 
 
 def _completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    if any(arg.text.startswith(("-C", "-F", "-W", "-x", "-e", "-s")) or not known(arg.text) for arg in args):
+    if any(re.match(r"-[A-Za-z]*[CFWPSGxesf]", arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("completion", "shell:completion", "this lets the shell evaluate text that it is given")
     return OPAQUE
 
@@ -248,7 +262,7 @@ def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
 
 
 _QUIET = """
-    : true false exit ulimit umask times wait bg fg jobs disown dirs logout suspend unalias
+    : true false exit ulimit umask times bg fg jobs disown dirs logout suspend unalias
     type caller help compopt setopt unsetopt whence
 """
 """Builtins that neither change what is tracked here nor run anything."""
@@ -259,7 +273,7 @@ BUILTINS: dict[str, Builtin] = {
     "popd": _popd,
     "pwd": _pwd,
     "echo": _echo,
-    "print": _echo,
+    "print": _print,
     "printf": _printf,
     "declare": _declare,
     "typeset": _declare,
@@ -271,6 +285,7 @@ BUILTINS: dict[str, Builtin] = {
     "mapfile": names.mapfile,
     "readarray": names.mapfile,
     "unset": names.names,
+    "wait": names.wait,
     "getopts": names.getopts,
     "test": names.test,
     "[": names.test,

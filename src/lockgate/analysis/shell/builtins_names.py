@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 
+_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+
 def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``read``: variables get what is on standard input."""
     names: list[Arg] = []
@@ -44,8 +47,9 @@ def _line(stdin: str | None) -> str:
 def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``mapfile``: an array gets the lines of standard input."""
     for index, arg in enumerate(args):
-        if arg.text == "-C":
-            machine.run_text(args[index + 1].text if index + 1 < len(args) else OPAQUE, scope.copy())
+        if callback := re.match(r"-[A-Za-z0-9]*C(.*)", arg.text, re.DOTALL):
+            following = args[index + 1].text if index + 1 < len(args) else OPAQUE
+            machine.run_text(callback.group(1) or following, scope.copy())
     names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
     take_names(machine, scope, names)
     for name in names:
@@ -82,6 +86,26 @@ def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return ""
 
 
+def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``wait -p NAME``: the name's index is evaluated."""
+    if any(re.match(r"-[a-z]*p", arg.text) for arg in args):
+        take_names(machine, scope, [Arg(arg.text.removeprefix("-p")) for arg in args])
+        scope.forget({arg.text for arg in args if arg.text.isidentifier()})
+    return ""
+
+
+def reference(machine: Machine, scope: Scope, target: str) -> None:
+    """``declare -n``: from here on another name stands for a variable, which may be one that executes."""
+    from lockgate.analysis.shell.variables import role_of
+
+    if not target.isidentifier() or role_of(target):
+        because = "from here on another name stands for a variable that is not known, or that runs something"
+        machine.findings.execute(f"declare -n {target}", "shell:subscript", because)
+    else:
+        scope.pinned.add(target)
+        scope.forget({target})
+
+
 def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
     """Keep that words are taken for names of variables, whose index is evaluated."""
     for name in names:
@@ -92,9 +116,14 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
 
 def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
+    from lockgate.analysis.shell.words import unsafe_arithmetic
+
     for index, arg in enumerate(args):
         if arg.text in ("-v", "-R"):
             take_names(machine, scope, args[index + 1 : index + 2])
+        elif arg.text in _COMPARING and not all(machine.safe_number(a.text, scope) for a in args if a is not arg):
+            # zsh evaluates both sides as arithmetic.
+            unsafe_arithmetic(machine)
     return ""
 
 

@@ -46,6 +46,11 @@ _LONGEST_SHAPE = 8_000
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
 
+_CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preexec periodic zshexit zshaddhistory"
+_CALLED_BY_ITSELF = frozenset(_CALLED.split())
+"""Names of functions that a shell calls by itself."""
+
+
 class Machine:
     """One analysis: what it may look at, what it has found, and how much it may still do."""
 
@@ -152,6 +157,8 @@ class Machine:
             return self._and_or(node, scope, stdin)
         if isinstance(node, Function):
             scope.define(node)
+            if node.name in _CALLED_BY_ITSELF or node.name.startswith("TRAP"):
+                self.call(node, [Arg(OPAQUE)], scope.copy(), None)
             return ""
         return self._compound(node, scope, stdin)
 

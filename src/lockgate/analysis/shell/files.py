@@ -10,6 +10,7 @@ from lockgate.analysis.paths import (
     write_effects,
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
+_DESCRIPTOR = lazy_re(r"/dev/fd/[\d\x01]+")
 _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
 
 
 def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
     """Effects of reading a file, or with ``below`` all that lies in a folder."""
-    if arg.text in _NOWHERE or arg.text.startswith("/dev/fd/"):
+    if arg.text in _NOWHERE or _DESCRIPTOR.fullmatch(arg.text):
         return []
     path = _pattern(arg.text)
     if not path.strip("*/_."):
@@ -42,14 +44,15 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     With ``below`` all that lies below it is meant too; with ``replaced`` what is put there may be a folder or a link.
     """
     text = arg.text
-    if text in _NOWHERE or text.startswith("/dev/fd/"):
+    if text in _NOWHERE or _DESCRIPTOR.fullmatch(text):
         return []
     if text.startswith(_DEVICES):
         because = "writing to a device destroys what is on it"
         return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
     found: list[Effect] = []
     relative = not text.startswith(("/", "~"))
-    if OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
+    linked = text.startswith("/dev/fd/") or (text.startswith("/proc/") and ".." in text)
+    if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = _pattern(text)
@@ -66,10 +69,28 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
         name = source.text.rstrip("/").rpartition("/")[2]
+        if (
+            name in ("", ".", "..")
+            or (source.glob and name.startswith((".", "*", "?", "[")))
+            or target.text.endswith("/.")
+        ):
+            found += _over_home(target, machine, scope)
         if name not in ("", ".", ".."):
             inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
             found += write(inside, machine, scope, replaced=True)
     return found
+
+
+def _over_home(target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of copying what nobody has named into a home folder, or into one above it: it has places that matter."""
+    from lockgate.analysis.paths import absolute
+    from lockgate.analysis.spelling import inside
+
+    home = machine.around.home
+    full = [absolute(target.text, cwd, machine.around) for cwd in scope.cwds]
+    if any(path is not None and inside(home, path) for path in full):
+        return write(target, machine, scope, below=True)
+    return []
 
 
 def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:

@@ -65,7 +65,7 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> None:
     if len(parts) == 1 and isinstance(parts[0], ProcessSub):
         expand(redirect.target, machine, scope)
         return
-    if len(parts) == 1 and isinstance(parts[0], Literal) and parts[0].text.startswith("/dev/fd/"):
+    if len(parts) == 1 and isinstance(parts[0], Literal) and parts[0].text.removeprefix("/dev/fd/").isdigit():
         return
     for arg in expand(redirect.target, machine, scope):
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():

@@ -47,7 +47,7 @@ def look(call: Invocation, words: list[Arg], _: str) -> None:
 def write(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are written."""
     for word in words:
-        call.own += files.write(word, call.machine, call.scope)
+        call.own += files.write(word, call.machine, call.scope, below=call.recursive)
 
 
 def prefix(call: Invocation, words: list[Arg], _: str) -> None:
@@ -96,6 +96,8 @@ def edit(call: Invocation, words: list[Arg], option: str) -> None:
 def into(call: Invocation, words: list[Arg], _: str) -> None:
     """The destination of a copy: a file, or a folder that takes the names of the sources."""
     sources = [word for word in call.matched.operands if word not in words]
+    if call.matched.given & {"-T", "--no-target-directory"}:
+        sources = [Arg(f"{word.text}/.") for word in sources]
     for word in words:
         call.own += files.write_into(word, sources, call.machine, call.scope)
 

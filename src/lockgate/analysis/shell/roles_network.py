@@ -7,7 +7,7 @@ import re
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.roles_files import read
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,6 +34,37 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
             url(call, [word], option)
         else:
             read(call, [word], option)
+
+
+def remote_name(call: Invocation, _words: list[Arg], _: str) -> None:
+    """What is fetched is saved under the last part of its address."""
+    words = [*call.matched.operands, *(v for o in call.matched.options if o.name == "--url" for v in o.value)]
+    for word in words:
+        name = re.split(r"[?#]", word.text)[0].rpartition("/")[2]
+        call.own += files.write(Arg(name or PLAIN), call.machine, call.scope)
+
+
+def saved(call: Invocation, words: list[Arg], option: str) -> None:
+    """Addresses that are read and saved under a name of their own (``wget``)."""
+    url(call, words, option)
+    given = call.matched.given
+    folders = given & {"-x", "-r", "--recursive", "-m", "--mirror", "-p", "--page-requisites"}
+    if "-nH" in given and folders - {"-x"}:
+        call.opaque("the other machine says under which names files are saved")
+    for word in words:
+        path = re.sub(r"^[A-Za-z]+://", "", re.split(r"[?#]", word.text)[0])
+        name = path.partition("/")[2] if "-nH" in given else path
+        saved_as = name if folders else path.partition("/")[2].rpartition("/")[2]
+        call.own += files.write(Arg(saved_as or "index.html"), call.machine, call.scope)
+
+
+def format_(call: Invocation, words: list[Arg], _: str) -> None:
+    """A format of ``curl -w``: it can name a file, or stand in one."""
+    for word in words:
+        for name in re.findall(r"%output\{(?:>>)?([^}]*)", word.text):
+            call.own += files.write(Arg(name), call.machine, call.scope)
+        if word.text.startswith("@"):
+            call.opaque(f"the format in `{word.shown}` can write a file")
 
 
 def host(call: Invocation, words: list[Arg], _: str) -> None:
@@ -119,7 +150,9 @@ def transfer(call: Invocation, words: list[Arg], _: str) -> None:
     for word in near:
         call.own += files.read(word, call.machine, call.scope, below=True)
     if near and near[-1] is words[-1]:
-        call.own += files.write_into(near[-1], near[:-1], call.machine, call.scope)
+        # A slash at the end means what lies in the folder, not the folder.
+        sources = [Arg(f"{word.text}.") if word.text.endswith("/") else word for word in near[:-1]]
+        call.own += files.write_into(near[-1], sources, call.machine, call.scope)
 
 
 def ssh_option(call: Invocation, words: list[Arg], _: str) -> None:
@@ -144,3 +177,15 @@ def process(call: Invocation, words: list[Arg], _: str) -> None:
     for word in words:
         if "lockgate" in word.text.lower():
             call.add("self")
+        elif call.args[0].text.rpartition("/")[2] != "kill" and _may_name_the_hook(word.text):
+            call.opaque("this can end the gate's own process")
+
+
+def _may_name_the_hook(pattern: str) -> bool:
+    """Whether a pattern of ``pkill`` finds the hook's command line or the shell around it."""
+    if pattern in ("sh", "bash", "dash", "zsh", ".", "", "python", "python3"):
+        return True
+    try:
+        return re.search(pattern, "/lockgate/hook.py claude-code --home --state --config", re.IGNORECASE) is not None
+    except re.error:
+        return True

@@ -9,7 +9,7 @@ from lockgate.analysis.shell.redirects import apply_redirects
 from lockgate.analysis.shell.scope import Arg, Scope, harmless
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import expand, expand_all, expand_one
+from lockgate.analysis.shell.words import expand, expand_all, expand_one, index, unsafe_arithmetic
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -67,8 +67,8 @@ def _assigns(word: Word) -> bool:
 def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     """Assign one variable and keep what that does."""
     name = assignment.name
-    if assignment.subscript is not None and not harmless(expand_one(assignment.subscript, machine, scope)):
-        machine.findings.execute(name, "shell:subscript", "an array index is evaluated and could hold a command")
+    if assignment.subscript is not None:
+        index(assignment.subscript, machine, scope)
     if assignment.elements is not None:
         items = tuple(expand_all(assignment.elements, machine, scope))
         scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
@@ -77,6 +77,9 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     if assignment.subscript is not None:
         scope.forget({name})
         return
+    if name in scope.pinned and not harmless(text.lstrip("-")):
+        # An integer, or a reference to another variable: its value is evaluated.
+        unsafe_arithmetic(machine)
     variable_effects(name, text, machine, scope)
     if assignment.append and name not in scope.ever.integers:
         text = (scope.value(name) if name in scope.variables else "") + text

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
     """Keep what setting a variable does. ``text`` is the value's shape."""
-    role = _role(name)
+    role = role_of(name)
     if not role or not text:
         return
     rule = f"variable:{name}"
@@ -34,7 +34,8 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
 
 
-def _role(name: str) -> str:
+def role_of(name: str) -> str:
+    """What kind of variable a name is, empty for one that runs nothing."""
     roles = table("variables")
     if name in roles:
         return str(roles[name])

@@ -191,9 +191,14 @@ def _home(part: Tilde, machine: Machine, scope: Scope) -> str:
 
 def _parameter(part: Param, machine: Machine, scope: Scope) -> str:
     if part.subscript is not None and part.subscript.literal not in ("@", "*"):
-        _index(part.subscript, machine, scope)
+        index(part.subscript, machine, scope)
     arguments = [expand_one(word, machine, scope) for word in part.arguments]
     operator = part.operator
+    if operator == ":":
+        for text in arguments:
+            _evaluated(text, machine, scope)
+    if operator.startswith("!indirect") and not harmless(scope.value(part.name)):
+        unsafe_arithmetic(machine)
     if operator == "@P" and not harmless(scope.value(part.name)):
         machine.findings.execute(
             f"${{{part.name}@P}}", "shell:prompt-expansion", "`@P` runs the commands that the variable's text holds"
@@ -208,11 +213,24 @@ def _parameter(part: Param, machine: Machine, scope: Scope) -> str:
     return _changed(operator, value, arguments)
 
 
-def _index(word: Word, machine: Machine, scope: Scope) -> None:
-    if not harmless(expand_one(word, machine, scope)):
+def index(word: Word, machine: Machine, scope: Scope) -> None:
+    """Keep what the evaluation of an array's index does."""
+    text = expand_one(word, machine, scope)
+    if not harmless(text):
         machine.findings.execute(
             "array index", "shell:arithmetic", "an array index is evaluated, and the text in it could hold a command"
         )
+    else:
+        _evaluated(text, machine, scope)
+
+
+def _evaluated(text: str, machine: Machine, scope: Scope) -> None:
+    """Keep that a text is evaluated as arithmetic, in which a name stands for its value, which is evaluated too."""
+    if not harmless(text.lstrip("-")):
+        unsafe_arithmetic(machine)
+    for name in re.findall(r"[A-Za-z_]\w*", text):
+        if name in scope.variables and not harmless(scope.value(name).lstrip("-")):
+            unsafe_arithmetic(machine)
 
 
 def _element(part: Param, scope: Scope) -> str:
