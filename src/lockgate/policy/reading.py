@@ -27,6 +27,12 @@ _NUMBER = lazy_re(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _BLANK = lazy_re(r"[ \t\n\r]*")
 _INTEGER = lazy_re(r"[-+]?[0-9]+")
 _LONGEST_NUMBER = 30
+_ADVICE = (
+    ("unknown escape", "put regular expressions in single quotes, or write each backslash twice"),
+    ("a tag", "put a value that begins with ! in quotes"),
+    ("cannot start any token", "indent with spaces, not with tabs; put a value that begins with @, % or ` in quotes"),
+)
+"""What people do wrong, by a part of what both parsers of PyYAML say."""
 
 
 class Document(Record):
@@ -121,6 +127,8 @@ class _Json:
     def blank(self, at: int) -> int:
         match = _BLANK.match(self.text, at)
         assert match
+        if self.text.startswith(("//", "/*", "#"), match.end()):
+            raise self.error(match.end(), "JSON has no comments: write a key that begins with an underscore")
         return match.end()
 
     def value(self, at: int, path: Path) -> tuple[Any, int]:
@@ -228,10 +236,16 @@ def _yaml(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = visible(" ".join(part for part in (error.context, error.problem) if part))
-        raise ConfigError(file, mark.line + 1 if mark else 0, "", f"not YAML: {problem}") from None
+        raise ConfigError(file, mark.line + 1 if mark else 0, "", f"not YAML: {_with_advice(problem)}") from None
     except yaml.YAMLError as error:
         raise ConfigError(file, 0, "", f"not YAML: {visible(str(error), 200)}") from None
     return Document({} if builder.root is None else builder.root, builder.lines)
+
+
+def _with_advice(problem: str) -> str:
+    """A problem that the YAML parser found, with what to do about it where people often have it."""
+    advice = next((advice for sign, advice in _ADVICE if sign in problem), "")
+    return f"{problem}{advice and f': {advice}'}"
 
 
 def _plain(event: Any) -> bool:
