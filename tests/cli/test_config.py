@@ -89,7 +89,12 @@ def test_show_names_the_layer_of_every_value(person: Person) -> None:
     assert "mcp_default acting user lockgate.yaml" in lines
     assert "table.egress allow | ask | allow | deny shipped, user lockgate.yaml" in lines
     further = lines[lines.index("a layer that may only tighten says also (a call gets the stricter verdict of both)") :]
-    assert further[1:] == ["bash_patterns.acting ^deploy\\u{202e} project lockgate.yaml"]
+    assert further[1:] == [
+        "bash_patterns.acting ^deploy\\u{202e} project lockgate.yaml",
+        "",
+        "notes",
+        "project lockgate.yaml: it can only tighten until you trust it (`lockgate trust`)",
+    ]
 
 
 def test_show_as_json(person: Person) -> None:

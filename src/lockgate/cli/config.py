@@ -86,7 +86,12 @@ def _layer_json(layer: LayerState) -> dict[str, Any]:
 
 
 def _notes(configuration: Configuration) -> list[str]:
-    return [f"{rule}: {problem}" for rule, problem in configuration.compiled[0]["notes"]]
+    held_back = [
+        f"{layer.name}: it can only tighten until you trust it (`lockgate trust`)"
+        for layer in configuration.layers
+        if layer.state == "untrusted"
+    ]
+    return [f"{rule}: {problem}" for rule, problem in configuration.compiled[0]["notes"]] + held_back
 
 
 def _text(value: Value) -> tuple[str, str, str]:
