@@ -70,6 +70,23 @@ def test_looking_makes_no_state(home: Path, arguments: list[str], says: str) -> 
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"event": "prompt", "human": True, "effects": 0}, "prompt  human"),
+        ({"event": "agent", "type": "Explore", "again": False}, "agent  type Explore"),
+        ({"event": "delegate", "brief": "b1", "digest": "d1", "call": "c1", "text": "push it"}, "delegate  push it"),
+        ({"event": "agent-end"}, "agent-end"),
+    ],
+)
+def test_show_other_events_in_words(home: Path, body: dict[str, object], said: str) -> None:
+    store = SqliteStore.open(str(home / ".local" / "state" / "lockgate"))
+    with store.transaction() as tx:
+        tx.append_audit(1_700_000_000.0, {"session": "s", **body})
+    store.close()
+    assert run("show").output.rstrip().endswith(f"  s         {said}")
+
+
 def test_show_the_newest_records_oldest_of_them_first(state: Path) -> None:
     lines = run("show", "--limit", "3").output.splitlines()
     assert [line.split()[0] for line in lines] == [str(COUNT - 2), str(COUNT - 1), str(COUNT)]

@@ -20,7 +20,8 @@ from lockgate.store.rows import AuditRow
 from lockgate.text import visible
 
 _PAGE = 500
-_WHO = frozenset({"event", "client", "session", "agent"})
+_UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest"})
+"""Who and what is shown by other words, or only in ``--json``: a line is for a person."""
 _COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow", "deny": "red"}
 
 
@@ -159,9 +160,16 @@ def _what(facts: dict[str, Any]) -> str:
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
     if not tool:
-        rest = {name: value for name, value in facts.items() if name not in _WHO and value not in ("", None)}
-        said.append(visible(", ".join(f"{name} {value}" for name, value in rest.items()), 140))
+        said.append(
+            visible(", ".join(_fact(*fact) for fact in facts.items() if fact[0] not in _UNSAID and fact[1]), 140)
+        )
     return " ".join(part for part in said if part)
+
+
+def _fact(name: str, value: Any) -> str:
+    if name == "text":
+        return str(value)
+    return name if value is True else f"{name} {value}"
 
 
 def _verify_state() -> Verification:
