@@ -114,7 +114,7 @@ def finished(
         background: Whether the call goes on and its output comes later, by ways that fire no event: whatever it may
             bring counts as come.
     """
-    lines = None if background else text.splitlines()
+    lines = None if background else _lines(text)
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="finished")
 
 
@@ -140,7 +140,7 @@ def failed(
         fresh: Analyses the call anew; called only where it was not seen before it ran.
     """
     own = _compiled(_CLIENT_WORDS)
-    lines = [line for line in error.splitlines() if not _matches(line, own)]
+    lines = [line for line in _lines(error) if not _matches(line, own)]
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
 
 
@@ -278,9 +278,19 @@ def _says_nothing(lines: list[str] | None, quiet: tuple[str, ...]) -> bool:
     return all(_matches(line, patterns) for line in said)
 
 
+def _lines(text: str) -> list[str]:
+    """The lines that a terminal shows. Other line breaks of Unicode part none: a server could send them."""
+    return re.split(r"\r\n|\n|\r", text)
+
+
 def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
-    return [re.compile(pattern) for pattern in patterns]
+    # In a name of a hundred letters of some scripts there is room for a whole sentence.
+    return [re.compile(pattern, re.ASCII) for pattern in patterns]
 
 
 def _matches(line: str, patterns: list[re.Pattern[str]]) -> bool:
-    return len(line) <= _QUIET_LENGTH and any(pattern.fullmatch(line) for pattern in patterns)
+    return (
+        len(line) <= _QUIET_LENGTH
+        and len(line.splitlines()) <= 1
+        and any(pattern.fullmatch(line) for pattern in patterns)
+    )

@@ -59,6 +59,8 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     if not path.strip("*/_."):
         path = text if arg.static is not None else ""
     machine.written.add(path)
+    if (folder := _any_file_in(text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
 
@@ -70,27 +72,16 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
     for source in sources:
         name = source.text.rstrip("/").rpartition("/")[2]
         if (
-            name in ("", ".", "..")
+            name in ("", ".", "..", PLAIN)
             or (source.glob and name.startswith((".", "*", "?", "[")))
             or target.text.endswith("/.")
         ):
-            found += _over_home(target, machine, scope)
+            # What nobody has named may take the place of anything in the folder.
+            found += write(target, machine, scope, below=True)
         if name not in ("", ".", ".."):
             inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
             found += write(inside, machine, scope, replaced=True)
     return found
-
-
-def _over_home(target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
-    """Effects of copying what nobody has named into a home folder, or into one above it: it has places that matter."""
-    from lockgate.analysis.paths import absolute
-    from lockgate.analysis.spelling import inside
-
-    home = machine.around.home
-    full = [absolute(target.text, cwd, machine.around) for cwd in scope.cwds]
-    if any(path is not None and inside(home, path) for path in full):
-        return write(target, machine, scope, below=True)
-    return []
 
 
 def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:

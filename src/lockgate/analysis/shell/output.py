@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lockgate.analysis.shell.flow import file_name
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless
 from lockgate.record import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
+_LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 
 
@@ -19,7 +21,9 @@ def printed(call: Invocation) -> str:
     kind = call.entry.prints
     if kind == "names":
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
-        return "".join(f"{name}\n" for name in found_names(call, roots[:20]))
+        # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
+        own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
+        return "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
     if kind == "number":
         return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
     if kind == "date":

@@ -17,6 +17,7 @@ ROLES: dict[str, Role] = {
     "unpack": files.unpack,
     "prefix": files.prefix,
     "backup": files.backup,
+    "packed": files.packed,
     "read": files.read,
     "read-below": files.read_below,
     "write": files.write,

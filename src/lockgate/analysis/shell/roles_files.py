@@ -60,9 +60,13 @@ def prefix(call: Invocation, words: list[Arg], _: str) -> None:
 
 def backup(call: Invocation, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
+    operands = call.matched.operands
     for word in words:
         if "/" in word.text or not known(word.text):
             call.opaque(f"`{option}` puts a copy into another folder")
+        inside = [f"{operands[-1].text}/{other.text.rpartition('/')[2]}" for other in operands[:-1]]
+        for name in (*(other.text for other in operands), *inside):
+            call.own += files.write(Arg(name + word.text), call.machine, call.scope)
 
 
 def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
@@ -79,12 +83,21 @@ def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
         if not cwd or inside(root, cwd):
             call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
         else:
+            call.own += files.write(Arg(cwd), call.machine, call.scope, below=True)
             call.own += files.write(Arg(f"{cwd}/{PLAIN}"), call.machine, call.scope)
 
 
 def write_first(call: Invocation, words: list[Arg], option: str) -> None:
     """The first word is a file that is written."""
     write(call, words[:1], option)
+
+
+def packed(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files that are packed or unpacked in place: the name gets an ending, or loses it."""
+    edit(call, words, option)
+    for word in words:
+        folder, slash, name = word.text.rpartition("/")
+        call.own += files.write(Arg(f"{folder}{slash}{name.rpartition('.')[0] or name}"), call.machine, call.scope)
 
 
 def edit(call: Invocation, words: list[Arg], option: str) -> None:
@@ -100,6 +113,10 @@ def into(call: Invocation, words: list[Arg], _: str) -> None:
         sources = [Arg(f"{word.text}/.") for word in sources]
     for word in words:
         call.own += files.write_into(word, sources, call.machine, call.scope)
+        if "--parents" in call.matched.given:
+            for source in sources:
+                inside = Arg(f"{word.text}/{source.text}", source.glob)
+                call.own += files.write(inside, call.machine, call.scope)
 
 
 def move(call: Invocation, words: list[Arg], option: str) -> None:
