@@ -7,14 +7,14 @@ will give, and records the decision; only then is the answer given. Everything w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from lockgate import session
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
-from lockgate.digests import sha256
+from lockgate.deciding import Question, Ruling, answer, call_digest, first_time, merged, message_flows, rule
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -31,29 +31,11 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
-from lockgate.model import (
-    Analysis,
-    Decision,
-    Effect,
-    EffectKind,
-    Label,
-    LabelState,
-    Reason,
-    Subject,
-    Taint,
-    TaintState,
-    ToolCall,
-    Variant,
-    Verdict,
-)
-from lockgate.policy.decide import decide, possible, strictest
+from lockgate.model import Analysis, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
-from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Store, Transaction
-
-_MESSAGE_TOOL = "SendMessage"
 
 
 class Parts(Record):
@@ -69,27 +51,6 @@ class Parts(Record):
     """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
     able: frozenset[Verdict] = frozenset()
     """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
-
-
-def call_digest(call: ToolCall) -> str:
-    """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
-    body = json.dumps([call.tool, dict(call.tool_input), call.cwd], sort_keys=True, separators=(",", ":"), default=str)
-    return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def merged(analyses: Sequence[Analysis]) -> Analysis:
-    """The union of what several analyses of one call found."""
-    if len(analyses) == 1:
-        return analyses[0]
-    effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
-    quiet = [analysis.quiet for analysis in analyses if analysis.gives]
-    common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
-    return analyses[0]._replace(
-        effects=tuple(effects),
-        hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
-        quiet=common,
-        echoes=any(analysis.echoes for analysis in analyses),
-    )
 
 
 class Gate:
@@ -144,31 +105,26 @@ class Gate:
             if session.fork_is_open(tx, context.subject.session):
                 session.settle_fork(tx, context.subject.session, self._parents(context), now)
             taints = self._taints(tx, context.subject, call)
-            labels = frozenset(taint.label for taint in taints)
-            # Which addresses are known is looked up once: both policies see the same effects.
-            analyses = [self._with_known_addresses(tx, context, analysis, labels) for analysis in analyses]
-            decision = strictest(
-                decide(analysis.effects, labels, policy.profile, able=self._able)
-                for analysis, policy in zip(analyses, configuration.policies, strict=True)
-            )
-            analysis = merged(analyses)
-            decision, question = self._escape(tx, context, call, digest, decision, configuration, now)
-            lost_in = ""
-            if decision.verdict is Verdict.ASK and not event.askable:
-                decision, lost_in = decision._replace(verdict=Verdict.DENY), context.mode
-            answer = self._answer(call, analysis, decision, taints, question, lost_in)
-            if decision.verdict is not Verdict.DENY:
-                asked = decision.verdict is Verdict.ASK
-                session.expect(tx, context.subject, call, analysis, digest, now, asked=asked)
-                self._message_flows(tx, context, call, labels)
-            if _first_time(tx, context.subject, call, digest, decision.verdict, now):
-                if decision.verdict is Verdict.DENY:
-                    from lockgate.messages import recorded_text
+            question = Question(tx, context, call, digest, taints, configuration, self._able, now)
+            ruling = rule(question, analyses, self._store.key, askable=event.askable)
+            if ruling.decision.verdict is not Verdict.DENY:
+                asked = ruling.decision.verdict is Verdict.ASK
+                session.expect(tx, context.subject, call, ruling.analysis, digest, now, asked=asked)
+                message_flows(question)
+            if first_time(question, ruling.decision.verdict):
+                self._record(question, ruling)
+        return answer(question, ruling)
 
-                    tx.block(context.subject.session, context.subject.agent, recorded_text(call), now)
-                shadow = self._shadow(analyses, labels, configuration)
-                tx.append_audit(now, record.decided(context, call, digest, taints, analysis, decision, shadow))
-        return answer
+    def _record(self, question: Question, ruling: Ruling) -> None:
+        tx, context, call = question.tx, question.context, question.call
+        if ruling.decision.verdict is Verdict.DENY:
+            from lockgate.messages import recorded_text
+
+            tx.block(context.subject.session, context.subject.agent, recorded_text(call), question.now)
+        body = record.decided(
+            context, call, question.digest, question.taints, ruling.analysis, ruling.decision, ruling.shadow
+        )
+        tx.append_audit(question.now, body)
 
     def _analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
         return [analyse(call, self._surroundings(context, policy.rules)) for policy in configuration.policies]
@@ -180,102 +136,6 @@ class Gate:
             return taints
         pending = TaintState.PENDING
         return [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
-
-    def _with_known_addresses(
-        self,
-        tx: Transaction,
-        context: Context,
-        analysis: Analysis,
-        labels: frozenset[Label],
-    ) -> Analysis:
-        # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
-        human_only = Label.SECRET in labels
-
-        def known(effect: Effect) -> Effect:
-            if effect.kind is not EffectKind.FETCH or effect.variant is not Variant.PLAIN or not effect.address:
-                return effect
-            if not session.knows(tx, self._store.key, context.subject.session, effect.address, human_only=human_only):
-                return effect
-            return effect._replace(variant=Variant.KNOWN)
-
-        return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects))
-
-    def _escape(
-        self,
-        tx: Transaction,
-        context: Context,
-        call: ToolCall,
-        digest: str,
-        decision: Decision,
-        configuration: Configuration,
-        now: float,
-    ) -> tuple[Decision, str]:
-        """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
-        held = any(
-            possible(policy.profile.cell("egress", decision.column), self._able) > Verdict.ALLOW
-            for policy in configuration.policies
-        )
-        if decision.verdict is Verdict.DENY or not held:
-            return decision, ""
-        from lockgate.escape import delegates
-
-        if delegates.wants_delegate(call) and decision.column in (LabelState.UNTRUSTED, LabelState.BOTH):
-            text = delegates.brief_of(call)
-            if isinstance(text, delegates.Refusal):
-                return _escape_decision(decision, Verdict.DENY, "escape:brief", text.because), ""
-            delegates.ask(tx, context.subject, call, digest, text, now)
-            because = "a delegate with clean labels would act on this brief"
-            return _escape_decision(decision, Verdict.ASK, "escape:brief", because), text
-        if call.tool == _MESSAGE_TOOL and delegates.addressed(tx, context.subject.session, _recipient(call)):
-            because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
-            return _escape_decision(decision, Verdict.DENY, "escape:message", because), ""
-        return decision, ""
-
-    def _answer(
-        self,
-        call: ToolCall,
-        analysis: Analysis,
-        decision: Decision,
-        taints: Sequence[Taint],
-        question: str,
-        lost_in: str,
-    ) -> Answer:
-        if decision.verdict is Verdict.ALLOW:
-            return Answer(decision=decision)
-        from lockgate import messages
-
-        match decision.verdict:
-            case Verdict.ASK:
-                text = messages.asked_brief(question, taints) if question else messages.asked(call, decision, taints)
-                return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
-            case _ if lost_in:
-                to_agent, to_person = messages.unaskable(call, decision, taints, lost_in)
-                return Answer(Verdict.DENY, to_agent, to_person, decision=decision)
-            case _:
-                to_agent = messages.denied_to_agent(call, decision, taints, analysis.hints)
-                to_person = messages.denied_to_person(call, decision, taints)
-                return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
-
-    def _message_flows(self, tx: Transaction, context: Context, call: ToolCall, labels: frozenset[Label]) -> None:
-        if call.tool != _MESSAGE_TOOL or not labels:
-            return
-        to = _recipient(call)
-        recipient = Subject(context.subject.session, "" if to == "main" else to) if to else None
-        session.join_message(tx, context.subject, recipient)
-
-    def _shadow(
-        self,
-        analyses: Sequence[Analysis],
-        labels: frozenset[Label],
-        configuration: Configuration,
-    ) -> Decision | None:
-        """What the profile that this one stands in for would have said."""
-        decisions = [
-            decide(analysis.effects, labels, policy.profile.shadow, able=self._able)
-            for analysis, policy in zip(analyses, configuration.policies, strict=True)
-            if policy.profile.shadow is not None
-        ]
-        return strictest(decisions) if decisions else None
 
     # ------------------------------------------------------------ a call has come back
     def _finished(self, event: ToolFinished) -> Answer:
@@ -370,8 +230,8 @@ class Gate:
                 row = tx.call(context.subject.session, call_id)
                 if row is not None:
                     session.refused(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
+            delegates.refused(tx, context.subject.session, event.rejected)
             if event.human:
-                delegates.give_up_waiting(tx, context.subject.session)
                 found = addresses.extract(event.prompt, 1000)
                 session.remember(tx, self._store.key, context.subject.session, found, human=True)
             session.expose(tx, context.subject, "prompt", tuple(effects), now)
@@ -471,26 +331,3 @@ class Gate:
             what = {"file": event.file, "reason": event.reason, "effects": len(effects)}
             tx.append_audit(now, record.happened(context, "instructions", what))
         return Answer()
-
-
-def _first_time(tx: Transaction, subject: Subject, call: ToolCall, digest: str, verdict: Verdict, now: float) -> bool:
-    """Note the verdict on a call; whether it is news. Hooks may be installed twice, and then ask twice."""
-    if not call.call_id:
-        return True
-    row = tx.call(subject.session, call.call_id)
-    if row is None:
-        row = CallRow(subject.session, call.call_id, subject.agent, call.tool, digest, "refused", at=now)
-    if row.digest == digest and row.facts.get("verdict") == verdict.word:
-        return False
-    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
-    return True
-
-
-def _recipient(call: ToolCall) -> str:
-    to = call.tool_input.get("to")
-    return to if isinstance(to, str) else ""
-
-
-def _escape_decision(decision: Decision, verdict: Verdict, rule: str, because: str) -> Decision:
-    effect = Effect(EffectKind.EGRESS, "delegate", rule, because)
-    return decision._replace(verdict=verdict, reasons=(Reason(effect, "egress", decision.column, verdict),))

@@ -15,9 +15,9 @@ import click
 from lockgate.analysis import analyse
 from lockgate.cli.state import unreadable
 from lockgate.configuration import find_workspace, load_for_cli
+from lockgate.deciding import merged
 from lockgate.errors import BadInputError, LockgateError, StoreError
 from lockgate.folders import folders
-from lockgate.gate import merged
 from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy

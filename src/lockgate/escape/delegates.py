@@ -9,6 +9,7 @@ by the call that spawned it; one that is bound to no brief has no clean labels. 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from lockgate.analysis.redact import redact
 from lockgate.model import Subject, ToolCall
@@ -99,10 +100,10 @@ def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
     return bound
 
 
-def give_up_waiting(tx: Transaction, session: str) -> None:
-    """Close the briefs that a person did not approve: they have gone on to something else."""
-    for row in tx.briefs(session):
-        if row.state == "asked" and not row.agent:
+def refused(tx: Transaction, session: str, calls: Sequence[str]) -> None:
+    """Close the briefs of calls that a person answered with no."""
+    for row in tx.briefs(session) if calls else ():
+        if row.call_id in calls and row.state == "asked" and not row.agent:
             tx.put_brief(row._replace(state="refused"))
 
 

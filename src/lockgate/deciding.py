@@ -1,0 +1,217 @@
+"""What is to happen with one tool call: the table's verdict, the ways of escape, and the answer.
+
+Everything here looks at one :class:`Question`, inside the transaction in which it was put.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lockgate import session
+from lockgate.configuration import Configuration
+from lockgate.digests import sha256
+from lockgate.events import Answer, Context
+from lockgate.model import (
+    Analysis,
+    Decision,
+    Effect,
+    EffectKind,
+    Label,
+    LabelState,
+    Reason,
+    Subject,
+    Taint,
+    ToolCall,
+    Variant,
+    Verdict,
+)
+from lockgate.policy.decide import decide, possible, strictest
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+_MESSAGE_TOOL = "SendMessage"
+
+
+class Question(Record):
+    """One call of one subject, and what it is judged by."""
+
+    tx: Transaction
+    context: Context
+    call: ToolCall
+    digest: str
+    """SHA-256 of the exact call, hexadecimal."""
+    taints: Sequence[Taint]
+    """The subject's, without what this call itself is expected to bring."""
+    configuration: Configuration
+    able: frozenset[Verdict]
+    """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
+    now: float
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        """The subject's labels."""
+        return frozenset(taint.label for taint in self.taints)
+
+
+class Ruling(Record):
+    """What was decided, and what it rests on."""
+
+    analysis: Analysis
+    decision: Decision
+    shadow: Decision | None = None
+    """What the profile that this one stands in for would have said."""
+    brief: str = ""
+    """The delegate's brief that a person is asked about, if the question is one."""
+    lost_in: str = ""
+    """The client's permission mode, where it would have lost the question that was due."""
+
+
+def call_digest(call: ToolCall) -> str:
+    """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
+    body = json.dumps([call.tool, dict(call.tool_input), call.cwd], sort_keys=True, separators=(",", ":"), default=str)
+    return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def merged(analyses: Sequence[Analysis]) -> Analysis:
+    """The union of what several analyses of one call found."""
+    if len(analyses) == 1:
+        return analyses[0]
+    effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
+    quiet = [analysis.quiet for analysis in analyses if analysis.gives]
+    common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
+    return analyses[0]._replace(
+        effects=tuple(effects),
+        hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
+        quiet=common,
+        echoes=any(analysis.echoes for analysis in analyses),
+    )
+
+
+def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:
+    """Decide on a call.
+
+    Args:
+        question: The call.
+        analyses: What it can do, under each policy of the configuration.
+        key: The installation's secret, for the addresses that the session has seen.
+        askable: Whether a question about this call is sure to reach a person.
+    """
+    policies = question.configuration.policies
+    # Which addresses are known is looked up once: all policies see the same effects.
+    analyses = [_with_known_addresses(question, analysis, key) for analysis in analyses]
+    decision = strictest(
+        decide(analysis.effects, question.labels, policy.profile, able=question.able)
+        for analysis, policy in zip(analyses, policies, strict=True)
+    )
+    shadows = [
+        decide(analysis.effects, question.labels, policy.profile.shadow, able=question.able)
+        for analysis, policy in zip(analyses, policies, strict=True)
+        if policy.profile.shadow is not None
+    ]
+    ruling = Ruling(merged(analyses), decision, strictest(shadows) if shadows else None)
+    ruling = _escape(question, ruling)
+    if ruling.decision.verdict is Verdict.ASK and not askable:
+        denied = ruling.decision._replace(verdict=Verdict.DENY)
+        return ruling._replace(decision=denied, lost_in=question.context.mode)
+    return ruling
+
+
+def answer(question: Question, ruling: Ruling) -> Answer:
+    """Say it to the agent and to the person."""
+    call, decision, taints = question.call, ruling.decision, question.taints
+    if decision.verdict is Verdict.ALLOW:
+        return Answer(decision=decision)
+    from lockgate import messages
+
+    if decision.verdict is Verdict.ASK:
+        text = messages.asked_brief(ruling.brief, taints) if ruling.brief else messages.asked(call, decision, taints)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    if ruling.lost_in:
+        to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
+    else:
+        to_agent = messages.denied_to_agent(call, decision, taints, ruling.analysis.hints)
+        to_person = messages.denied_to_person(call, decision, taints)
+    return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+
+
+def first_time(question: Question, verdict: Verdict) -> bool:
+    """Note the verdict on a call; whether it is news. Hooks may be installed twice, and then ask twice."""
+    tx, subject, call = question.tx, question.context.subject, question.call
+    if not call.call_id:
+        return True
+    row = tx.call(subject.session, call.call_id)
+    if row is None:
+        row = CallRow(
+            subject.session, call.call_id, subject.agent, call.tool, question.digest, "refused", at=question.now
+        )
+    if row.digest == question.digest and row.facts.get("verdict") == verdict.word:
+        return False
+    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
+    return True
+
+
+def message_flows(question: Question) -> None:
+    """Let the sender's labels flow to whom a message goes."""
+    subject = question.context.subject
+    if question.call.tool != _MESSAGE_TOOL or not question.taints:
+        return
+    to = _recipient(question.call)
+    recipient = Subject(subject.session, "" if to == "main" else to) if to else None
+    session.join_message(question.tx, subject, recipient)
+
+
+# ---------------------------------------------------------------- addresses
+def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
+    # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
+    human_only = Label.SECRET in question.labels
+
+    def known(effect: Effect) -> Effect:
+        if effect.kind is not EffectKind.FETCH or effect.variant is not Variant.PLAIN or not effect.address:
+            return effect
+        subject = question.context.subject
+        if not session.knows(question.tx, key, subject.session, effect.address, human_only=human_only):
+            return effect
+        return effect._replace(variant=Variant.KNOWN)
+
+    return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects))
+
+
+# ---------------------------------------------------------------- delegates
+def _escape(question: Question, ruling: Ruling) -> Ruling:
+    """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
+    column = ruling.decision.column
+    held = any(
+        possible(policy.profile.cell("egress", column), question.able) > Verdict.ALLOW
+        for policy in question.configuration.policies
+    )
+    if ruling.decision.verdict is Verdict.DENY or not held:
+        return ruling
+    from lockgate.escape import delegates
+
+    call, context = question.call, question.context
+    if delegates.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
+        text = delegates.brief_of(call)
+        if isinstance(text, delegates.Refusal):
+            return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
+        delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
+        because = "a delegate with clean labels would act on this brief"
+        return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text)
+    if call.tool == _MESSAGE_TOOL and delegates.addressed(question.tx, context.subject.session, _recipient(call)):
+        because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
+        return _overruled(ruling, Verdict.DENY, "escape:message", because)
+    return ruling
+
+
+def _overruled(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Ruling:
+    effect = Effect(EffectKind.EGRESS, "delegate", name, because)
+    reason = Reason(effect, "egress", ruling.decision.column, verdict)
+    return ruling._replace(decision=ruling.decision._replace(verdict=verdict, reasons=(reason,)))
+
+
+def _recipient(call: ToolCall) -> str:
+    to = call.tool_input.get("to")
+    return to if isinstance(to, str) else ""
