@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -13,13 +14,13 @@ def main() -> None:
             from lockgate import hook
 
             hook.main(arguments[1:])
-        if arguments[:1] == ["statusline"]:
+        if arguments[:1] == ["statusline"] and not os.isatty(0):  # a person who tries it is told what it is for
             from lockgate import statusline
 
             statusline.main(arguments[1:])
     from lockgate.cli.main import cli
 
-    cli()
+    cli(prog_name="lockgate")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import click
@@ -50,3 +51,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="lockgate")
 def cli() -> None:
     """Information-flow reference monitor for AI agents."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise click.ClickException("the current folder is gone; change to another one") from None

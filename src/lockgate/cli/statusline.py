@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 
 import click
 
@@ -16,6 +16,6 @@ def statusline(state: str | None) -> None:
     """
     from lockgate.statusline import main
 
-    if sys.stdin.isatty():
+    if os.isatty(0):
         raise click.UsageError("the client runs this, with JSON on standard input; for you there is: lockgate status")
     main(["--state", state] if state else [])
