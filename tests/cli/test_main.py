@@ -1,0 +1,58 @@
+"""What holds for every command, with real processes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockgate.cli.main import _COMMANDS
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["audit show", "config check", "doctor", "explain ls", "install claude-code --dry-run", "status", "trust"],
+)
+def test_in_a_folder_that_is_gone(tmp_path: Path, command: str) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD" && exec "$0" -m lockgate ' + command
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable], cwd=gone, capture_output=True, text=True, env={"HOME": str(tmp_path)}
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: the current folder is gone; change to another one\n"
+
+
+@pytest.mark.parametrize("command", sorted(_COMMANDS))
+def test_help_for_each_command(tmp_path: Path, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lockgate", command, "--help"],
+        capture_output=True,
+        text=True,
+        env={"HOME": str(tmp_path), "COLUMNS": "80"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: lockgate {command}")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_person_who_tries_the_status_line_is_told_what_it_is_for(tmp_path: Path) -> None:
+    master, terminal = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "lockgate", "statusline"],
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            env={"HOME": str(tmp_path)},
+        )
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert done.returncode == 2
+    assert "lockgate status" in done.stderr
