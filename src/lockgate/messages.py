@@ -28,7 +28,8 @@ _STOP = (
 )
 _WAYS = (
     "If the person wants it done: they can have it run by a clean delegate whose brief they approve (skill "
-    "lockgate:escape, where the plugin is installed), or accept a plan with its context cleared (plan mode, every address and text written out)."
+    "lockgate:escape, where the plugin is installed), or accept a plan with its context cleared (plan mode, every "
+    "address and text written out)."
 )
 
 
@@ -133,7 +134,8 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
     lines += exposure(taints)
     lines.append(
         "To let it through: tell the agent to use the delegate (/lockgate:escape, with the plugin) and approve its "
-        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. Details: lockgate status",
+        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. Details: "
+        "lockgate status",
     )
     return "\n".join(lines)
 
