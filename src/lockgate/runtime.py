@@ -64,6 +64,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         variables=variables,
         realpath=os.path.realpath,
         python_files=_python_files,
+        is_git_folder=_is_git_folder,
         rules=rules,
     )
 
@@ -78,6 +79,10 @@ def _python_files(folder: str) -> frozenset[str]:
             )
     except OSError:
         return frozenset()
+
+
+def _is_git_folder(folder: str) -> bool:
+    return all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
 
 
 def own_paths(where: Folders) -> tuple[str, ...]:

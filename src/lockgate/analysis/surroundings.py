@@ -96,4 +96,6 @@ class Surroundings(Record):
     """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
     python_files: Callable[[str], frozenset[str]] = lambda _: frozenset()
     """Names in a folder that Python can import: files, and folders that are packages."""
+    is_git_folder: Callable[[str], bool] = lambda _: False
+    """Whether a folder is a repository by itself, without a work tree: it holds ``HEAD``, ``objects`` and ``refs``."""
     rules: Rules = Rules()

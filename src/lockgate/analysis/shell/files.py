@@ -71,6 +71,7 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
         name = source.text.rstrip("/").rpartition("/")[2]
+        machine.unpacked |= ".git" in source.text.split("/")
         if (
             name in ("", ".", "..", PLAIN)
             or (source.glob and name.startswith((".", "*", "?", "[")))

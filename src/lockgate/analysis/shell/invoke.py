@@ -135,6 +135,8 @@ class Invocation:
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self._options(options)
+        if self.args[0].text.rpartition("/")[2] == "git":
+            self._disguised()
         self._operands(options)
         self._standard_input()
         for word in entry.effects:
@@ -148,6 +150,12 @@ class Invocation:
     def _asks_about_subcommand(self) -> bool:
         """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``."""
         return self.descended > 0 and len(self.args) == self.descended + 2 and self.args[-1].static == "--help"
+
+    def _disguised(self) -> None:
+        from lockgate.analysis.shell.git_folders import disguised
+
+        if problem := disguised(self.machine, self.scope):
+            self.opaque(problem)
 
     def _asks_nothing(self) -> bool:
         """Whether no option is given with which the program only prints help."""

@@ -248,3 +248,20 @@ def test_dialects(dialect):
 
 def test_unknown_folder_makes_a_relative_write_opaque():
     assert EffectKind.EXECUTE in {effect.kind for effect in analyse("echo x > a.txt", cwd="").effects}
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"),
+    [
+        pytest.param("git -C evil status", {EffectKind.EXECUTE}, id="a folder that is a repository"),
+        pytest.param("cd evil/refs && git log", {EffectKind.EXECUTE}, id="a folder in one"),
+        pytest.param("cd src && git status", set(), id="an ordinary folder"),
+        pytest.param("git status", set(), id="the project"),
+        pytest.param("cp -r .git x && git -C x status", {EffectKind.EXECUTE}, id="made just before"),
+        pytest.param("echo ref: > x/HEAD; cd x; git status", {EffectKind.EXECUTE}, id="written just before"),
+    ],
+)
+def test_git_in_a_folder_that_is_a_repository_by_itself(command, kinds, around):
+    around = around._replace(is_git_folder=lambda folder: folder == "/work/project/evil")
+    analysis = analyse_shell(command, "/work/project", around)
+    assert {effect.kind for effect in analysis.effects} == kinds
