@@ -141,7 +141,7 @@ def _line(row: AuditRow, body: Any) -> str:
         clock(iso(row.at)),
         f"{visible(str(facts.get('session', '')), 64)[:8]:8}",
         visible(str(facts.get("event", "")), 30),
-        paint(verdict, _COLOURS.get(verdict, "white")) if verdict in _COLOURS else visible(verdict, 20),
+        paint(verdict, _COLOURS[verdict]) if verdict in _COLOURS else visible(verdict, 20),
         _what(facts),
     ]
     return "  ".join(word for word in words if word)

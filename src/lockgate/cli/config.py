@@ -105,7 +105,7 @@ def _text(value: Value) -> tuple[str, str, str]:
 def _lines(configuration: Configuration) -> Iterator[str]:
     yield "layers, from the lowest"
     for layer in configuration.layers:
-        state = paint(f"{layer.state:<10}", _STATE_COLOURS.get(layer.state, "white"))
+        state = paint(f"{layer.state:<10}", _STATE_COLOURS.get(layer.state))
         yield f"  {layer.name:<24}{state}{visible(layer.path, 300)}"
     first, *further = configuration.compiled
     yield ""

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from typing import Any
@@ -225,11 +227,13 @@ def _say(kind: str, word: str, text: str) -> None:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"             | {line}" for line in text.split("\n"))
+    width = max(shutil.get_terminal_size().columns - 16, 40) if sys.stdout.isatty() else 10_000
+    lines = [part for line in text.split("\n") for part in textwrap.wrap(line, width) or [""]]
+    return "\n".join(f"             | {line}" for line in lines)
 
 
 def _title(text: str) -> None:
-    click.echo(f"\n{paint(text, 'white', bold=True)}")
+    click.echo(f"\n{paint(text, None, bold=True)}")
 
 
 def _play(film: Film) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def ago(at: str | None) -> str:
     return f"{seconds} s ago"
 
 
-def paint(text: str, colour: str, *, bold: bool = False) -> str:
+def paint(text: str, colour: str | None, *, bold: bool = False) -> str:
     """Colour text where standard output is a terminal and ``NO_COLOR`` is not set (https://no-color.org)."""
     if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         return text
