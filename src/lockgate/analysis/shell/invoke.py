@@ -135,7 +135,7 @@ class Invocation:
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self._options(options)
-        if self.args[0].text.rpartition("/")[2] == "git":
+        if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
         self._operands(options)
         self._standard_input()
