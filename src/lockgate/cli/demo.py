@@ -287,7 +287,7 @@ def demo(answer: bool | None, as_json: bool) -> None:
 
     def person(question: str) -> bool:
         if answer is None and sys.stdin.isatty():
-            return click.confirm(f"             {question}", default=True)
+            return click.confirm(f"             {question}", default=False)
         decided = True if answer is None else answer
         click.echo(f"             {question} {'yes' if decided else 'no'} (answered for you)")
         return decided
