@@ -92,7 +92,7 @@ def _printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
 
 
-def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
     flags = "".join(arg.text[1:] for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text))
     words = [arg for arg in args if not re.fullmatch(r"[-+][A-Za-z]*", arg.text)]
     if not words:
@@ -110,6 +110,7 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
             if not known(name):
                 scope.forget(set(scope.variables))
             continue
+        _hide(machine, scope, name, flags if local else "g")
         if "i" in flags:
             scope.ever.integers.add(name)
         if equals:
@@ -122,6 +123,28 @@ def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
         if set(flags) & set("inulrc"):
             _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
     return ""
+
+
+def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
+    """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
+    if not machine.frames or "g" in flags:
+        return
+    again = any(kept.name == name for kept in machine.frames[-1])
+    kept = machine.hide(name, scope)
+    if "I" not in flags and not (again and name in scope.arrays):
+        scope.assign(name, "")
+        if again:
+            scope.give_back(kept)
+
+
+def _local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``local``: outside a function it fails in bash, and assigns in zsh."""
+    kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
+    shape = _declare(machine, scope, args, stdin)
+    for item in kept:
+        if item.name.isidentifier():
+            scope.give_back(item)
+    return shape
 
 
 def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
@@ -145,11 +168,11 @@ def _pin(scope: Scope, name: str, read_only: bool) -> None:
 
 
 def _readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    return _declare(machine, scope, [Arg("-r"), *args], stdin) if args else OPAQUE
+    return _declare(machine, scope, [Arg("-r"), *args], stdin, local=False) if args else OPAQUE
 
 
 def _export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    return _declare(machine, scope, [arg for arg in args if arg.text != "-n"], stdin)
+    return _declare(machine, scope, [arg for arg in args if arg.text != "-n"], stdin, local=False)
 
 
 def _eval(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -178,6 +201,9 @@ def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     if len(words) > 1 and words[0].text not in ("-", ""):
         machine.run_text(words[0].text, scope.copy())
         machine.traps.append((words[0].text, scope.copy()))
+        if any(word.text not in ("EXIT", "0") for word in words[1:]):
+            machine.interrupts.append(words[0].text)
+            machine.interrupt(words[0].text, scope)
     return ""
 
 
@@ -187,6 +213,8 @@ def _leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 
 
 def _shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    if any(arg.static in (None, "localvar_inherit", "localvar_unset") for arg in args):
+        machine.findings.execute("shopt", "shell:shopt", "from here on functions see variables in another way")
     machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return ""
 
@@ -211,18 +239,20 @@ def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         if word.text in ("--", "-"):
             scope.positional = tuple(words)
             return ""
-        if word.text in ("-o", "+o") and words:
-            words.pop(0)
+        # Each ``o`` takes the name of an option, also in ``-euo pipefail``.
+        words = words[word.text.count("o") :]
     if words:
         scope.positional = tuple(words)
     return ""
 
 
 def _shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    if scope.positional is not None:
-        count = int(args[0].text) if args and args[0].text.isdigit() else 1
-        # It may fail or stand in a branch, but the elements stay the same words.
-        scope.positional = scope.positional[count:]
+    count = args[0].static if args else "1"
+    if count is None or len(args) > 1:
+        scope.positional = None
+    elif scope.positional is not None and count.isdecimal() and int(count) <= len(scope.positional):
+        # Else it fails and changes nothing.
+        scope.positional = scope.positional[int(count) :]
     return ""
 
 
@@ -277,7 +307,7 @@ BUILTINS: dict[str, Builtin] = {
     "printf": _printf,
     "declare": _declare,
     "typeset": _declare,
-    "local": _declare,
+    "local": _local,
     "integer": _declare,
     "export": _export,
     "readonly": _readonly,

@@ -18,10 +18,13 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     """``read``: variables get what is on standard input."""
     names: list[Arg] = []
     position = 0
-    array = False
+    array = cut = raw = False
     while position < len(args):
         text = args[position].text
         position += 1
+        if re.match(r"-[A-Za-z]", text):
+            raw |= "r" in text
+            cut |= bool(set(text) & set("nN")) or ("d" in text and args[position : position + 1] != [Arg("")])
         if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
             if text.endswith("a") and position < len(args):
                 array = True
@@ -31,6 +34,8 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
             names.append(args[position - 1])
     take_names(machine, scope, names)
     value = _line(stdin)
+    if (cut and known(value)) or ("\\" in value and not raw) or scope.ever.letters:
+        value = blur(value, "") if not re.search(r"[-\\]", value) else OPAQUE
     for name in names or [Arg("REPLY")]:
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
     return ""

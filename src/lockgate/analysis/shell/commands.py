@@ -12,7 +12,7 @@ from functools import partial
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, harmless
 from lockgate.analysis.shell.syntax import (
     AndOr,
     ArithCommand,
@@ -69,6 +69,10 @@ class Machine:
         """For each loop and function around: the states in which it was left before its end."""
         self.traps: list[tuple[str, Scope]] = []
         """Text that runs later, and the state in which that was said."""
+        self.frames: list[list[Kept]] = []
+        """For each function around: what its local variables hide."""
+        self.interrupts: list[str] = []
+        """Text that a trap may run between any two commands."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 
@@ -93,6 +97,28 @@ class Machine:
         while self.traps:
             text, scope = self.traps.pop()
             self.run_text(text, scope.later())
+
+    def hide(self, name: str, scope: Scope) -> Kept:
+        """Note that a variable becomes local to the function that runs."""
+        kept = scope.kept(name)
+        if self.frames:
+            self.frames[-1].append(kept)
+            scope.ever.locals.add(name)
+        return kept
+
+    def interrupt(self, text: str, scope: Scope) -> None:
+        """Run text that may run between any two commands from here on: what it assigns is never known again."""
+        before, scope.ever.touched = scope.ever.touched, set()
+        inner = scope.copy()
+        self.run_text(text, inner)
+        for name in scope.ever.touched:
+            scope.pinned.add(name)
+        scope.forget(scope.ever.touched.copy())
+        scope.ever.touched |= before
+        if inner.functions != scope.functions or inner.positional != scope.positional:
+            self.findings.execute(text, "shell:trap", "a trap changes what words stand for", unknown=True)
+        if inner.cwds != scope.cwds:
+            scope.enter("")
 
     def leave(self, scope: Scope) -> None:
         """Note that a loop or a function may be left here: which one is not always known."""
@@ -157,6 +183,8 @@ class Machine:
             return self._and_or(node, scope, stdin)
         if isinstance(node, Function):
             scope.define(node)
+            for text in self.interrupts:
+                self.interrupt(text, scope)
             if node.name in _CALLED_BY_ITSELF or node.name.startswith("TRAP"):
                 self.call(node, [Arg(OPAQUE)], scope.copy(), None)
             return ""
@@ -297,6 +325,7 @@ class Machine:
             return self._too_much("functions call each other too deeply")
         self.depth += 1
         outer, scope.positional = scope.positional, tuple(args)
+        self.frames.append([])
         try:
             if function.redirects:
                 from lockgate.analysis.shell.redirects import apply_redirects
@@ -310,6 +339,8 @@ class Machine:
         finally:
             self.depth -= 1
             scope.positional = outer
+            for kept in reversed(self.frames.pop()):
+                scope.give_back(kept)
         return shape
 
 

@@ -78,16 +78,30 @@ def _few(*folders: str) -> tuple[str, ...]:
     return unique if len(unique) <= _SEVERAL else ("",)
 
 
+class Kept(Record):
+    """A variable as it was at one point."""
+
+    name: str
+    text: str | None
+    items: tuple[Arg, ...] | None
+
+
 class Ever:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
-    __slots__ = ("cwds", "evaluated", "functions", "integers", "variables")
+    __slots__ = ("cwds", "evaluated", "functions", "integers", "letters", "locals", "touched", "variables")
 
     def __init__(self) -> None:
         self.integers: set[str] = set()
         """Variables whose values the shell evaluates as arithmetic when they are assigned."""
         self.evaluated = False
         """Whether one of them got a value that could hold a command."""
+        self.letters = False
+        """Whether words may be split at letters or digits."""
+        self.locals: set[str] = set()
+        """Variables that were local to a function: without them, one of the same name outside is seen."""
+        self.touched: set[str] = set()
+        """Variables that were given a value since this was last emptied."""
         self.variables: dict[str, str] = {}
         self.functions: dict[str, dict[Function, None]] = {}
         self.cwds: tuple[str, ...] = ()
@@ -96,6 +110,8 @@ class Ever:
         """Keep a value beside those that the variable had before."""
         self.evaluated |= name in self.integers and not harmless(text.lstrip("-"))
         self.variables[name] = blur(self.variables.get(name, text), text)
+        self.touched.add(name)
+        self.letters |= name == "IFS" and any(mark.isalnum() or mark in OPAQUE + PLAIN for mark in text)
 
 
 class Scope:
@@ -152,6 +168,22 @@ class Scope:
             self.arrays.pop(name, None)
             self.variables[name] = OPAQUE
             self.ever.variables[name] = OPAQUE
+            self.ever.touched.add(name)
+
+    def kept(self, name: str) -> Kept:
+        """What a variable holds, for `give_back`."""
+        return Kept(name, self.variables.get(name), self.arrays.get(name))
+
+    def give_back(self, kept: Kept) -> None:
+        """Let a variable have what it held before, where nothing else was done to it: else its value is not known."""
+        name = kept.name
+        text = blur(self.value(name), ENVIRONMENT if kept.text is None else kept.text)
+        if self.arrays.get(name) != kept.items:
+            self.forget({name})
+        elif kept.text is None and text == ENVIRONMENT:
+            self.variables.pop(name, None)
+        else:
+            self.variables[name] = text
 
     def define(self, function: Function) -> None:
         """Remember what a name stands for from here on."""
@@ -172,7 +204,10 @@ class Scope:
 
     def unset(self, name: str) -> None:
         """Remember that a variable is empty."""
-        self.assign(name, "")
+        if name in self.ever.locals or not name.isidentifier():
+            self.forget({name.partition("[")[0]})
+        else:
+            self.assign(name, "")
 
     def enter(self, *folders: str) -> None:
         """Remember a change of folder that may fail."""

@@ -9,7 +9,7 @@ from lockgate.analysis.shell.redirects import apply_redirects
 from lockgate.analysis.shell.scope import Arg, Scope, harmless
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import expand, expand_all, expand_one, index, unsafe_arithmetic
+from lockgate.analysis.shell.words import evaluated, expand, expand_all, expand_one, index, unsafe_arithmetic
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _SECRET = lazy_re(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
 _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
+_SPECIAL = ": . source eval command builtin export readonly set shift trap unset return"
+_EVALUATING = frozenset(_SPECIAL.split())
+"""Builtins that run text with the assignments before them, or keep these in a shell's POSIX mode."""
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 
@@ -34,15 +37,21 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
         return ""
     _show_secrets(node, args, machine, scope)
     # Assignments before a command reach a function too; before a program they only are its environment.
-    target = scope if args[0].text in scope.functions else scope.copy()
+    reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
+    target = scope if reaches else scope.copy()
+    kept = [scope.kept(item.name) for item in node.assignments if reaches and item.elements is None]
     for assignment in node.assignments:
         if assignment.elements is None:
             assign(assignment, machine, target)
         else:
             # A list is no environment: it is one of the words of ``declare`` and the like.
+            machine.hide(assignment.name, scope)
             assign(assignment, machine, scope)
             args.append(Arg(assignment.name))
     shape = invoke(machine, scope, args, stdin)
+    for before in reversed(kept):
+        # Whether the value stays depends on the shell and its mode.
+        scope.give_back(before)
     return shape if printed else ""
 
 
@@ -71,7 +80,13 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
         index(assignment.subscript, machine, scope)
     if assignment.elements is not None:
         items = tuple(expand_all(assignment.elements, machine, scope))
-        scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
+        scope.ever.touched.add(name)
+        if any(item.text.startswith("[") for item in items):
+            _by_index(name, items, machine, scope)
+        elif assignment.append and name not in scope.arrays and name in scope.variables:
+            scope.forget({name})
+        else:
+            scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
         return
     text = expand_one(assignment.value, machine, scope)
     if assignment.subscript is not None:
@@ -81,9 +96,19 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
         # An integer, or a reference to another variable: its value is evaluated.
         unsafe_arithmetic(machine)
     variable_effects(name, text, machine, scope)
+    if assignment.append and name in scope.arrays:
+        scope.forget({name})
+        return
     if assignment.append and name not in scope.ever.integers:
         text = (scope.value(name) if name in scope.variables else "") + text
     scope.assign(name, text)
+
+
+def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:
+    """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
+    for item in items:
+        evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)
+    scope.forget({name})
 
 
 def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:

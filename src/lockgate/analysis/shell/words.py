@@ -141,7 +141,7 @@ class _Fields:
         return True
 
     def _split(self, text: str) -> None:
-        if self.scope.ifs_changed and not (text.isalnum() or not text):
+        if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
             text = OPAQUE
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
@@ -196,7 +196,7 @@ def _parameter(part: Param, machine: Machine, scope: Scope) -> str:
     operator = part.operator
     if operator == ":":
         for text in arguments:
-            _evaluated(text, machine, scope)
+            evaluated(text, machine, scope)
     if operator.startswith("!indirect") and not harmless(scope.value(part.name)):
         unsafe_arithmetic(machine)
     if operator == "@P" and not harmless(scope.value(part.name)):
@@ -221,16 +221,14 @@ def index(word: Word, machine: Machine, scope: Scope) -> None:
             "array index", "shell:arithmetic", "an array index is evaluated, and the text in it could hold a command"
         )
     else:
-        _evaluated(text, machine, scope)
+        evaluated(text, machine, scope)
 
 
-def _evaluated(text: str, machine: Machine, scope: Scope) -> None:
+def evaluated(text: str, machine: Machine, scope: Scope) -> None:
     """Keep that a text is evaluated as arithmetic, in which a name stands for its value, which is evaluated too."""
     if not harmless(text.lstrip("-")):
         unsafe_arithmetic(machine)
-    for name in re.findall(r"[A-Za-z_]\w*", text):
-        if name in scope.variables and not harmless(scope.value(name).lstrip("-")):
-            unsafe_arithmetic(machine)
+    evaluate(Arith((Literal(text),)), machine, scope)
 
 
 def _element(part: Param, scope: Scope) -> str:
