@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _SECRET = lazy_re(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
 _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
-_SPECIAL = ": . source eval command builtin export readonly set shift trap unset return"
+_SPECIAL = ": . source eval command builtin export readonly set shift trap unset return cd pushd chdir"
 _EVALUATING = frozenset(_SPECIAL.split())
-"""Builtins that run text with the assignments before them, or keep these in a shell's POSIX mode."""
+"""Builtins that heed the assignments before them (``cd`` does ``CDPATH``), or keep these in a shell's POSIX mode."""
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 
@@ -83,7 +83,7 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
         scope.ever.touched.add(name)
         if any(item.text.startswith("[") for item in items):
             _by_index(name, items, machine, scope)
-        elif assignment.append and name not in scope.arrays and name in scope.variables:
+        elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
             scope.forget({name})
         else:
             scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
