@@ -26,7 +26,8 @@ def event(folder: str, act: Callable[[Transaction], object]) -> None:
     if pid == 0:
         code = 1
         try:
-            with SqliteStore.open(folder).transaction() as tx:
+            # How long a hook may wait is another question; here nothing may be lost however busy the machine is.
+            with SqliteStore.open(folder, busy_seconds=60).transaction() as tx:
                 act(tx)
             code = 0
         finally:
