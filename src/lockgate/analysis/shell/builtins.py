@@ -208,7 +208,13 @@ def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 
 
 def _leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    machine.cuts += 1
     machine.leave(scope)
+    return ""
+
+
+def _exit(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    machine.cuts += 1
     return ""
 
 
@@ -234,6 +240,7 @@ def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         machine.findings.merge(list(made_by("read-secret", "set", "shell:list-variables")), ())
         return OPAQUE
     words = list(args)
+    machine.cuts += any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args)
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if word.text in ("--", "-"):
@@ -292,7 +299,7 @@ def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
 
 
 _QUIET = """
-    : true false exit ulimit umask times bg fg jobs disown dirs logout suspend unalias
+    : true false ulimit umask times bg fg jobs disown dirs logout suspend unalias
     type caller help compopt setopt unsetopt whence
 """
 """Builtins that neither change what is tracked here nor run anything."""
@@ -334,6 +341,7 @@ BUILTINS: dict[str, Builtin] = {
     "break": _leave,
     "continue": _leave,
     "return": _leave,
+    "exit": _exit,
     **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
     **dict.fromkeys(_QUIET.split(), _nothing),
 }

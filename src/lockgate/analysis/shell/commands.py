@@ -71,6 +71,8 @@ class Machine:
         """Text that runs later, and the state in which that was said."""
         self.frames: list[list[Kept]] = []
         """For each function around: what its local variables hide."""
+        self.cuts = 0
+        """How many commands were met after which those that follow may not run."""
         self.interrupts: list[str] = []
         """Text that a trap may run between any two commands."""
         self.last_in_shell = False
@@ -145,7 +147,12 @@ class Machine:
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell of its own and give the shape of what it prints."""
-        return self.run(script, scope.copy(), OPAQUE if writing else None)
+        cuts, traps = self.cuts, len(self.traps)
+        shape = self.run(script, scope.copy(), OPAQUE if writing else None)
+        if len(self.traps) > traps:
+            return OPAQUE
+        # Where it may be left early, only a part may have been printed.
+        return shape if self.cuts == cuts else blur(shape, "")
 
     def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
         """Run commands one after the other."""
@@ -208,7 +215,11 @@ class Machine:
             if operator == "||":
                 scope.settle()
             more = self.command(command, scope, stdin)
-            shape = shape + more if operator == "&&" else blur(shape, more)
+            if operator == "&&":
+                # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
+                shape = shape + more if _changes_folder(node.commands[0]) else blur(shape, shape + more)
+            else:
+                shape = blur(shape, more)
         scope.join(*skipped)
         return shape
 
@@ -355,6 +366,12 @@ _HANDLERS: dict[type, Any] = {
     ArithCommand: Machine._arith_command,
     Coproc: Machine._coproc,
 }
+
+
+def _changes_folder(node: Command) -> bool:
+    """Whether a command is a plain ``cd``."""
+    simple = node.commands[0] if isinstance(node, Pipeline) and len(node.commands) == 1 else node
+    return isinstance(simple, Simple) and bool(simple.words) and simple.words[0].literal == "cd"
 
 
 def reader_for(dialect: str) -> str:
