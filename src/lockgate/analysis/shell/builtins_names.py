@@ -77,6 +77,9 @@ def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
             scope.functions.pop(word.text, None)
         elif known(word.text):
             scope.unset(word.text)
+            if any(arg.text == "-n" for arg in args):
+                # Only a reference is taken away, and a variable that is none stays.
+                scope.forget({word.text})
             if word.text in scope.functions:
                 scope.functions[word.text] = (*scope.functions[word.text], None)
         else:
