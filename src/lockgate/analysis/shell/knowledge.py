@@ -84,7 +84,8 @@ def lookup(program: str) -> Entry | None:
     if family is None:
         return None
     raw = _row(family, name)
-    _cache[program] = entry = Entry(**(_row(family, raw) if isinstance(raw, str) else raw))
+    # Of a group that shares an entry, messages and rules name the program that was meant.
+    _cache[program] = entry = Entry(**(_row(family, raw) if isinstance(raw, str) else raw))._replace(name=name)
     return entry
 
 
