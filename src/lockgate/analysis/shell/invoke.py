@@ -191,18 +191,17 @@ class Invocation:
         self.matched = self.matched._replace(operands=[], surprises=[])
 
     def _options(self, options: list[Option]) -> None:
-        from lockgate.analysis.shell.roles import ROLES
+        from lockgate.analysis.shell.roles import play
 
         order = sorted(options, key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
         for option in order:
             if option.role in WORDS:
                 self.add(option.role)
             elif option.role not in HARMLESS:
-                ROLES[option.role](self, list(option.value), option.name)
+                play(option.role, self, list(option.value), option.name)
 
     def _operands(self, options: list[Option]) -> None:
-        from lockgate.analysis.shell.roles import ROLES
-        from lockgate.analysis.shell.roles_running import leading_assignments
+        from lockgate.analysis.shell.roles import play
 
         roles = list(self.entry.operands)
         given = {option.name for option in options}
@@ -212,6 +211,8 @@ class Invocation:
             roles = roles[:-1]
         operands = self.matched.operands
         if roles and roles[0] == "assignments":
+            from lockgate.analysis.shell.roles_running import leading_assignments
+
             operands, roles = leading_assignments(self, operands), roles[1:]
         if not operands and not self.ran:
             for word in self.entry.bare:
@@ -222,17 +223,17 @@ class Invocation:
             if role in WORDS:
                 self.add(role)
             elif role not in HARMLESS and values:
-                ROLES[role](self, values, "")
+                play(role, self, values, "")
 
     def _standard_input(self) -> None:
-        from lockgate.analysis.shell.roles_running import run_code
-
         operands = self.matched.operands
         codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
         if self.entry.stdin and not codes and (not operands or operands[0].text == "-" or "-s" in self.matched.given):
             if self.stdin is None:
                 self.opaque(f"`{self.what}` runs what it is given on standard input")
             else:
+                from lockgate.analysis.shell.roles_running import run_code
+
                 run_code(self, self.entry.stdin, self.stdin)
 
     def _asked(self, word: str, options: list[Option]) -> str:

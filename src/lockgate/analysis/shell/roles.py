@@ -6,74 +6,101 @@ A role is a function of the invocation, the words that have it and the option's 
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import roles_files as files
-from lockgate.analysis.shell import roles_network as network
-from lockgate.analysis.shell import roles_running as running
-from lockgate.analysis.shell.roles_running import Role
+from lockgate.record import TYPE_CHECKING
 
-ROLES: dict[str, Role] = {
-    "name": files.name,
-    "look": files.look,
-    "unpack": files.unpack,
-    "prefix": files.prefix,
-    "backup": files.backup,
-    "packed": files.packed,
-    "read": files.read,
-    "read-below": files.read_below,
-    "write": files.write,
-    "edit": files.edit,
-    "into": files.into,
-    "move": files.move,
-    "link": files.link,
-    "delete": files.delete,
-    "recursive": files.recursive,
-    "url": network.url,
-    "source": network.source,
-    "saved": network.saved,
-    "remote-name": network.remote_name,
-    "format": network.format_,
-    "host": network.host,
-    "lookup": network.lookup,
-    "send": network.send,
-    "send-file": network.send_file,
-    "static": network.static,
-    "method": network.method,
-    "proxy": network.proxy,
-    "reroute": network.reroute,
-    "command": running.command,
-    "program": running.program,
-    "action": running.action,
-    "argv": running.argv,
-    "exec": running.execute_found,
-    "shell-argv": running.shell_argv,
-    "split": running.split,
-    "lock-argv": running.lock_argv,
-    "script": running.script,
-    "code": running.code("code"),
-    "code-shell": running.code("shell"),
-    "code-sh": running.code("sh"),
-    "code-zsh": running.code("zsh"),
-    "code-python": running.code("python"),
-    "code-sed": running.code("sed"),
-    "code-awk": running.code("awk"),
-    "code-jq": running.code("jq"),
-    "code-yq": running.code("yq"),
-    "loaded": running.loaded,
-    "passed": running.passed,
-    "compiled": running.compiled,
-    "code-perl": running.code("perl"),
-    "cwd": files.cwd,
-    "config": running.config,
-    "config-write": running.config_write,
-    "remote": network.remote,
-    "push-to": network.push_to,
-    "placeholder": running.placeholder,
-    "apt-option": network.apt_option,
-    "module": running.module,
-    "delete-found": files.delete_found,
-    "write-first": files.write_first,
-    "process": network.process,
-    "transfer": network.transfer,
-    "ssh-option": network.ssh_option,
-    "assignment": running.assignment,
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.scope import Arg
+
+ROLES = {
+    "name": "files.name",
+    "look": "files.look",
+    "unpack": "files.unpack",
+    "prefix": "files.prefix",
+    "backup": "files.backup",
+    "packed": "files.packed",
+    "read": "files.read",
+    "read-below": "files.read_below",
+    "write": "files.write",
+    "edit": "files.edit",
+    "into": "files.into",
+    "move": "files.move",
+    "link": "files.link",
+    "delete": "files.delete",
+    "recursive": "files.recursive",
+    "url": "network.url",
+    "source": "network.source",
+    "saved": "network.saved",
+    "remote-name": "network.remote_name",
+    "format": "network.format_",
+    "host": "network.host",
+    "lookup": "network.lookup",
+    "send": "network.send",
+    "send-file": "network.send_file",
+    "static": "network.static",
+    "method": "network.method",
+    "proxy": "network.proxy",
+    "reroute": "network.reroute",
+    "command": "running.command",
+    "program": "running.program",
+    "action": "running.action",
+    "argv": "running.argv",
+    "exec": "running.execute_found",
+    "shell-argv": "running.shell_argv",
+    "split": "running.split",
+    "lock-argv": "running.lock_argv",
+    "script": "running.script",
+    "code": "running.code:code",
+    "code-shell": "running.code:shell",
+    "code-sh": "running.code:sh",
+    "code-zsh": "running.code:zsh",
+    "code-python": "running.code:python",
+    "code-sed": "running.code:sed",
+    "code-awk": "running.code:awk",
+    "code-jq": "running.code:jq",
+    "code-yq": "running.code:yq",
+    "loaded": "running.loaded",
+    "passed": "running.passed",
+    "compiled": "running.compiled",
+    "code-perl": "running.code:perl",
+    "cwd": "files.cwd",
+    "config": "running.config",
+    "config-write": "running.config_write",
+    "remote": "network.remote",
+    "push-to": "network.push_to",
+    "placeholder": "running.placeholder",
+    "apt-option": "network.apt_option",
+    "module": "running.module",
+    "delete-found": "files.delete_found",
+    "write-first": "files.write_first",
+    "process": "network.process",
+    "transfer": "network.transfer",
+    "ssh-option": "network.ssh_option",
+    "assignment": "running.assignment",
 }
+"""Role to the function that plays it; after a colon, what that function is made for."""
+
+
+def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
+    """Say what the words that have a role do."""
+    name, _, made_for = ROLES[role].partition(":")
+    room, _, function = name.partition(".")
+    found = getattr(_room(room), function)
+    (found(made_for) if made_for else found)(call, words, option)
+
+
+def _room(name: str) -> ModuleType:
+    # A command needs one or two of them, and a hook pays for each.
+    if name == "files":
+        from lockgate.analysis.shell import roles_files
+
+        return roles_files
+    if name == "network":
+        from lockgate.analysis.shell import roles_network
+
+        return roles_network
+    from lockgate.analysis.shell import roles_running
+
+    return roles_running

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.shell import analyse_shell, roles
 from lockgate.analysis.shell.findings import WORDS
 from lockgate.analysis.shell.programs import build
 from lockgate.analysis.shell.roles import ROLES
@@ -48,3 +48,9 @@ def _quiet(raw):
         yield from raw.get("quiet", ())
         for below in raw.get("commands", {}).values():
             yield from _quiet(below)
+
+
+@pytest.mark.parametrize("role", sorted(ROLES))
+def test_every_role_has_a_function(role: str) -> None:
+    room, _, function = ROLES[role].partition(":")[0].partition(".")
+    assert callable(getattr(roles._room(room), function))
