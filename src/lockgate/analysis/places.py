@@ -172,7 +172,8 @@ def find_begun(path: Path) -> list[Place]:
 
 
 def _lies_below(pattern: Names, path: Path) -> bool:
+    if floats(pattern):
+        # Most spell one name only, of which no folder is a part.
+        return len(pattern) > 2 and _starts(pattern, path.names)
     view = _view(pattern, path)
-    if view is None:
-        return False
-    return _starts(pattern, view) if floats(pattern) else paths_meet(pattern, (*view, "**"))
+    return view is not None and paths_meet(pattern, (*view, "**"))
