@@ -234,7 +234,9 @@ def test_looking_never_makes_anything(tmp_path: Path) -> None:
 def test_a_path_with_characters_that_a_uri_knows(tmp_path: Path) -> None:
     folder = tmp_path / "a?b#c%20d é"
     SqliteStore.open(str(folder)).close()
-    assert {path.name for path in folder.iterdir()} == {"key", "lockgate.db"}
+    # From Python 3.12 on the log stays when the last connection closes.
+    log = {"lockgate.db-wal", "lockgate.db-shm"}
+    assert {path.name for path in folder.iterdir()} - log == {"key", "lockgate.db"}
 
 
 def test_waiting_for_another_process_ends(folder: Path) -> None:
