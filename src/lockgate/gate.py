@@ -175,10 +175,9 @@ class Gate:
 
     def _addresses_in(self, event: ToolFinished, fresh: Callable[[], Analysis]) -> list[str]:
         """Whole addresses in a result that the agent could not shape, but for those that stand in the call itself."""
-        from lockgate.analysis import addresses
-
         if "://" not in event.text or fresh().echoes:
             return []
+        from lockgate.analysis import addresses
 
         own = json.dumps(dict(event.call.tool_input), ensure_ascii=False, default=str)
         mine = set(addresses.extract(own, 1000))
