@@ -8,7 +8,7 @@ BIN := .venv/bin
 KNOWLEDGE := $(shell find src/lockgate -name build.py | sort | sed -e 's|^src/||' -e 's|/|.|g' -e 's|\.py$$||')
 PYTEST_ARGS ?=
 
-.PHONY: help demo test lint format unit e2e knowledge lock setup system clients clean
+.PHONY: help demo test lint format unit e2e evals knowledge lock setup system clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ unit: setup system ## all tests but those with real agent clients
 
 e2e: setup clients ## the tests with real agent clients
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal tests/e2e $(PYTEST_ARGS)
+
+evals: setup ## measure the shell analysis against the corpora
+	@$(BIN)/python evals/shell/run.py --misses --times
 
 knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module"; done
