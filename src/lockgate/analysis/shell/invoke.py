@@ -237,7 +237,13 @@ class Invocation:
                 run_code(self, self.entry.stdin, self.stdin)
 
     def _asked(self, word: str, options: list[Option]) -> str:
-        """A query whose words are only numbers and names of options carries nothing out."""
+        """A query whose words are only numbers and names of options carries nothing out.
+
+        What is asked of one's own account goes there and nowhere else; it still counts as composed where the text is
+        only made at run time, since nobody can read then what is asked.
+        """
+        if word == "fetch-own":
+            return "fetch-known" if all(arg.static is not None for arg in self.args) else "fetch"
         if word != "query":
             return word
         told = [option for option in options if option.role != "local"]

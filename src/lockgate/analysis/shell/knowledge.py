@@ -23,6 +23,10 @@ NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO = 0, 1, 2, 3, 4
 """How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``, two."""
 
 
+SAME = "."
+"""What stands for a subcommand that is a group: after it come the subcommands of the same table."""
+
+
 class Entry(Record):
     """One program or one of its subcommands."""
 
@@ -35,7 +39,9 @@ class Entry(Record):
     operands: Sequence[str] = ()
     """Roles by position; the one that ends in ``...`` takes what is left."""
     commands: Mapping[str, Any] = {}
-    """Subcommands, not yet made into entries."""
+    """Subcommands, not yet made into entries. A name with ``*`` stands for all that fit and have no entry."""
+    any_case: bool = False
+    """Whether subcommands may be written in capitals."""
     otherwise: Sequence[str] = ("execute-unknown",)
     """Effects of a subcommand that is not listed."""
     bare: Sequence[str] = ()
@@ -91,7 +97,13 @@ def lookup(program: str) -> Entry | None:
 
 def subcommand(entry: Entry, word: str) -> Entry | None:
     """The entry of a subcommand, or ``None``. It has its parent's options too, unless they stand before it only."""
+    if entry.any_case:
+        word = word.lower()
     raw = entry.commands.get(word)
+    if raw is None:
+        raw = next((raw for name, raw in entry.commands.items() if "*" in name and _fits(name, word)), None)
+    if raw == SAME:
+        return entry._replace(name=f"{entry.name}/{word}")
     if isinstance(raw, str):
         raw = entry.commands[raw]
     if raw is None:
@@ -99,6 +111,11 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
     return Entry(**raw)._replace(name=f"{entry.name}/{word}")
+
+
+def _fits(pattern: str, word: str) -> bool:
+    before, _, after = pattern.partition("*")
+    return len(word) >= len(before) + len(after) and word.startswith(before) and word.endswith(after)
 
 
 def changed(entry: Entry, given: set[str]) -> Entry:

@@ -30,6 +30,7 @@ ROLES = {
     "link": "files.link",
     "delete": "files.delete",
     "recursive": "files.recursive",
+    "dsn": "databases.dsn",
     "url": "network.url",
     "source": "network.source",
     "saved": "network.saved",
@@ -101,6 +102,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_network
 
         return roles_network
+    if name == "databases":
+        from lockgate.analysis.shell import roles_databases
+
+        return roles_databases
     from lockgate.analysis.shell import roles_running
 
     return roles_running

@@ -68,8 +68,8 @@ def format_(call: Invocation, words: list[Arg], _: str) -> None:
 
 
 def host(call: Invocation, words: list[Arg], _: str) -> None:
-    """Machines that are connected to."""
-    call.contact.targets += [("host", word) for word in words]
+    """Machines that are connected to; an absolute path is a socket on this one."""
+    call.contact.targets += [("host", word) for word in words if not word.text.startswith("/")]
 
 
 def lookup(call: Invocation, words: list[Arg], _: str) -> None:

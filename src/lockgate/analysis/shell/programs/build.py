@@ -15,12 +15,13 @@ import jsonschema
 import yaml
 
 from lockgate.analysis.shell.findings import WORDS
+from lockgate.analysis.shell.knowledge import SAME
 from lockgate.analysis.shell.options import HARMLESS
 from lockgate.analysis.shell.roles import ROLES
 
 FOLDER = Path(__file__).resolve().parent
 LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes")
-PLAIN = ("about", "style", "before_only", "stops", "bundle", "stdin", "prints", "faithful", "feeds")
+PLAIN = ("about", "style", "before_only", "stops", "bundle", "stdin", "prints", "faithful", "feeds", "any_case")
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 
@@ -143,6 +144,9 @@ def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
             raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
     if "commands" in raw:
         result["commands"] = commands(where, name, raw["commands"])
+        for group in raw.get("groups", "").split():
+            if result["commands"].setdefault(group, SAME) != SAME:
+                raise KnowledgeError(f"{where}: {group} is a group and a subcommand")
     check(where, result)
     return result
 
@@ -173,6 +177,8 @@ def commands(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
     for names, below in raw.items():
         first, *others = names.split()
         for one in (first, *others):
+            if one.count("*") > 1:
+                raise KnowledgeError(f"{where}: {one} may have one `*`")
             if one in result:
                 raise KnowledgeError(f"{where}: the subcommand {one} stands there twice")
             result[one] = first

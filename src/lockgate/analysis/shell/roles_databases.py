@@ -1,0 +1,94 @@
+"""Roles of words that say which database a program talks to."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.analysis.addresses import canonical_host
+from lockgate.analysis.shell.roles_files import edit
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, known
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_FILES = frozenset({"sqlite", "sqlite3", "file", "duckdb"})
+_SOCKETS = frozenset({"unix", "redis+socket", "mysqlx+socket"})
+_ELSEWHERE = re.compile(r"host|proxy|server|service|socket|srv", re.IGNORECASE)
+"""Parameters with such a name can say another place than the authority does."""
+_PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s'\\]*)(?=\s|$)")
+_SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
+_SOCKET = "/"
+_UNCLEAR = "?"
+
+
+def dsn(call: Invocation, words: list[Arg], _: str) -> None:
+    """The name of a database, its address (``postgres://host/name``) or libpq's ``host=... dbname=...``."""
+    for word in words:
+        text = word.text
+        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//|[^\\\d]|$)", text)
+        plain = scheme.group(1).lower() if scheme is not None else ""
+        if text[:1] in (OPAQUE, ENVIRONMENT):
+            call.contact.targets.append(("url", word))
+        elif plain.split("+")[0] in _FILES:
+            edit(call, [Arg(re.sub(r"^/{2}(?:localhost)?/?", "", text[len(plain) + 1 :]), word.glob)], "")
+        elif plain and plain not in _SOCKETS:
+            _connect(call, word, _hosts(plain, text[len(plain) + 1 :]))
+        elif not plain and "=" in text:
+            _connect(call, word, _keyword_hosts(text))
+        elif re.search(r"[@/.]|:\d", text) and not text.startswith(("/", ".", "~")) and not text.endswith(_SCRIPTS):
+            # `mongosh host/name`, `mysqlsh user@host:3306`
+            _connect(call, word, _hosts("", f"//{text}"))
+
+
+def _connect(call: Invocation, word: Arg, hosts: list[str]) -> None:
+    for host in hosts:
+        if host == _UNCLEAR:
+            call.contact.targets.append(("url", Arg(f"database://{word.text}")))
+        elif host != _SOCKET:
+            call.contact.targets.append(("host", Arg(host)))
+
+
+def _hosts(scheme: str, rest: str) -> list[str]:
+    """The hosts of an address, in all readings: libpq, redis-cli and drivers end a password at different ``@``."""
+    if not known(rest) or not rest.startswith("//") or scheme.endswith("+srv"):
+        return [_UNCLEAR]
+    authority, mark, path = re.match(r"//([^/?#]*)([/?#]?)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]
+    if authority.count("@") > 1 or "@" in path or re.search(r"[\s\\\x00-\x1f]", rest):
+        return [_UNCLEAR]
+    hosts = [_host(place) for place in authority.rpartition("@")[2].split(",")]
+    query = path.partition("?")[2] if mark != "?" else path
+    return hosts + [host for pair in re.split(r"[&;]", query) for host in _parameter(*pair.partition("=")[::2])]
+
+
+def _host(place: str) -> str:
+    """The host in ``host:port``; the folder of a socket may stand there escaped."""
+    if place.lower().startswith("%2f"):
+        return _SOCKET
+    host = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
+    if not host:
+        return _SOCKET
+    return host if canonical_host(host) is not None else _UNCLEAR
+
+
+def _parameter(key: str, value: str) -> list[str]:
+    """Where one parameter of a connection leads; most lead nowhere."""
+    key = key.strip().lower()
+    if key in ("host", "hostaddr"):
+        return [_SOCKET if one.startswith(("/", "@")) else _host(one) for one in value.split(",")]
+    return [_UNCLEAR] if _ELSEWHERE.search(key) or "%" in key else []
+
+
+def _keyword_hosts(text: str) -> list[str]:
+    """The hosts in libpq's ``key=value`` string; without one, it is the socket of this machine."""
+    if not known(text):
+        return [_UNCLEAR]
+    found, at = [], 0
+    while at < len(text) and text[at:].strip():
+        pair = _PAIR.match(text, at)
+        if pair is None:
+            return [_UNCLEAR]
+        key, value = pair.groups()
+        found += _parameter(key, re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith("'") else value)
+        at = pair.end()
+    return found
