@@ -1,0 +1,142 @@
+"""Whether this host can contain, and which way. Found out once by trying, and kept with the facts that it rests on."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILE = "containment.json"
+_AGAIN = 300.0
+"""Seconds after which a host that could not contain is tried again: somebody may have installed what was missing."""
+
+_PROGRAMS = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin", "/home/linuxbrew/.linuxbrew/bin")
+"""Where bubblewrap is looked for. Not in ``PATH``, which a project's settings can set for hooks."""
+
+_SWITCHES = (
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+)
+"""By which an administrator forbids the namespaces that a sandbox is made of."""
+
+
+class Host(Record):
+    """What a host can do."""
+
+    way: str = ""
+    """``bubblewrap``, ``namespaces`` or ``seatbelt``; empty where nothing works."""
+    program: str = ""
+    """The program that builds the sandbox, absolute; empty where none is needed."""
+    problem: str = ""
+    """Why nothing works, for a person; empty where something does."""
+
+
+def problem(state: str = "") -> str:
+    """Why this host cannot contain, for a person; empty where it can.
+
+    Args:
+        state: The gate's state folder, where the finding is kept. By default the one of this process's environment.
+    """
+    return host(state or _default_state()).problem
+
+
+def host(state: str) -> Host:
+    """What this host can do. Tried when nothing is known, or when what is known rests on other facts."""
+    facts = _facts()
+    known = _read(state)
+    if known is not None and known.get("facts") == facts:
+        found = Host(str(known.get("way", "")), str(known.get("program", "")), str(known.get("problem", "")))
+        if found.way or _recent(known.get("at")):
+            return found
+    return try_again(state)
+
+
+def try_again(state: str) -> Host:
+    """Try what this host can do, and keep the finding."""
+    from lockgate.escape.containment.probe import probe
+
+    found = probe(_bubblewraps())
+    _write(state, {"facts": _facts(), "at": time.time(), **found._asdict()})
+    return found
+
+
+def forget(state: str) -> None:
+    """Drop what is known, after a sandbox could not be built."""
+    try:
+        os.unlink(os.path.join(state, _FILE))
+    except OSError:
+        return
+
+
+def _default_state() -> str:
+    from lockgate.folders import state_dir
+
+    return state_dir()
+
+
+def _recent(at: object) -> bool:
+    return isinstance(at, int | float) and 0 <= time.time() - at < _AGAIN
+
+
+# ---------------------------------------------------------------- facts
+def _bubblewraps() -> tuple[str, ...]:
+    """Programs named ``bwrap`` that only the system's administrator can have put there."""
+    return tuple(path for folder in _PROGRAMS if _is_the_systems(path := f"{folder}/bwrap"))
+
+
+def _is_the_systems(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return found.st_uid == 0 and not found.st_mode & 0o022 and os.access(path, os.X_OK)
+
+
+def _facts() -> list[str]:
+    """What a finding rests on. Cheap: a hook asks for it."""
+    import lockgate
+
+    facts = [lockgate.__version__, sys.platform, os.uname().release, str(os.getuid())]
+    for path in _bubblewraps():
+        found = os.stat(path)
+        facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
+    return facts + [_first_line(path) for path in _SWITCHES]
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.readline(100).strip()
+    except OSError:
+        return "-"
+
+
+# ---------------------------------------------------------------- what is kept
+def _read(state: str) -> dict[str, Any] | None:
+    try:
+        with open(os.path.join(state, _FILE), encoding="utf-8") as file:
+            known = json.loads(file.read(1 << 16))
+    except (OSError, ValueError):
+        return None
+    return known if isinstance(known, dict) else None
+
+
+def _write(state: str, known: dict[str, Any]) -> None:
+    """Keep a finding, whole or not at all. Where it cannot be kept it is found out again."""
+    path = os.path.join(state, _FILE)
+    own = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(state, mode=0o700, exist_ok=True)
+        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(known, file)
+        os.replace(own, path)
+    except OSError:
+        return
