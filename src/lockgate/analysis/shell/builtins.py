@@ -36,7 +36,7 @@ def _cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> s
         else:
             scope.enter(*(_below(cwd, folder) for cwd in before))
     scope.variables["OLDPWD"] = before[0] if len(before) == 1 and before[0] else PLAIN
-    return ""
+    return OPAQUE if "CDPATH" in scope.variables or any(arg.text == "-" for arg in words) else ""
 
 
 def _below(cwd: str, folder: str) -> str:
@@ -204,7 +204,7 @@ def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
         if any(word.text not in ("EXIT", "0") for word in words[1:]):
             machine.interrupts.append(words[0].text)
             machine.interrupt(words[0].text, scope)
-    return ""
+    return "" if words else OPAQUE
 
 
 def _leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -222,7 +222,7 @@ def _shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
     if any(arg.static in (None, "localvar_inherit", "localvar_unset") for arg in args):
         machine.findings.execute("shopt", "shell:shopt", "from here on functions see variables in another way")
     machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
-    return ""
+    return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
 
 
 def _alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -232,7 +232,7 @@ def _alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
             machine.run_text(value, scope.copy())
             because = f"from here on `{name}` may mean something else"
             machine.findings.execute(arg.shown, "shell:alias", because)
-    return ""
+    return "" if args and all("=" in arg.text for arg in args) else OPAQUE
 
 
 def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -240,17 +240,18 @@ def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         machine.findings.merge(list(made_by("read-secret", "set", "shell:list-variables")), ())
         return OPAQUE
     words = list(args)
+    shape = OPAQUE if args[-1].text in ("-o", "+o") else ""
     machine.cuts += any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args)
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if word.text in ("--", "-"):
             scope.positional = tuple(words)
-            return ""
+            return shape
         # Each ``o`` takes the name of an option, also in ``-euo pipefail``.
         words = words[word.text.count("o") :]
     if words:
         scope.positional = tuple(words)
-    return ""
+    return shape
 
 
 def _shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -266,13 +267,13 @@ def _shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 def _hash(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     if any(re.match(r"-[a-z]*p", arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("hash -p", "shell:hash", "from here on a program's name may mean another file")
-    return ""
+    return "" if args and not re.match(r"-[a-z]*[tl]", args[0].text) else OPAQUE
 
 
 def _enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     if any((arg.text.startswith("-") and "f" in arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("enable -f", "shell:enable", "this loads code into the shell")
-    return ""
+    return OPAQUE
 
 
 def _completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -298,11 +299,14 @@ def _nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None)
     return ""
 
 
-_QUIET = """
-    : true false ulimit umask times bg fg jobs disown dirs logout suspend unalias
-    type caller help compopt setopt unsetopt whence
-"""
-"""Builtins that neither change what is tracked here nor run anything."""
+def _anything(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    return OPAQUE
+
+
+_QUIET = ": true false disown suspend logout unalias unsetopt"
+"""Builtins that neither change what is tracked here nor run or print anything."""
+_TALKING = "ulimit umask times bg fg jobs dirs type caller help compopt setopt whence"
+"""The same, but they print."""
 BUILTINS: dict[str, Builtin] = {
     "cd": _cd,
     "chdir": _cd,
@@ -344,4 +348,5 @@ BUILTINS: dict[str, Builtin] = {
     "exit": _exit,
     **dict.fromkeys(("bind", "complete", "compgen", "fc"), _completion),
     **dict.fromkeys(_QUIET.split(), _nothing),
+    **dict.fromkeys(_TALKING.split(), _anything),
 }

@@ -18,13 +18,14 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     """``read``: variables get what is on standard input."""
     names: list[Arg] = []
     position = 0
-    array = cut = raw = False
+    array = cut = raw = other = False
     while position < len(args):
         text = args[position].text
         position += 1
         if re.match(r"-[A-Za-z]", text):
             raw |= "r" in text
             cut |= bool(set(text) & set("nN")) or ("d" in text and args[position : position + 1] != [Arg("")])
+            other |= "u" in text
         if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
             if text.endswith("a") and position < len(args):
                 array = True
@@ -33,7 +34,8 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
         elif not text.startswith("-") or not known(text):
             names.append(args[position - 1])
     take_names(machine, scope, names)
-    value = _line(stdin)
+    machine.take(stdin, lines=not cut)
+    value = OPAQUE if other else _line(stdin)
     if (cut and known(value)) or ("\\" in value and not raw) or scope.ever.letters:
         value = blur(value, "") if not re.search(r"[-\\]", value) else OPAQUE
     for name in names or [Arg("REPLY")]:
@@ -57,6 +59,9 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
             machine.run_text(callback.group(1) or following, scope.copy())
     names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
     take_names(machine, scope, names)
+    machine.take(stdin)
+    if any(arg.text.startswith("-u") or not known(arg.text) for arg in args):
+        stdin = OPAQUE
     for name in names:
         lines = (stdin if stdin is not None else OPAQUE).splitlines()
         if all(map(harmless, lines)) and len(lines) <= 50:

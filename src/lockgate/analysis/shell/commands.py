@@ -137,6 +137,17 @@ class Machine:
         scope.join(*left)
         return shape
 
+    def take(self, stdin: str | None, *, lines: bool = False) -> None:
+        """Note that a command reads from an input that others may read on from: whole ``lines``, or any part."""
+        if stdin:
+            before = self.taken.get(id(stdin))
+            self.taken[id(stdin)] = (stdin, lines and (before is None or before[1]))
+
+    def rest(self, stdin: str | None) -> str | None:
+        """What the next command finds in an input: where something was taken of it, it could be any part."""
+        # Two characters, because Python has each text of one character only once.
+        return OPAQUE * 2 if stdin and id(stdin) in self.taken else stdin
+
     def not_read(self, text: str, why: Unparsed) -> str:
         """Keep that a text was not read."""
         because = f"this is not read exactly ({why.reason} at {why.position})"
@@ -163,7 +174,7 @@ class Machine:
             shape = ""
             for index, command in enumerate(script.commands):
                 background = index < len(script.background) and script.background[index]
-                shape += self.command(command, scope.copy() if background else scope, stdin)
+                shape += self.command(command, scope.copy() if background else scope, self.rest(stdin))
                 scope.settle()
         finally:
             self.depth -= 1
@@ -200,9 +211,13 @@ class Machine:
     def _pipeline(self, node: Pipeline, scope: Scope, stdin: str | None) -> str:
         if len(node.commands) == 1:
             return self.command(node.commands[0], scope, stdin)
+        last = node.commands[-1]
         for command in node.commands:
             inner = scope.copy()
             stdin = self.command(command, inner, stdin)
+            if command is not last and any(map(_writes, getattr(command, "redirects", ()))):
+                # zsh writes both to the file and into the pipe.
+                stdin = OPAQUE
         if self.last_in_shell:
             scope.join(inner)
         return stdin or ""
@@ -214,7 +229,7 @@ class Machine:
             skipped.append(scope.copy())
             if operator == "||":
                 scope.settle()
-            more = self.command(command, scope, stdin)
+            more = self.command(command, scope, self.rest(stdin))
             if operator == "&&":
                 # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
                 shape = shape + more if _changes_folder(node.commands[0]) else blur(shape, shape + more)
@@ -228,9 +243,8 @@ class Machine:
         from lockgate.analysis.shell.redirects import apply_redirects
 
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
-        stdin, printed = apply_redirects(redirects, self, scope, stdin)
-        shape = _HANDLERS[type(node)](self, node, scope, stdin)
-        return shape if printed else ""
+        stdin, output = apply_redirects(redirects, self, scope, stdin)
+        return output.of(_HANDLERS[type(node)](self, node, scope, stdin))
 
     def _group(self, node: Group, scope: Scope, stdin: str | None) -> str:
         return self.run(node.body, scope.copy() if node.subshell else scope, stdin)
@@ -239,21 +253,32 @@ class Machine:
         ends: list[Scope] = []
         shapes: list[str] = []
         for condition, body in node.branches:
-            self.run(condition, scope, stdin)
+            self.run(condition, scope, self.rest(stdin))
             branch = scope.copy()
-            shapes.append(self.run(body, branch, stdin))
+            shapes.append(self.run(body, branch, self.rest(stdin)))
             ends.append(branch)
         if node.otherwise is not None:
-            shapes.append(self.run(node.otherwise, scope, stdin))
+            shapes.append(self.run(node.otherwise, scope, self.rest(stdin)))
         else:
             shapes.append("")
         scope.join(*ends)
         return blur(*shapes)
 
     def _while(self, node: While, scope: Scope, stdin: str | None) -> str:
-        return self._until_known(
-            scope, lambda: self.run(node.condition, scope, stdin) + self.run(node.body, scope, stdin)
-        )
+        def once() -> str:
+            given = self.rest(stdin)
+            shape = self.run(node.condition, scope, given)
+            left = self.rest(given)
+            shape += self.run(node.body, scope, left)
+            taken = self.taken.get(id(given))
+            if taken is not None and taken[1] and (left is given or id(left) not in self.taken):
+                # The next round finds the next line.
+                del self.taken[id(given)]
+            return shape
+
+        shape = self._until_known(scope, once)
+        self.take(stdin)
+        return shape
 
     def _until_known(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
@@ -286,11 +311,11 @@ class Machine:
 
     def _round(self, node: For, text: str, scope: Scope, stdin: str | None) -> str:
         scope.assign(node.name, text)
-        return self.run(node.body, scope, stdin)
+        return self.run(node.body, scope, self.rest(stdin))
 
     def _arith_for(self, node: ArithFor, scope: Scope, stdin: str | None) -> str:
         evaluate(node.header, self, scope)
-        return self._until_known(scope, lambda: self.run(node.body, scope, stdin))
+        return self._until_known(scope, lambda: self.run(node.body, scope, self.rest(stdin)))
 
     def _case(self, node: Case, scope: Scope, stdin: str | None) -> str:
         expand_one(node.subject, self, scope)
@@ -300,7 +325,7 @@ class Machine:
             for pattern in patterns:
                 expand_one(pattern, self, scope)
             branch = scope.copy()
-            shapes.append(self.run(body, branch, stdin))
+            shapes.append(self.run(body, branch, self.rest(stdin)))
             ends.append(branch)
             # A clause that ends in ``;&`` falls into the next one.
             scope.join(branch)
@@ -338,12 +363,11 @@ class Machine:
         outer, scope.positional = scope.positional, tuple(args)
         self.frames.append([])
         try:
-            if function.redirects:
-                from lockgate.analysis.shell.redirects import apply_redirects
+            from lockgate.analysis.shell.redirects import apply_redirects
 
-                stdin, _ = apply_redirects(function.redirects, self, scope, stdin)
+            stdin, output = apply_redirects(function.redirects, self, scope, stdin)
             before = scope.copy()
-            shape = self.until_left(scope, lambda: self.command(function.body, scope, stdin))
+            shape = output.of(self.until_left(scope, lambda: self.command(function.body, scope, stdin)))
             if leaves_early(function.body):
                 scope.forget(assigned(function.body))
                 scope.join(before)
@@ -372,6 +396,11 @@ def _changes_folder(node: Command) -> bool:
     """Whether a command is a plain ``cd``."""
     simple = node.commands[0] if isinstance(node, Pipeline) and len(node.commands) == 1 else node
     return isinstance(simple, Simple) and bool(simple.words) and simple.words[0].literal == "cd"
+
+
+def _writes(redirect: Redirect) -> bool:
+    """Whether a redirection takes away what a command prints."""
+    return redirect.fd in ("", "1") and redirect.operator[0] in ">&"
 
 
 def reader_for(dialect: str) -> str:

@@ -227,6 +227,8 @@ class Invocation:
 
     def _standard_input(self) -> None:
         operands = self.matched.operands
+        if self.stdin and self._reads_on():
+            self.machine.take(self.stdin)
         codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
         if self.entry.stdin and not codes and (not operands or operands[0].text == "-" or "-s" in self.matched.given):
             if self.stdin is None:
@@ -235,6 +237,12 @@ class Invocation:
                 from lockgate.analysis.shell.roles_running import run_code
 
                 run_code(self, self.entry.stdin, self.stdin)
+
+    def _reads_on(self) -> bool:
+        """Whether the program may read a part of standard input and leave the rest to others."""
+        entry = self.entry
+        reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"
+        return bool(reads) and not any(arg.text != "-" for arg in self.read_words)
 
     def _asked(self, word: str, options: list[Option]) -> str:
         """A query whose words are only numbers and names of options carries nothing out.

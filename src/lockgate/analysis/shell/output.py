@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell.flow import file_name
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ def echo(args: list[Arg]) -> str:
         newline = "" if "n" in args[position].text else newline
         position += 1
     text = " ".join(OPAQUE if arg.glob else arg.text for arg in args[position:])
-    return (unescape(text) if escapes else text) + newline
+    resolved = unescape(text) if "\\" in text else text
+    # Other shells than bash resolve escapes without being asked.
+    return (resolved if escapes else blur(text, resolved)) + newline
 
 
 def printf(args: list[Arg]) -> str:

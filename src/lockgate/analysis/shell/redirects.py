@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.files import read, write
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope
-from lockgate.analysis.shell.syntax import Literal, ProcessSub, Redirect
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope, blur, known
+from lockgate.analysis.shell.syntax import ProcessSub, Redirect
 from lockgate.analysis.shell.words import expand, expand_one
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -15,16 +15,53 @@ if TYPE_CHECKING:
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
 
+class Output:
+    """What becomes of what a command prints."""
+
+    __slots__ = ("here", "linked", "mixed")
+
+    def __init__(self) -> None:
+        self.here = True
+        """Whether it still goes where it went before."""
+        self.linked = False
+        """Whether it goes to a file, which may be a link to where it went before."""
+        self.mixed = False
+        """Whether something else may go there: error messages, what is printed to another descriptor."""
+
+    def descriptor(self, fd: str, target: str) -> None:
+        """One descriptor becomes a copy of another."""
+        if fd in ("", "1"):
+            self.here = self.here and target == "1"
+        elif target == "1":
+            self.mixed |= self.here
+
+    def file(self, fd: str, target: str) -> None:
+        """A descriptor becomes a file."""
+        if target == "/dev/null":
+            self.here = self.here and fd != "1"
+        elif not known(target) or target.startswith(("/dev/", "/proc/")):
+            # It may be a name of the output itself.
+            self.mixed = True
+        elif fd == "1":
+            self.here, self.linked = False, True
+
+    def of(self, shape: str) -> str:
+        """The shape of what arrives where the command's output went before."""
+        if self.mixed:
+            return OPAQUE
+        return shape if self.here else blur("", shape) if self.linked else ""
+
+
 def apply_redirects(
     redirects: tuple[Redirect, ...], machine: Machine, scope: Scope, stdin: str | None
-) -> tuple[str | None, bool]:
+) -> tuple[str | None, Output]:
     """Keep the effects of redirections.
 
     Returns:
-        The shape of what the command reads from standard input (``None``: nothing was given), and whether what it
-        prints still goes where it went before.
+        The shape of what the command reads from standard input (``None``: nothing was given), and what becomes of
+        what it prints.
     """
-    printed = True
+    output = Output()
     for redirect in redirects:
         operator = redirect.operator
         if redirect.fd.startswith("{"):
@@ -36,13 +73,19 @@ def apply_redirects(
             given = _read(redirect, machine, scope)
             stdin = given if redirect.fd in ("", "0") else stdin
         elif operator in ("<&", ">&") and _is_descriptor(redirect):
-            expand_one(redirect.target, machine, scope)
-            printed = printed and not (operator == ">&" and redirect.fd in ("", "1"))
+            target = expand_one(redirect.target, machine, scope).rstrip("-")
+            if operator == ">&" or redirect.fd not in ("", "0"):
+                output.descriptor(redirect.fd, target)
+            elif target != "0":
+                # Some other descriptor becomes the input.
+                stdin = OPAQUE
         else:
-            _write(redirect, machine, scope)
-            printed = printed and redirect.fd not in ("", "1")
-            stdin = OPAQUE if operator == "<>" else stdin
-    return stdin, printed
+            # ``<>`` opens the input, unless it says otherwise.
+            fd = redirect.fd or ("0" if operator in ("<>", "<&") else "1")
+            for target in _write(redirect, machine, scope):
+                output.file(fd, target)
+            stdin = OPAQUE if operator in ("<>", "<&") else stdin
+    return stdin, output
 
 
 def _is_descriptor(redirect: Redirect) -> bool:
@@ -60,18 +103,15 @@ def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str:
     return OPAQUE
 
 
-def _write(redirect: Redirect, machine: Machine, scope: Scope) -> None:
-    parts = redirect.target.parts
-    if len(parts) == 1 and isinstance(parts[0], ProcessSub):
-        expand(redirect.target, machine, scope)
-        return
-    if len(parts) == 1 and isinstance(parts[0], Literal) and parts[0].text.removeprefix("/dev/fd/").isdigit():
-        return
-    for arg in expand(redirect.target, machine, scope):
+def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
+    """Keep what writing the target does; what may be written, as far as its name is known."""
+    args = expand(redirect.target, machine, scope)
+    for arg in args:
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():
             continue
         if not socket(arg.text, machine):
             machine.findings.merge(write(arg, machine, scope), ())
+    return [arg.text for arg in args]
 
 
 def socket(text: str, machine: Machine) -> bool:

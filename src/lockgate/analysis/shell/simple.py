@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import Arg, Scope, harmless
+from lockgate.analysis.shell.scope import Arg, Scope, blur, harmless
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.analysis.shell.words import evaluated, expand, expand_all, expand_one, index, unsafe_arithmetic
@@ -30,11 +30,12 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     from lockgate.analysis.shell.invoke import invoke
 
     args = _arguments(node.words, machine, scope)
-    stdin, printed = apply_redirects(node.redirects, machine, scope, stdin)
+    stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
         for assignment in node.assignments:
             assign(assignment, machine, scope)
-        return ""
+        # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
+        return output.of(blur("", stdin or "")) if node.redirects else ""
     _show_secrets(node, args, machine, scope)
     # Assignments before a command reach a function too; before a program they only are its environment.
     reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
@@ -52,7 +53,7 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     for before in reversed(kept):
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)
-    return shape if printed else ""
+    return output.of(shape)
 
 
 def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
