@@ -9,6 +9,7 @@ from lockgate.analysis.shell.findings import WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
 _ASKING = frozenset({"--help", "--version"})
+_NAMED_IN_FULL = lazy_re(r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/")
+"""A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
 
 
 def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
@@ -247,11 +250,13 @@ class Invocation:
     def _asked(self, word: str, options: list[Option]) -> str:
         """A query whose words are only numbers and names of options carries nothing out.
 
-        What is asked of one's own account goes there and nowhere else; it still counts as composed where the text is
-        only made at run time, since nobody can read then what is asked.
+        What is asked of one's own account goes there and nowhere else. It still counts as composed where the text is
+        only made at run time, since nobody can read then what is asked, or where a resource is named in full, since
+        that can be a stranger's, who sees in the records of that account what was asked for.
         """
         if word == "fetch-own":
-            return "fetch-known" if all(arg.static is not None for arg in self.args) else "fetch"
+            whole = [arg.static for arg in self.args]
+            return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
         if word != "query":
             return word
         told = [option for option in options if option.role != "local"]

@@ -96,7 +96,10 @@ def lookup(program: str) -> Entry | None:
 
 
 def subcommand(entry: Entry, word: str) -> Entry | None:
-    """The entry of a subcommand, or ``None``. It has its parent's options too, unless they stand before it only."""
+    """The entry of a subcommand, or ``None``.
+
+    It has its parent's style, and its options too unless they stand before it only.
+    """
     if entry.any_case:
         word = word.lower()
     raw = entry.commands.get(word)
@@ -110,7 +113,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         return None
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
-    return Entry(**raw)._replace(name=f"{entry.name}/{word}")
+    return Entry(**{"style": entry.style, **raw})._replace(name=f"{entry.name}/{word}")
 
 
 def _fits(pattern: str, word: str) -> bool:

@@ -52,11 +52,19 @@ def takes_command(entry: Entry) -> bool:
     return any(role in _GREEDY for role in entry.operands)
 
 
+def _before_command(entry: Entry) -> int:
+    if entry.stops or entry.commands or "assignments" in entry.operands:
+        return 0
+    return next((at for at, role in enumerate(entry.operands) if role in _GREEDY), 0)
+
+
 class _Matcher:
     def __init__(self, entry: Entry, args: list[Arg]) -> None:
         self.entry, self.args, self.at = entry, args, 0
         self.result = Matched([], [], [], [])
         self.stops = entry.stops or bool(entry.commands) or takes_command(entry)
+        self.before = _before_command(entry)
+        """How many operands stand before a command, with options between them (``kubectl exec POD -c x -- ls``)."""
 
     def run(self) -> Matched:
         if self.entry.bundle and self.args and _is_bundle(self.args[0], self.entry):
@@ -83,7 +91,7 @@ class _Matcher:
         if arg.text[:1] == OPAQUE:
             self.result.surprises.append(arg)
         self.result.operands.append(arg)
-        return self.stops
+        return self.stops and len(self.result.operands) > self.before
 
     def _option(self, arg: Arg) -> None:
         text = arg.text
