@@ -37,4 +37,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _runs_real_shells(item: pytest.Function) -> bool:
-    return any(getattr(value, "__module__", "") == "support.bash_oracle" for value in vars(item.module).values())
+    modules = {getattr(value, "__module__", "") for value in vars(item.module).values()}
+    return not modules.isdisjoint({"support.bash_oracle", "support.stub_oracle"})
