@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from lockgate.analysis.globs import name_matches
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         word = word.lower()
     raw = entry.commands.get(word)
     if raw is None:
-        raw = next((raw for name, raw in entry.commands.items() if "*" in name and _fits(name, word)), None)
+        raw = next((raw for name, raw in entry.commands.items() if "*" in name and name_matches(name, word)), None)
     if raw == SAME:
         return entry._replace(name=f"{entry.name}/{word}")
     if isinstance(raw, str):
@@ -116,11 +117,6 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
     return Entry(**{"style": entry.style, **raw})._replace(name=f"{entry.name}/{word}")
 
 
-def _fits(pattern: str, word: str) -> bool:
-    before, _, after = pattern.partition("*")
-    return len(word) >= len(before) + len(after) and word.startswith(before) and word.endswith(after)
-
-
 def changed(entry: Entry, given: set[str]) -> Entry:
     """The entry as it is where these options are given."""
     for change in entry.when:
@@ -130,7 +126,7 @@ def changed(entry: Entry, given: set[str]) -> Entry:
 
 
 def table(name: str) -> Mapping[str, Any]:
-    """A table beside the programs: ``variables``, ``git_config``, ``python_modules``."""
+    """A table beside the programs: ``variables``, ``git_config``."""
     found: Mapping[str, Any] = _tables()[name]
     return found
 

@@ -151,10 +151,11 @@ def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def options(where: str, raw: dict[str, str], *, keyed: bool) -> dict[str, list[Any]]:
-    """Option names to role and number of words."""
+def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bool) -> dict[str, list[Any]]:
+    """Option names to role and number of words; several tables are one."""
     result: dict[str, list[Any]] = {}
-    for role, names in raw.items():
+    tables = raw if isinstance(raw, list) else [raw]
+    for role, names in (row for table in tables for row in table.items()):
         for written in names.split():
             name, words = written, 0
             if written.endswith("==") and not keyed:
@@ -177,8 +178,6 @@ def commands(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
     for names, below in raw.items():
         first, *others = names.split()
         for one in (first, *others):
-            if one.count("*") > 1:
-                raise KnowledgeError(f"{where}: {one} may have one `*`")
             if one in result:
                 raise KnowledgeError(f"{where}: the subcommand {one} stands there twice")
             result[one] = first
