@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def _python(call: Invocation, text: str) -> None:
     from lockgate.analysis.shell.inline_python import python_effects
 
-    call.own += python_effects(text, call.machine, call.scope, call.rule)
+    python_effects(call, text)
 
 
 # ---------------------------------------------------------------- sed

@@ -1,213 +1,135 @@
 """Python on the command line: what a program does, where its own syntax tree proves it.
 
-A program is local where each name it uses is its own or a harmless builtin, each module is in the table
-``python_modules`` and each attribute of a module is listed there, and each file it names is known. Anything else is
-``execute``, with ``egress`` where it imports something that is made for networks.
+A program is local where each name it uses is its own or a harmless builtin, each member is one that only computes,
+each module and what it takes of it stands in ``languages/python.yaml``, and each file it touches is known. A command
+that it runs counts as that command. Anything else is ``execute``, with ``egress`` where it uses what talks to others.
 """
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import files
-from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.scope import Arg, Scope
+import re
+
+from lockgate.analysis.shell.inline_python_calls import ENVIRONMENT, Calls
+from lockgate.analysis.shell.inline_python_names import Names
+from lockgate.analysis.shell.languages import language
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
 
-    from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.shell.invoke import Invocation
 
 _LONGEST = 20_000
-_WRITING = """
-    write_text write_bytes unlink rmdir rename replace symlink_to hardlink_to link_to chmod touch lchmod mkdir
-"""
-_WRITERS = frozenset(_WRITING.split())
-_READERS = frozenset({"read_text", "read_bytes"})
-_REACHING = """
-    system popen modules os sys subprocess importlib builtins socket codecs ctypes shutil loader f_globals f_builtins
-    gi_frame cr_frame tb_frame gi_code format_map
-"""
-_FORBIDDEN = frozenset(_REACHING.split())
+_OTHER = ("python2", "pypy2", "ipython")
+"""Beginnings of names of programs that read another language than Python 3."""
+_COOKIE = lazy_re(r"\A(?:[ \t\f]*(?:#[^\n\r]*)?(?:\r\n?|\n))?[ \t\f]*#[^\n\r]*?coding[:=][ \t]*([-\w.]+)")
+_INTROSPECTION = lazy_re(
+    r"_|(?:gi|cr|ag|tb|co|f)_|(?:mro|modules|builtins|globals|format|format_map|eval|exec|system)$"
+)
+_WITH_ONE_PATTERN = "bool bytearray bytes dict float frozenset int list set str tuple"
+_CAPTURING = frozenset(_WITH_ONE_PATTERN.split())
+"""Classes whose pattern captures the value itself; other patterns read members that a class or the pattern names."""
+_SHOWS_TYPE = frozenset({"print", "str", "repr"})
 
 
-def python_effects(text: str, machine: Machine, scope: Scope, rule: str) -> list[Effect]:
-    """Effects of a Python program."""
-    import ast
-
-    try:
-        tree = ast.parse(text) if len(text) <= _LONGEST else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree = None
+def python_effects(call: Invocation, text: str) -> None:
+    """Keep the effects of a Python program."""
+    tree = _tree(call, text)
     if tree is None:
-        return [_execute("python", rule, "this Python cannot be read here")]
-    reader = _Reader(tree, machine, scope, rule)
-    return reader.run()
+        call.opaque("this Python cannot be read here")
+    else:
+        _Program(call, tree).run()
 
 
-def _execute(what: str, rule: str, because: str) -> Effect:
-    return Effect(EffectKind.EXECUTE, what, rule, because)
+def _tree(call: Invocation, text: str) -> ast.Module | None:
+    import ast
+    import warnings
 
-
-class _Reader:
-    def __init__(self, tree: ast.Module, machine: Machine, scope: Scope, rule: str) -> None:
-        import ast
-
-        self.ast, self.tree, self.machine, self.scope, self.rule = ast, tree, machine, scope, rule
-        tables = table("python_modules")
-        self.allowed: dict[str, str] = tables["local"]
-        self.network: list[str] = tables["network"]
-        self.builtins = frozenset(str(tables["builtins"]).split())
-        self.modules: dict[str, str] = {}
-        """Local name to module."""
-        self.constants: dict[str, str | None] = {}
-        self.own: set[str] = set()
-        self.found: list[Effect] = []
-        self.handled: set[int] = set()
-        """Nodes that were judged with their call."""
-
-    def run(self) -> list[Effect]:
-        nodes = list(self.ast.walk(self.tree))
-        for node in nodes:
-            self._binds(node)
-        for node in nodes:
-            self._calls(node)
-        for node in nodes:
-            problem = self._problem(node)
-            if problem:
-                self.found.append(_execute("python", self.rule, problem))
-                break
-        if not self.found and any(isinstance(node, (self.ast.Import, self.ast.ImportFrom)) for node in nodes):
-            self._shadowed()
-        return list(dict.fromkeys(self.found))
-
-    def _shadowed(self) -> None:
-        from lockgate.analysis.shell.python_shadows import shadow
-
-        problem = shadow(self.machine, self.scope)
-        if problem:
-            self.found.append(_execute("python", self.rule, problem))
-
-    # ------------------------------------------------------------ names
-
-    def _binds(self, node: ast.AST) -> None:
-        ast = self.ast
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                self.modules[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-        elif isinstance(node, ast.ImportFrom):
-            self.own |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self.own.add(node.name)
-        elif isinstance(node, ast.arg):
-            self.own.add(node.arg)
-            self.constants[node.arg] = None
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            self.own.add(node.name)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            self._constant(node.targets[0].id, node.value)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            self.own.add(node.id)
-            self.constants.setdefault(node.id, "\x00")
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-            self.own.add(node.name)
-            self.constants[node.name] = None
-
-    def _constant(self, name: str, value: ast.expr) -> None:
-        self.own.add(name)
-        text = self._path(value)
-        # Twice assigned, or bound in another way before: not one known text.
-        self.constants[name] = text if name not in self.constants else None
-
-    # ------------------------------------------------------------ calls with files
-
-    def _calls(self, node: ast.AST) -> None:
-        ast = self.ast
-        if not isinstance(node, ast.Call):
-            return
-        function = node.func
-        if isinstance(function, ast.Name) and function.id == "open" and "open" not in self.own:
-            self.handled.add(id(function))
-            self._open(node.args[0] if node.args else None, self._mode(node, 1))
-        elif isinstance(function, ast.Attribute):
-            self._method(node, function)
-
-    def _method(self, node: ast.Call, function: ast.Attribute) -> None:
-        ast = self.ast
-        base = function.value
-        if isinstance(base, ast.Name) and base.id in self.modules:
-            kind = self.allowed.get(f"{self.modules[base.id]}.{function.attr}", "")
-            if kind in ("read", "write", "delete"):
-                self.handled.add(id(function))
-                for argument in node.args[:2]:
-                    self._file(argument, kind)
-        elif function.attr in _READERS or (function.attr == "open" and not isinstance(base, ast.Constant)):
-            self.handled.add(id(function))
-            self._open(base, self._mode(node, 0) if function.attr == "open" else "r")
-        elif function.attr in _WRITERS and not (function.attr == "replace" and len(node.args) >= 2):
-            self.handled.add(id(function))
-            self._file(base, "write")
-            if function.attr in ("rename", "replace", "symlink_to", "hardlink_to") and node.args:
-                self._file(node.args[0], "write")
-
-    def _mode(self, node: ast.Call, position: int) -> str | None:
-        """The mode of an ``open``, ``None`` where it is not known."""
-        ast = self.ast
-        given = [word.value for word in node.keywords if word.arg == "mode"]
-        if any(word.arg in (None, "opener") for word in node.keywords) or any(
-            isinstance(a, ast.Starred) for a in node.args
-        ):
-            return None
-        given += node.args[position : position + 1]
-        if not given:
-            return "r"
-        value = given[0]
-        return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-
-    def _open(self, place: ast.expr | None, mode: str | None) -> None:
-        if place is None or mode is None:
-            self.found.append(
-                _execute("python", self.rule, "this opens a file in a way that is only known when it runs")
-            )
-        else:
-            self._file(place, "write" if set(mode) & set("wax+") else "read")
-
-    def _file(self, place: ast.expr, kind: str) -> None:
-        path = self._path(place)
-        if path is None:
-            if kind != "read":
-                because = "this writes a file whose name is only known when it runs"
-                self.found.append(_execute("python", self.rule, because))
-            return
-        look = files.read if kind == "read" else files.write
-        self.found += look(Arg(path), self.machine, self.scope)
-
-    def _path(self, node: ast.expr, depth: int = 0) -> str | None:
-        """The text of a path: a constant, ``Path(...)`` and ``/`` of them, a name bound once to one."""
-        ast = self.ast
-        if depth > 8:
-            return None
-        if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else None
-        if isinstance(node, ast.Name):
-            value = self.constants.get(node.id)
-            return None if value is None or value == "\x00" else value
-        if (
-            isinstance(node, ast.Call)
-            and len(node.args) == 1
-            and _last_name(node.func) in ("Path", "PurePath", "str", "expanduser")
-        ):
-            return self._path(node.args[0], depth + 1)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Add)):
-            left, right = self._path(node.left, depth + 1), self._path(node.right, depth + 1)
-            if left is None or right is None:
-                return None
-            return left + ("/" if isinstance(node.op, ast.Div) else "") + right
+    program = call.args[0].text.rpartition("/")[2]
+    # Text that is read as a file may say that it is written in another encoding, in which comments hold code.
+    cookie = _COOKIE.match(text)
+    if program.startswith(_OTHER) or len(text) > _LONGEST or (cookie and cookie.group(1).lower() != "utf-8"):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
+
+class _Program:
+    """One program: what it names, what it calls, and what else in it is not known to be harmless."""
+
+    def __init__(self, call: Invocation, tree: ast.Module) -> None:
+        import ast
+
+        self.ast, self.call = ast, call
+        known = language("python")
+        self.modules: dict[str, frozenset[str]] = {
+            name: frozenset(words.split()) for name, words in known["modules"].items()
+        }
+        self.attributes = frozenset(known["attributes"].split())
+        self.builtins = frozenset(known["builtins"].split())
+        self.methods = frozenset(known["methods"].split())
+        self.sinks: dict[str, str] = known["sinks"]
+        self.nodes = list(ast.walk(tree))
+        self.names = Names(self.nodes)
+        self.calls = Calls(call, self.names, known)
+
+    def run(self) -> None:
+        ast, call = self.ast, self.call
+        for node in self.nodes:
+            self.calls.visit(node)
+        self._types()
+        for node in self.nodes:
+            self._sink(node)
+        problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")
+        if not problem and any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in self.nodes):
+            from lockgate.analysis.shell.python_shadows import shadow
+
+            problem = shadow(call.machine, call.scope, self.names.imported)
+        if problem:
+            call.opaque(problem)
+        call.own[:] = dict.fromkeys(call.own)
+
+    # ------------------------------------------------------------ what talks to other machines
+
+    def _sink(self, node: ast.AST) -> None:
+        ast = self.ast
+        if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in self.calls.nearby:
+            module, _, name = (self.names.qualified(node) or "").rpartition(".")
+            sinks = self.sinks.get(module, "").split()
+            if name in sinks or "*" in sinks:
+                because = f"`{module}.{name}` can send data to another machine"
+                effect = Effect(EffectKind.EGRESS, f"{module}.{name}", self.call.rule, because, gives=Label.UNTRUSTED)
+                self.call.own.append(effect)
+
     # ------------------------------------------------------------ what is not local
+
+    def _types(self) -> None:
+        """Let ``type(x)`` pass where only its name is shown or it is compared: called, it could make any class."""
+        for value in (value for node in self.nodes for value in self._shown(node)):
+            if isinstance(value, self.ast.Call) and isinstance(value.func, self.ast.Name) and value.func.id == "type":
+                plain = not value.keywords and not isinstance(value.args[0] if value.args else None, self.ast.Starred)
+                if plain and len(value.args) == 1:
+                    self.calls.handled.add(id(value.func))
+
+    def _shown(self, node: ast.AST) -> list[ast.expr]:
+        """The values that a node compares, or of which it shows no more than the name."""
+        if isinstance(node, self.ast.Attribute) and node.attr == "__name__":
+            self.calls.handled.add(id(node))
+            return [node.value]
+        if isinstance(node, self.ast.Compare):
+            return [node.left, *node.comparators]
+        if isinstance(node, self.ast.FormattedValue):
+            return [node.value]
+        function = node.func if isinstance(node, self.ast.Call) else None
+        if isinstance(function, self.ast.Name) and function.id in _SHOWS_TYPE - self.names.bound:
+            return node.args if isinstance(node, self.ast.Call) else []
+        return []
 
     def _problem(self, node: ast.AST) -> str:
         ast = self.ast
@@ -215,61 +137,95 @@ class _Reader:
             return next((why for alias in node.names if (why := self._module(alias.name))), "")
         if isinstance(node, ast.ImportFrom):
             return self._import_from(node)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.Attribute):
             return self._attribute(node)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return self._definition(node)
+        if isinstance(node, ast.MatchClass):
+            captures = isinstance(node.cls, ast.Name) and node.cls.id in _CAPTURING and len(node.patterns) < 2
+            if node.kwd_attrs or not (captures or not node.patterns):
+                return "a pattern reads members that it does not name"
         return ""
 
     def _module(self, name: str) -> str:
-        if name.partition(".")[0] in self.network or name in self.network:
-            because = f"`import {name}` is made for talking to other machines"
-            self.found.append(Effect(EffectKind.EGRESS, name, self.rule, because, gives=Label.UNTRUSTED))
-            return because
-        return "" if name in self.allowed else f"the module `{name}` can do more than compute"
+        return "" if name in self.modules else f"the module `{name}` can do more than compute"
 
     def _import_from(self, node: ast.ImportFrom) -> str:
         module = node.module or ""
-        if node.level or (why := self._module(module)):
-            return why if not node.level else "this imports the project's own code"
-        names = self.allowed[module].split()
+        if node.level:
+            return "this imports the project's own code"
         for alias in node.names:
-            if alias.name not in names or f"{module}.{alias.name}" in self.allowed:
+            full = f"{module}.{alias.name}"
+            known = alias.name in self.modules.get(module, ()) or full in self.calls.table or full in self.modules
+            if not known and full != ENVIRONMENT:
                 return f"`from {module} import {alias.name}` can do more than compute"
         return ""
 
     def _name(self, node: ast.Name) -> str:
-        if node.id in self.own or node.id in self.builtins or id(node) in self.handled:
+        name = node.id
+        if id(node) in self.calls.handled:
             return ""
-        if node.id in self.modules:
-            return "" if id(node) in self._bases() else f"the module `{node.id}` is handed around"
-        return f"`{node.id}` can do more than compute"
+        if name.startswith("__") and not (name in self.builtins and isinstance(node.ctx, self.ast.Load)):
+            return f"`{name}` can do more than compute"
+        if not isinstance(node.ctx, self.ast.Load):
+            return ""
+        if name in self.names.modules:
+            if name in self.names.bound:
+                return f"`{name}` means two things"
+            full = self.names.qualified(node) or ""
+            if id(node) in self.names.bases and full not in self.calls.table and full != ENVIRONMENT:
+                return ""
+            return self._taken(full)
+        # A name of one scope is no name in another: what Python itself gives for it counts too.
+        if name in self.builtins or (name in self.names.bound and not self.names.is_builtin(name)):
+            return ""
+        return f"`{name}` can do more than compute"
 
-    def _bases(self) -> set[int]:
-        if not hasattr(self, "_base_ids"):
-            ast = self.ast
-            self._base_ids = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)}
-        return self._base_ids
+    def _taken(self, full: str) -> str:
+        """What is wrong with taking what a qualified name stands for, other than by calling it."""
+        if full == ENVIRONMENT:
+            self.call.add("read-secret")
+        module, _, name = full.rpartition(".")
+        if name in self.modules.get(module, ()) and full not in self.modules:
+            return ""
+        if full in self.modules:
+            return f"the module `{full}` is handed around"
+        return f"`{full}` can do more than compute, or is used other than by a plain call"
 
     def _attribute(self, node: ast.Attribute) -> str:
-        ast = self.ast
-        if id(node) in self.handled:
+        if id(node) in self.calls.handled:
             return ""
-        if (node.attr.startswith("_") and node.attr != "__name__") or node.attr in _FORBIDDEN:
-            chain = isinstance(node.value, ast.Name) and node.value.id in self.modules
-            if not (chain and node.attr == "path"):
-                return f"the attribute `{node.attr}` can do more than compute"
-        if isinstance(node.value, ast.Name) and node.value.id in self.modules:
-            module = self.modules[node.value.id]
-            if node.attr not in self.allowed.get(module, "").split() and f"{module}.{node.attr}" not in self.allowed:
-                return f"`{module}.{node.attr}` can do more than compute"
-            if self.allowed.get(f"{module}.{node.attr}", "") in ("read", "write", "delete"):
-                return f"`{module}.{node.attr}` is used other than by a plain call"
+        full = self.names.qualified(node)
+        if full is not None and (full in self.modules or full.rpartition(".")[0] in self.modules):
+            if not isinstance(node.ctx, self.ast.Load):
+                return f"this changes `{full}`"
+            if full in self.modules and id(node) in self.names.bases:
+                return ""
+            return self._taken(full)
+        if node.attr == "__init__" and self._is_super(node.value):
             return ""
-        if node.attr in _WRITERS and node.attr != "replace":
+        if _INTROSPECTION.match(node.attr):
+            return f"the attribute `{node.attr}` can do more than compute"
+        if node.attr in self.calls.members:
             return f"`{node.attr}` is used other than by a plain call"
+        if node.attr in self.attributes or node.attr in self.names.members:
+            return ""
+        return f"nothing is known about the attribute `{node.attr}`"
+
+    def _is_super(self, node: ast.expr) -> bool:
+        return isinstance(node, self.ast.Call) and isinstance(node.func, self.ast.Name) and node.func.id == "super"
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+        if isinstance(node, self.ast.ClassDef) and node.keywords:
+            return f"how the class `{node.name}` is made is not known"
+        if node.name.startswith("__") and node.name not in self.methods:
+            return f"`{node.name}` changes how Python itself works"
         return ""
 
 
-def _last_name(node: ast.expr) -> str:
-    return getattr(node, "attr", "") or getattr(node, "id", "")
+def is_template(text: str) -> bool:
+    """Whether ``text.format()`` reads no member of what it is given."""
+    fields = re.sub(r"\{\{|\}\}", "", text)
+    return all("." not in field and "[" not in field for field in re.findall(r"\{([^{}:!]*)", fields))

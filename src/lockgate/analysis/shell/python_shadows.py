@@ -11,6 +11,8 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.scope import Scope
 
@@ -19,21 +21,27 @@ _NEVER_IMPORTED = frozenset({"test", "tests", "site", "idlelib", "lib2to3", "tur
 """Modules of the library that no other module imports, or that are there before the folder is looked at."""
 
 
-def shadow(machine: Machine, scope: Scope) -> str:
-    """The first file in a possible working folder that stands in for a module of the library; empty where none does."""
+def shadow(machine: Machine, scope: Scope, imported: AbstractSet[str] = frozenset()) -> str:
+    """The first file in a possible working folder that stands in for a module; empty where none does.
+
+    Args:
+        machine: What may be looked at, and what was written on the way.
+        scope: Where the program runs.
+        imported: Modules of other makers that it imports, beside those of the library.
+    """
     for cwd in sorted(scope.cwds):
         if not cwd:
             return "the working folder is not known"
         names = set(machine.around.python_files(cwd))
         names |= {posixpath.basename(path) for path in machine.written if posixpath.dirname(path) in ("", ".", cwd)}
         for name in sorted(names):
-            if _stands_in(name):
+            if _stands_in(name, imported):
                 return f"`{name}` in the working folder runs in place of Python's own module"
     return ""
 
 
-def _stands_in(name: str) -> bool:
+def _stands_in(name: str, imported: AbstractSet[str]) -> bool:
     stem = name.partition(".")[0]
     # A folder has no ending; one with the name of a module is a package.
     is_module = "." not in name or name.endswith(_ENDINGS)
-    return is_module and stem in sys.stdlib_module_names and stem not in _NEVER_IMPORTED
+    return is_module and (stem in imported or (stem in sys.stdlib_module_names and stem not in _NEVER_IMPORTED))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.scope import ENVIRONMENT, Arg, Scope, harmless, known
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
+
+_SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
 
 
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
@@ -58,3 +63,8 @@ def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     if host is None or not (is_loopback(host) or trusted(host, machine.around)):
         because = f"`{name}` sends what other programs transfer through another machine"
         machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable is named like one that holds a secret."""
+    return _SECRET.search(name) is not None

@@ -1,0 +1,67 @@
+"""Tables of inline code, one file a language: the name of the file says how the code is run."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.shell.languages import build
+
+HERE = Path(__file__).parent
+AROUND = {"python": "python3 -c {}"}
+
+
+def rows():
+    for table in sorted(HERE.glob("*.yaml")):
+        sections = yaml.safe_load(table.read_text(encoding="utf-8"))
+        for section, codes in sections.items():
+            for code, effects in codes.items():
+                yield pytest.param(table.stem, code, effects, id=f"{table.stem}, {section}: {code[:60]!r}")
+
+
+def effects_of(command, around):
+    found = analyse_shell(command, "/work/project", around).effects
+    return {effect.kind.value.replace("_", "-") for effect in found}
+
+
+@pytest.mark.parametrize(("language", "code", "effects"), list(rows()))
+def test_code_has_its_effects(language, code, effects, around):
+    found = effects_of(AROUND[language].format(shlex.quote(code)), around)
+    assert found == set(effects.split()) - {"local"}
+
+
+@pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
+def test_examples_of_the_knowledge_hold(table, around):
+    for code, effects in build.load(table).get("examples", {}).items():
+        found = effects_of(AROUND[table.stem].format(shlex.quote(code)), around)
+        assert found == set(effects.split()) - {"local"}, code
+
+
+@pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
+def test_compiled_table_is_fresh(table):
+    assert table.with_suffix(".json").read_text(encoding="ascii") == build.compiled(table)
+
+
+@pytest.mark.parametrize("program", ["python2", "python2.7", "ipython"])
+def test_another_language_is_not_read(program, around):
+    assert effects_of(f"{program} -c 'print(1)'", around) == {"execute"}
+
+
+@pytest.mark.parametrize(
+    ("command", "effects"),
+    [
+        ("python3 - <<'E'\n# coding: utf-7\n#+AAo-import os\nE", {"execute"}),
+        ("python3 - <<'E'\n\n# -*- coding: utf_7 -*-\nE", {"execute"}),
+        ("python3 - <<'E'\n# -*- coding: utf-8 -*-\nprint(1)\nE", set()),
+        ("python3 -c 'import sys; open(sys.argv[1], \"w\")' a.txt", set()),
+        ("python3 -c 'import sys; open(sys.argv[1], \"w\")' /home/user/.bashrc", {"persist"}),
+        ("python3 - /home/user/.bashrc <<'E'\nimport sys\nopen(sys.argv[1], 'w')\nE", {"persist"}),
+        ("python3 -c 'import sys; print(open(sys.argv[1]).read())' ~/.ssh/id_rsa", {"read-secret"}),
+        ("python3 -c 'import sys\nfor f in sys.argv: open(f).read()' ~/.ssh/id_rsa", {"read-secret"}),
+        ('python3 -c \'import sys; sys.argv[1] = "x"; open(sys.argv[1], "w")\' a', {"execute"}),
+    ],
+)
+def test_what_the_command_line_adds(command, effects, around):
+    assert effects_of(command, around) == effects
