@@ -102,7 +102,7 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     """
     policies = question.configuration.policies
     # Which addresses are known is looked up once: all policies see the same effects.
-    analyses = [_with_known_addresses(question, analysis, key) for analysis in analyses]
+    analyses = [_with_own_scripts(question, _with_known_addresses(question, each, key)) for each in analyses]
     decision = strictest(
         decide(analysis.effects, question.labels, policy.profile, able=question.able)
         for analysis, policy in zip(analyses, policies, strict=True)
@@ -178,6 +178,29 @@ def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) ->
         return effect._replace(variant=Variant.KNOWN)
 
     return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects))
+
+
+# ---------------------------------------------------------------- scripts
+_COARSE = 2.0
+"""Seconds by which a file system's clock may be late."""
+
+
+def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
+    """What the agent wrote into a script after it had read untrusted text counts as if it were typed."""
+    if all(effect.changed is None for effect in analysis.effects):
+        return analysis
+    began = min((taint.at for taint in question.taints if taint.label is Label.UNTRUSTED), default=None)
+    if began is None:
+        return analysis
+
+    def own(effect: Effect) -> Effect:
+        if effect.changed is None or effect.changed < began - _COARSE:
+            return effect
+        variant = Variant.PLAIN if effect.variant is Variant.SCRIPT else effect.variant
+        because = f"{effect.because}; it was written after this session had read untrusted text"
+        return effect._replace(variant=variant, because=because)
+
+    return analysis._replace(effects=tuple(map(own, analysis.effects)))
 
 
 # ---------------------------------------------------------------- delegates

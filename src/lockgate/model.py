@@ -72,6 +72,8 @@ class Variant(StrEnum):
     """A fetch of an address that was seen whole before, or of a trusted domain: following it carries nothing out."""
     SEARCH = "search"
     """A fetch that sends a query to a search provider and nobody else."""
+    SCRIPT = "script"
+    """Found in a file of the project that the call runs. A sandbox holds it, so it reads the row ``execute``."""
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 
@@ -134,10 +136,14 @@ class Effect(Record):
     """For a fetch: the whole, normalised address where it is static; empty where it is composed at run time."""
     gives: Label | None = None
     """The label that the call's result gives to its subject."""
+    changed: float | None = None
+    """For what was found in a script file: when that was last changed, in seconds since the epoch."""
 
     @property
     def row(self) -> str:
         """The row of a profile's table that decides this effect."""
+        if self.variant is Variant.SCRIPT:
+            return EffectKind.EXECUTE.value
         return f"{self.kind.value}_{self.variant.value}" if self.variant.value else self.kind.value
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import lockgate
 from lockgate import configuration
-from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
@@ -65,6 +65,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         realpath=os.path.realpath,
         python_files=_python_files,
         is_git_folder=_is_git_folder,
+        read_script=_script_reader(workspace),
         rules=rules,
     )
 
@@ -79,6 +80,15 @@ def _python_files(folder: str) -> frozenset[str]:
             )
     except OSError:
         return frozenset()
+
+
+def _script_reader(workspace: str) -> Callable[[str], ScriptFile | None]:
+    def read(path: str) -> ScriptFile | None:
+        from lockgate.scripts import read_script
+
+        return read_script(path, workspace)
+
+    return read
 
 
 def _is_git_folder(folder: str) -> bool:

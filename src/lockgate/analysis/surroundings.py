@@ -52,8 +52,21 @@ class TrustedDomain(Record):
     """Whether also what it returns is trusted. Otherwise only sending to it is."""
 
 
+class ScriptFile(Record):
+    """A file that a command runs, as it is now. It can be another one by the time it runs."""
+
+    text: str
+    changed: float = 0.0
+    """When it was last changed, in seconds since the epoch: the time of change of its inode, which nobody can set."""
+
+
 def no_category(*_: object) -> CategoryRule | None:
     """Say that no rule matches."""
+    return None
+
+
+def no_script(_: str) -> ScriptFile | None:
+    """Say that a file cannot be read."""
     return None
 
 
@@ -98,4 +111,9 @@ class Surroundings(Record):
     """Names in a folder that Python can import: files, and folders that are packages."""
     is_git_folder: Callable[[str], bool] = lambda _: False
     """Whether a folder is a repository by itself, without a work tree: it holds ``HEAD``, ``objects`` and ``refs``."""
+    read_script: Callable[[str], ScriptFile | None] = no_script
+    """Reads a file that a command runs, by its absolute path.
+
+    Only a small, regular file of UTF-8 text inside the workspace, with links resolved; ``None`` for all others.
+    """
     rules: Rules = Rules()

@@ -187,13 +187,9 @@ def _eval(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 
 
 def _source(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    words = args[1:] if args and args[0].text == "--" else args
-    for word in words[:1]:
-        machine.findings.merge(read(word, machine, scope), ())
-        because = f"`source` runs the file `{word.shown}` in this shell"
-        machine.findings.execute(word.shown, "shell:source", because)
-    scope.forget(set(scope.variables) - {"HOME", "PWD"})
-    return OPAQUE
+    from lockgate.analysis.shell.script_running import source
+
+    return source(machine, scope, args[1:] if args and args[0].text == "--" else args, stdin)
 
 
 def _trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:

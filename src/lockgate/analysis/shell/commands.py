@@ -39,6 +39,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.analysis.shell.script_files import Scripts
+
 _MOST_COMMANDS = 1500
 _MOST_ROUNDS = 12
 _DEEPEST = 16
@@ -75,6 +77,10 @@ class Machine:
         """How many commands were met after which those that follow may not run."""
         self.interrupts: list[str] = []
         """Text that a trap may run between any two commands."""
+        self.scripts: Scripts | None = None
+        """The files that were followed so far, ``None`` where there is none."""
+        self.taken: dict[int, tuple[str, bool]] = {}
+        """Standard inputs of which something was read, by identity, and whether that was only whole lines."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 
@@ -194,7 +200,12 @@ class Machine:
         if isinstance(node, Simple):
             from lockgate.analysis.shell.simple import run_simple
 
-            return run_simple(node, self, scope, stdin)
+            if self.scripts is None:
+                return run_simple(node, self, scope, stdin)
+            outer = self.scripts.at(node.position)
+            shape = run_simple(node, self, scope, stdin)
+            self.scripts.place = outer
+            return shape
         if isinstance(node, Pipeline):
             return self._pipeline(node, scope, stdin)
         if isinstance(node, AndOr):

@@ -72,7 +72,11 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         return OPAQUE
     entry = knowledge.lookup(name)
     if entry is None:
-        if not own:
+        if own:
+            from lockgate.analysis.shell.script_running import run_by_path
+
+            own = run_by_path(machine, scope, args, stdin, own)
+        else:
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
         _keep(machine, args, own, ())

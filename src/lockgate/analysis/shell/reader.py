@@ -27,12 +27,13 @@ _TIME_OPTIONS = lazy_re(r"[ \t]+-p(?=[ \t])")
 _NOTHING: frozenset[str] = frozenset()
 
 
-def read(text: str, dialect: str = "bash") -> Script | Unparsed:
+def read(text: str, dialect: str = "bash", base: int = 0) -> Script | Unparsed:
     """Read a shell script.
 
     Args:
         text: What the shell would be given with ``-c``.
         dialect: ``bash``, or ``sh`` for a shell that may be any POSIX shell: what dash reads differently is refused.
+        base: What the positions of commands and words in the tree count from.
 
     Returns:
         The script, or why and where it was not read. Nothing is raised.
@@ -50,9 +51,9 @@ def read(text: str, dialect: str = "bash") -> Script | Unparsed:
     except UnicodeEncodeError as error:
         return Unparsed("half of a surrogate pair", error.start, "write it as an escape inside $'...'")
     try:
-        return _script(Cursor(text, _RULES, dialect == "sh", Limits()), _NOTHING)
+        return _script(Cursor(text, _RULES, dialect == "sh", Limits(), base), _NOTHING)
     except Refused as refused:
-        return Unparsed(refused.reason, min(refused.position, len(text)), refused.hint)
+        return Unparsed(refused.reason, min(refused.position - base, len(text)), refused.hint)
     except RecursionError:
         return Unparsed("nested too deeply", 0, "write the commands one by one")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.roles_files import read, write
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -27,7 +27,16 @@ _LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize",
 def command(call: Invocation, words: list[Arg], _: str) -> None:
     """Text that a shell runs."""
     for word in words:
-        call.machine.run_text(word.text, call.scope.copy(), "sh", call.stdin)
+        call.machine.run_text(word.text, new_shell(call.scope), "sh", call.stdin)
+
+
+def new_shell(scope: Scope) -> Scope:
+    """What a shell that is started here knows. A name of a function is a program's there, unless it was exported."""
+    other = scope.copy()
+    other.positional = None
+    for name, meanings in other.functions.items():
+        other.functions[name] = tuple(dict.fromkeys((*meanings, None)))
+    return other
 
 
 def action(call: Invocation, words: list[Arg], option: str) -> None:
@@ -86,7 +95,7 @@ def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
 
 def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
     """Words that are joined and run by a shell."""
-    call.machine.run_text(" ".join(word.text for word in words), call.scope.copy(), "sh", call.stdin)
+    call.machine.run_text(" ".join(word.text for word in words), new_shell(call.scope), "sh", call.stdin)
 
 
 def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
@@ -122,13 +131,13 @@ def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
     return words[position:]
 
 
-def script(call: Invocation, words: list[Arg], _: str) -> None:
+def script(call: Invocation, words: list[Arg], option: str) -> None:
     """A file that is run, or standard input."""
     for word in words[:1]:
         if word.text not in ("-", "/dev/stdin"):
-            call.own.append(
-                Effect(EffectKind.EXECUTE, word.shown, call.rule, f"`{call.what}` runs the file `{word.shown}`")
-            )
+            from lockgate.analysis.shell.script_running import run_by_interpreter
+
+            call.own += run_by_interpreter(call, word, option)
         elif call.stdin is not None:
             run_code(call, call.entry.stdin or "code", call.stdin)
 
@@ -138,7 +147,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     from lockgate.analysis.shell.inline import LANGUAGES
 
     if language in _SHELLS:
-        call.shapes.append(call.machine.run_text(text, call.scope.copy(), _SHELLS[language]))
+        call.shapes.append(call.machine.run_text(text, new_shell(call.scope), _SHELLS[language]))
     elif language in LANGUAGES and known(text):
         LANGUAGES[language](call, text)
     elif language == "patch":
@@ -210,14 +219,14 @@ def config(call: Invocation, words: list[Arg], _: str) -> None:
             _alias(call, value)
         elif kind == "command" and known(value):
             if value:
-                call.machine.run_text(value, call.scope.copy(), "sh")
+                call.machine.run_text(value, new_shell(call.scope), "sh")
         elif kind:
             call.opaque(f"the setting `{key}` decides what runs or where data goes")
 
 
 def _alias(call: Invocation, value: str) -> None:
     if value.startswith("!"):
-        call.machine.run_text(value[1:], call.scope.copy(), "sh")
+        call.machine.run_text(value[1:], new_shell(call.scope), "sh")
     else:
         _invoke(call, [Arg("git"), *(Arg(text) for text in value.split())])
 

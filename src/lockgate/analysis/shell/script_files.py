@@ -1,0 +1,203 @@
+"""Files of the project that a command runs, read and followed with the eye that reads the command itself.
+
+What is found in a file is evidence with the file's name and line, and it gives its labels. It does not make the call
+stricter than running a file is anyway: a sandbox holds what a script of the project does to the outside, and the file
+may be another one by the time it runs (``docs/adr/0014-scripts-are-read.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lockgate.analysis.paths import absolute, read_effects
+from lockgate.analysis.shell.findings import Findings
+from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.analysis.spelling import inside
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+SPAN = 1 << 20
+"""Positions in the first file count from here, in the second from twice this: more than a file or a text is long."""
+_NO_LINE = SPAN - 1
+_MOST_FILES = 24
+_MOST_COMMANDS = 1200
+_MOST_EFFECTS = 40
+_HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
+"""What a sandbox without network and with its own home folder keeps a script from doing."""
+FOLLOWED, PARTLY = "script:followed", "script:partly"
+
+
+class Script(Record):
+    """A file that was opened."""
+
+    name: str
+    """As a person reads it: from the project's root."""
+    text: str
+    changed: float
+    base: int
+    """What positions in it count from."""
+    path: str
+    """Absolute."""
+
+
+class Scripts:
+    """All files that one command runs, and where in them it is."""
+
+    __slots__ = ("depth", "files", "left", "place")
+
+    def __init__(self) -> None:
+        self.files: list[Script] = []
+        self.left = _MOST_COMMANDS
+        self.place = 0
+        """The position of the command that is being followed."""
+        self.depth = 0
+        """How many of them run each other just now."""
+
+    def at(self, position: int) -> int:
+        """Go to a position; give the one before. Text that is no file's own leaves it where it is."""
+        before = self.place
+        if position >= SPAN:
+            self.place = position
+        return before
+
+    def where(self) -> str:
+        """The file and the line, for a person."""
+        number, position = divmod(self.place, SPAN)
+        if not 0 < number <= len(self.files):
+            return ""
+        file = self.files[number - 1]
+        if position == _NO_LINE:
+            return file.name
+        return f"{file.name}:{file.text.count(chr(10), 0, position) + 1}"
+
+
+class _Inside(Findings):
+    """What is found in one file."""
+
+    __slots__ = ("scripts", "unfollowed")
+
+    def __init__(self, scripts: Scripts) -> None:
+        super().__init__()
+        self.scripts = scripts
+        self.unfollowed = ""
+        """The first reason why not all of it could be followed."""
+
+    def add(self, effect: Effect, *, quiet: bool = False) -> None:
+        """Keep an effect with the place where it was found."""
+        if effect.kind is EffectKind.EXECUTE:
+            if effect.rule != FOLLOWED:
+                self.unfollowed = self.unfollowed or self._said(effect)
+            return
+        if effect.changed is None:
+            variant = Variant.SCRIPT if effect.kind in _HELD and effect.variant is not Variant.KNOWN else effect.variant
+            # What a program says in lines of its own cannot be told from what else the script prints.
+            gives = None if quiet and effect.gives is Label.UNTRUSTED else effect.gives
+            effect = effect._replace(because=self._said(effect), variant=variant, gives=gives, changed=0.0)
+        if len(self.effects) < _MOST_EFFECTS:
+            super().add(effect, quiet=quiet)
+
+    def _said(self, effect: Effect) -> str:
+        where = self.scripts.where()
+        return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
+
+
+def opened(machine: Machine, scope: Scope, path: str) -> Script | None:
+    """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
+    scripts = machine.scripts = machine.scripts or Scripts()
+    if "" in scope.cwds or len(scripts.files) >= _MOST_FILES:
+        return None
+    # Where a ``cd`` may have failed, it is taken to have worked.
+    for cwd in scope.cwds:
+        full = absolute(path, cwd, machine.around)
+        if full is None or _written(machine, cwd, full) or _is_secret(full, machine.around):
+            return None
+        if (file := machine.around.read_script(full)) is not None:
+            name = full.removeprefix(f"{machine.around.workspace}/")
+            scripts.files.append(Script(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
+            return scripts.files[-1]
+    return None
+
+
+def _is_secret(full: str, around: Surroundings) -> bool:
+    """Whether a file holds what must not be shown: what is found in a script is."""
+    return any(effect.kind is not EffectKind.INGEST for effect in read_effects(full, "", around))
+
+
+def _written(machine: Machine, cwd: str, full: str) -> bool:
+    """Whether the same command writes the file before it runs it."""
+    if machine.scripts is not None and machine.scripts.depth:
+        return False
+    places = (absolute(path, cwd, machine.around) for path in machine.written)
+    return any(place is not None and inside(full, place) for place in places)
+
+
+def followed(machine: Machine, script: Script, what: str, body: Callable[[], None]) -> list[Effect]:
+    """Follow a file that is open, and say what it does.
+
+    Args:
+        machine: The analysis.
+        script: The file.
+        what: Who runs it, for a person: a sentence that the evidence begins with.
+        body: Follows it; whatever it finds is kept here.
+
+    Returns:
+        One ``execute`` effect for the file, and what was found in it and in the files that it runs.
+    """
+    scripts = machine.scripts = machine.scripts or Scripts()
+    found = _Inside(scripts)
+    outer, machine.findings = machine.findings, found
+    left, machine.left = machine.left, scripts.left
+    place, scripts.place = scripts.place, script.base + _NO_LINE
+    first = len(scripts.files) - 1
+    state = (machine.levels, machine.frames, machine.cuts, machine.interrupts, machine.last_in_shell)
+    machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
+    scripts.depth += 1
+    try:
+        body()
+    finally:
+        machine.levels, machine.frames, machine.cuts, machine.interrupts, machine.last_in_shell = state
+        machine.findings, scripts.place = outer, place
+        scripts.left, machine.left = max(machine.left, 0), left
+        scripts.depth -= 1
+    outer.programs += found.programs
+    # Of several files each can put words into what another runs.
+    return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
+
+
+def _told(found: _Inside, what: str, script: Script, changed: float) -> list[Effect]:
+    rule = PARTLY if found.unfollowed else FOLLOWED
+    because = f"{what}, and {found.unfollowed}" if found.unfollowed else f"{what}, which can be changed until it runs"
+    run = Effect(EffectKind.EXECUTE, script.name, rule, because, changed=changed)
+    return [run, *(effect._replace(changed=changed) for effect in found.effects)]
+
+
+def run_shell(machine: Machine, script: Script, scope: Scope, dialect: str, stdin: str | None = None) -> str:
+    """Follow the text of a file as a shell reads it; give the shape of what it prints."""
+    from lockgate.analysis.shell.commands import reader_for
+    from lockgate.analysis.shell.reader import read
+
+    tree = read(script.text, reader_for(dialect), script.base)
+    if isinstance(tree, Unparsed):
+        if machine.scripts is not None:
+            machine.scripts.place = script.base + tree.position
+        return machine.not_read(script.name, tree)
+    return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
+
+
+def run_process(machine: Machine, script: Script, args: list[Arg], cwds: tuple[str, ...], dialect: str) -> None:
+    """Follow a file that a new shell runs with some arguments."""
+    around = machine.around
+    scope = Scope("", {"HOME": around.home, **around.variables})
+    scope.cwds = cwds
+    scope.positional = tuple(args)
+    scope.variables["0"] = script.path
+    scope.arrays["BASH_SOURCE"] = (Arg(script.path),)
+    outer, machine.traps = machine.traps, []
+    run_shell(machine, script, scope, dialect)
+    machine.run_traps()
+    machine.traps = outer

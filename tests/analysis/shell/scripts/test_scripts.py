@@ -1,0 +1,44 @@
+"""Files that a command runs: what is found in them, where, and what that gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lockgate.model import EffectKind, Variant
+
+TABLE = yaml.safe_load((Path(__file__).parent / "scripts.yaml").read_text(encoding="utf-8"))
+ROWS = [
+    pytest.param(row, id=f"{section} {index}: {row['run']!r}")
+    for section, rows in TABLE.items()
+    for index, row in enumerate(rows)
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_script_is_followed(row, look):
+    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+    assert {effect.kind.value for effect in analysis.effects} == set(row["effects"].split()), analysis.effects
+    because = [effect.because for effect in analysis.effects]
+    for said in row.get("says", ()):
+        assert any(said in sentence for sentence in because), because
+    assert {label.value for label in analysis.gives} == set(row.get("gives", "").split())
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_running_a_file_is_never_less_than_running_code(row, look):
+    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_a_sandbox_holds_is_decided_like_running_code(row, look):
+    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+    for effect in analysis.effects:
+        if effect.variant is Variant.SCRIPT:
+            assert effect.row == "execute"
+            assert effect.changed is not None
+        elif effect.changed is not None:
+            assert effect.kind not in (EffectKind.EGRESS, EffectKind.PERSIST)
