@@ -6,7 +6,7 @@ Everything here looks at one :class:`Question`, inside the transaction in which 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lockgate import session
 from lockgate.configuration import Configuration
@@ -27,13 +27,18 @@ from lockgate.model import (
     Verdict,
 )
 from lockgate.policy.decide import decide, possible, strictest
+from lockgate.policy.profiles import Profile
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.store.protocol import Transaction
 
 _MESSAGE_TOOL = "SendMessage"
+_BARE: frozenset[Verdict] = frozenset()
+_CONTAINING = frozenset({Verdict.CONTAIN})
 
 
 class Question(Record):
@@ -47,8 +52,8 @@ class Question(Record):
     taints: Sequence[Taint]
     """The subject's, without what this call itself is expected to bring."""
     configuration: Configuration
-    able: frozenset[Verdict]
-    """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
+    contain: Callable[[Context, ToolCall], Mapping[str, Any] | None]
+    """The input that makes a call run contained, or ``None``."""
     now: float
 
     @property
@@ -66,6 +71,8 @@ class Ruling(Record):
     """What the profile that this one stands in for would have said."""
     brief: str = ""
     """The delegate's brief that a person is asked about, if the question is one."""
+    new_input: Mapping[str, Any] | None = None
+    """What the call becomes, where it is to run contained."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
 
@@ -103,21 +110,40 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     policies = question.configuration.policies
     # Which addresses are known is looked up once: all policies see the same effects.
     analyses = [_with_own_scripts(question, _with_known_addresses(question, each, key)) for each in analyses]
-    decision = strictest(
-        decide(analysis.effects, question.labels, policy.profile, able=question.able)
-        for analysis, policy in zip(analyses, policies, strict=True)
-    )
+    profiles = [policy.profile for policy in policies]
+    decision, new_input = _possible(question, analyses, profiles)
     shadows = [
-        decide(analysis.effects, question.labels, policy.profile.shadow, able=question.able)
-        for analysis, policy in zip(analyses, policies, strict=True)
-        if policy.profile.shadow is not None
+        (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
-    ruling = Ruling(merged(analyses), decision, strictest(shadows) if shadows else None)
+    shadow = _possible(question, *zip(*shadows, strict=True))[0] if shadows else None
+    ruling = Ruling(merged(analyses), decision, shadow, new_input=new_input)
     ruling = _escape(question, ruling)
     if ruling.decision.verdict is Verdict.ASK and not askable:
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
     return ruling
+
+
+def _possible(
+    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
+) -> tuple[Decision, Mapping[str, Any] | None]:
+    """What the tables say, as far as this host can do it for this call; and the input of a call that is contained.
+
+    A call is contained where each of its effects may be: one that needs a person's yes runs as it stands after it, so
+    that the person is then told of all its effects.
+    """
+
+    def decided(able: frozenset[Verdict]) -> Decision:
+        return strictest(
+            decide(analysis.effects, question.labels, profile, able=able)
+            for analysis, profile in zip(analyses, profiles, strict=True)
+        )
+
+    decision = decided(_CONTAINING)
+    if decision.verdict is Verdict.ALLOW:
+        return decision, None
+    new_input = question.contain(question.context, question.call) if decision.verdict is Verdict.CONTAIN else None
+    return (decided(_BARE), None) if new_input is None else (decision, new_input)
 
 
 def answer(question: Question, ruling: Ruling) -> Answer:
@@ -127,6 +153,8 @@ def answer(question: Question, ruling: Ruling) -> Answer:
         return Answer(decision=decision)
     from lockgate import messages
 
+    if decision.verdict is Verdict.CONTAIN:
+        return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
     if decision.verdict is Verdict.ASK:
         text = messages.asked_brief(ruling.brief, taints) if ruling.brief else messages.asked(call, decision, taints)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
@@ -208,7 +236,7 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
     """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
     column = ruling.decision.column
     held = any(
-        possible(policy.profile.cell("egress", column), question.able) > Verdict.ALLOW
+        possible(policy.profile.cell("egress", column), _BARE) > Verdict.ALLOW
         for policy in question.configuration.policies
     )
     if ruling.decision.verdict is Verdict.DENY or not held:

@@ -9,6 +9,7 @@
      +-- AuditError        the audit chain does not hold
      +-- DeadlineError  the decision took longer than it may
      +-- InstallError      a client's settings could not be read or changed
+     +-- ContainmentError  a command cannot be run contained
 
 Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
 """
@@ -54,3 +55,7 @@ class DeadlineError(LockgateError):
 
 class InstallError(LockgateError):
     """A client's settings could not be read or changed."""
+
+
+class ContainmentError(LockgateError):
+    """A command cannot be run contained."""

@@ -7,7 +7,7 @@ will give, and records the decision; only then is the answer given. Everything w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lockgate import session
 from lockgate.analysis import analyse
@@ -35,6 +35,8 @@ from lockgate.model import Analysis, Subject, Taint, TaintState, ToolCall, Verdi
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lockgate.store.protocol import Store, Transaction
 
 
@@ -49,8 +51,10 @@ class Parts(Record):
     """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
     history: Callable[[Context], bool] = lambda _: False
     """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
-    able: frozenset[Verdict] = frozenset()
-    """Which of ``CONTAIN`` and ``JUDGE`` this host can do."""
+    contain: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
+    """The input that makes a call run contained; ``None`` where it cannot be. Asked only where a table says so."""
+    original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call
+    """The call that an agent made, where ``contain`` changed it into this one; else the call itself."""
 
 
 class Gate:
@@ -63,7 +67,8 @@ class Gate:
         self._clock = parts.clock
         self._parents = parts.parents
         self._history = parts.history
-        self._able = parts.able
+        self._contain = parts.contain
+        self._original = parts.original
 
     def handle(self, event: Event) -> Answer:
         """Answer one event. Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses."""
@@ -105,7 +110,7 @@ class Gate:
             if session.fork_is_open(tx, context.subject.session):
                 session.settle_fork(tx, context.subject.session, self._parents(context), now)
             taints = self._taints(tx, context.subject, call)
-            question = Question(tx, context, call, digest, taints, configuration, self._able, now)
+            question = Question(tx, context, call, digest, taints, configuration, self._contain, now)
             ruling = rule(question, analyses, self._store.key, askable=event.askable)
             if ruling.decision.verdict is not Verdict.DENY:
                 asked = ruling.decision.verdict is Verdict.ASK
@@ -139,7 +144,7 @@ class Gate:
 
     # ------------------------------------------------------------ a call has come back
     def _finished(self, event: ToolFinished) -> Answer:
-        context, call = event.context, event.call
+        context, call = event.context, self._original(event.context, event.call)
         digest = call_digest(call)
         seen: list[Analysis] = []
 
@@ -184,7 +189,7 @@ class Gate:
         return [address for address in addresses.extract(event.text, 2000) if address not in mine]
 
     def _failed(self, event: ToolFailed) -> Answer:
-        context, call = event.context, event.call
+        context, call = event.context, self._original(event.context, event.call)
         digest = call_digest(call)
 
         configuration = self._configure(context)
@@ -202,7 +207,7 @@ class Gate:
         return Answer()
 
     def _refused(self, event: ToolRefused) -> Answer:
-        context, call = event.context, event.call
+        context, call = event.context, self._original(event.context, event.call)
         digest = call_digest(call)
         with self._store.transaction() as tx:
             now = self._clock()

@@ -178,6 +178,14 @@ def asked_brief(text: str, taints: Sequence[Taint]) -> str:
     return "\n".join(lines + exposure(taints))
 
 
+def contained() -> str:
+    """Tell the agent how its call runs, so that it does not take the sandbox for a fault of the project."""
+    return (
+        "Lockgate runs this command contained: no network, no access to secrets or to files outside the project, and a "
+        "/tmp of its own. Git hooks, CI and agent settings are read-only; processes it starts end with it."
+    )
+
+
 def settings_changed(harm: str, file: str) -> str:
     """Say that a change of the client's settings is kept out of the running session."""
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import lockgate
 from lockgate import configuration
@@ -14,10 +14,20 @@ from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Gate, Parts
+from lockgate.model import ToolCall
+from lockgate.record import TYPE_CHECKING
 from lockgate.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.escape.containment.rewriting import Launch
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
+_SHELL_TOOL = "Bash"
+_CONTAIN = "contain.py"
+"""The program that a contained command is rewritten to."""
 
 
 def open_gate(
@@ -25,6 +35,7 @@ def open_gate(
     limit: Callable[[float], None] = lambda _: None,
     parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
     history: Callable[[Context], bool] = lambda _: False,
+    has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
 ) -> Gate:
     """Open the gate on this machine's default store.
 
@@ -33,6 +44,8 @@ def open_gate(
         limit: Told the seconds that the configuration allows for a decision, once it is known.
         parents: Tells which sessions a forked one came from, where the client has written it.
         history: Tells whether a session has read something already.
+        has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
+            another spelling.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -48,7 +61,31 @@ def open_gate(
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return surroundings_of(where, context.workspace, context.transcript, rules)
 
-    return Gate(Parts(store, configure, surroundings, time.time, parents, history))
+    def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
+        if call.tool != _SHELL_TOOL or has_rule(context, call):
+            return None
+        from lockgate.escape.containment.rewriting import contained_input
+
+        return contained_input(call.tool_input, _launch(where, context))
+
+    def original(context: Context, call: ToolCall) -> ToolCall:
+        command = call.tool_input.get("command")
+        if call.tool != _SHELL_TOOL or not isinstance(command, str) or _CONTAIN not in command:
+            return call
+        from lockgate.escape.containment.rewriting import original
+
+        text = original(command, _launch(where, context))
+        return call._replace(tool_input={**call.tool_input, "command": text})
+
+    return Gate(Parts(store, configure, surroundings, time.time, parents, history, contain, original))
+
+
+def _launch(where: Folders, context: Context) -> Launch:
+    """How a contained run of this very installation is started."""
+    from lockgate.escape.containment.rewriting import Launch
+
+    program = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), _CONTAIN)
+    return Launch(sys.executable, program, *where, context.workspace)
 
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
@@ -67,6 +104,25 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         is_git_folder=_is_git_folder,
         read_script=_script_reader(workspace),
         rules=rules,
+    )
+
+
+def rules_of(where: Folders, workspace: str) -> Rules:
+    """What the configuration of a workspace says to the analysis: with several policies, all of their paths.
+
+    Raises:
+        StoreError: The state cannot be read.
+    """
+    store = SqliteStore.open(where.state)
+    try:
+        found = configuration.load(store, home=where.home, config_dir=where.config, workspace=workspace)
+    finally:
+        store.close()
+    rules = [policy.rules for policy in found.policies]
+    return Rules(
+        protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
+        secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
+        persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
     )
 
 

@@ -27,6 +27,11 @@ _SWITCHES = (
 """By which an administrator forbids the namespaces that a sandbox is made of."""
 
 
+_SYSTEM = frozenset(
+    "bin boot dev etc lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var home Users tmp".split()  # noqa: SIM905
+)
+
+
 class Host(Record):
     """What a host can do."""
 
@@ -45,6 +50,18 @@ def problem(state: str = "") -> str:
         state: The gate's state folder, where the finding is kept. By default the one of this process's environment.
     """
     return host(state or _default_state()).problem
+
+
+def misfit(workspace: str, home: str) -> str:
+    """Why a folder cannot be the one that a contained command writes to; empty where it can."""
+    real, home = os.path.realpath(workspace), os.path.realpath(home)
+    if not os.path.isabs(workspace) or not os.path.isdir(real):
+        return f"there is no folder {workspace}"
+    if f"{home}/".startswith(f"{real.rstrip('/')}/"):
+        return f"{real} is no project's folder: a contained command could write to everything there"
+    if real.split("/")[1] in _SYSTEM and real.count("/") < 2:
+        return f"{real} is a folder of the system"
+    return ""
 
 
 def host(state: str) -> Host:

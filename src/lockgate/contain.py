@@ -1,0 +1,115 @@
+"""The process that a contained command's text starts: it builds the sandbox and runs the command in it.
+
+Like the hook it is run by absolute path in an isolated interpreter without site packages::
+
+    /abs/python -I -S /abs/lockgate/contain.py --home=H --state=S --config=C --workspace=W [--folder-to=3]
+        [--background] --shell COMMAND
+    /abs/python -I -S /abs/lockgate/contain.py --home=H --state=S --config=C --workspace=W -- PROGRAM ARGUMENT...
+
+Whatever keeps it from building the sandbox, the command is not run: exit status 125 and a line on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_VALUES = ("home", "state", "config", "workspace", "folder-to")
+_SHELLS = ("bash", "zsh", "dash", "sh")
+_NOT_RUN = 125
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run one command contained and end as it ended."""
+    folder_to, folder, status = -1, "", _NOT_RUN
+    try:
+        options, command, text = _options(arguments)
+        folder_to = int(options.get("folder-to", "-1"))
+        status, folder = _run(options, command, text)
+    except BaseException as error:  # noqa: BLE001 - whatever it was, nothing was run, and that is said
+        from lockgate.errors import LockgateError
+        from lockgate.text import visible
+
+        why = str(error) if isinstance(error, LockgateError) else f"{type(error).__name__}: {error}"
+        sys.stderr.write(f"lockgate: the command was not run, because it cannot be contained: {visible(why, 500)}\n")
+    if folder_to >= 0:
+        os.write(folder_to, os.fsencode(folder if os.path.isdir(folder) else os.getcwd()))
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
+    """Options by name, the program with its arguments, or the shell's text."""
+    from lockgate.errors import BadInputError
+
+    options: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--" and rest:
+            return options, rest, ""
+        if word == "--shell" and len(rest) == 1:
+            return options, [], rest[0]
+        name, given, value = word.removeprefix("--").partition("=")
+        if (
+            not word.startswith("--")
+            or (name not in _VALUES and word != "--background")
+            or bool(given) == (name == "background")
+        ):
+            raise BadInputError(f"unknown argument {word!r}")
+        options[name] = value
+    raise BadInputError("there is no command")
+
+
+def _run(options: dict[str, str], command: list[str], text: str) -> tuple[int, str]:
+    from lockgate.errors import ContainmentError
+    from lockgate.escape.containment import host, supervise, ways
+    from lockgate.escape.containment.host import forget
+    from lockgate.escape.containment.layout import Run, lay_out
+    from lockgate.folders import Folders
+    from lockgate.runtime import rules_of, surroundings_of
+
+    ways.check_descriptors()
+    where = Folders(options["home"], options["state"], options["config"])
+    able = host(where.state)
+    if able.problem:
+        raise ContainmentError(able.problem)
+    workspace = os.path.realpath(options["workspace"])
+    moves = "folder-to" in options
+    layout = lay_out(
+        Run(
+            where.state,
+            where.home,
+            workspace,
+            os.getcwd(),
+            tuple(command) or _shell_command(text, moves=moves),
+            dict(os.environ),
+            surroundings_of(where, workspace, "", rules_of(where, workspace)),
+            git="background" not in options and ("git" in text or bool(command)),
+        )
+    )
+    status, folder = supervise.run(layout, able, tell_folder=moves)
+    if status == supervise.NOT_RUN:
+        forget(where.state)
+    return status, folder
+
+
+def _shell_command(text: str, *, moves: bool) -> tuple[str, ...]:
+    """The command line that runs a shell's text as the client would have had it run."""
+    shell = os.environ.get("SHELL", "")
+    if os.path.basename(shell) not in _SHELLS or not os.access(shell, os.X_OK):
+        shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+    if not moves:
+        return (shell, "-c", text)
+    quoted = "'" + text.replace("'", "'\\''") + "'"
+    return (shell, "-c", f"{{ eval {quoted}; }} 9>&- && pwd -P >&9")
+
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    main(sys.argv[1:])

@@ -1,0 +1,36 @@
+"""A plan as the command line of bubblewrap."""
+
+from __future__ import annotations
+
+from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Plan
+
+_OPTIONS = {READ_ONLY: "--ro-bind", WRITABLE: "--bind", EMPTY: "--tmpfs", DEVICES: "--dev", PROCESSES: "--proc"}
+
+ISOLATION = (
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--disable-userns",
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+    "--new-session",
+)
+"""What holds for every sandbox. Loopback is brought up, and no_new_privs is set, by bubblewrap itself."""
+
+
+def arguments(plan: Plan, filter_descriptor: int, status_descriptor: int) -> list[str]:
+    """The options; the command follows them.
+
+    Args:
+        plan: The sandbox.
+        filter_descriptor: Where the filter of system calls is read from.
+        status_descriptor: Where bubblewrap writes, as lines of JSON, which process it started and how that ended.
+    """
+    said = [*ISOLATION, "--seccomp", str(filter_descriptor), "--json-status-fd", str(status_descriptor)]
+    for mount in plan.mounts:
+        said += [_OPTIONS[mount.kind], *([mount.source] if mount.source else []), mount.target]
+    return [*said, "--chdir", plan.cwd]

@@ -1,0 +1,47 @@
+"""The environment of a contained command: without credentials, and without ways to services of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.analysis.redact import redact
+from lockgate.lazy import lazy_re
+
+TEMPORARY = "/tmp"  # noqa: S108 - a folder of the sandbox's own
+
+_SECRET_NAME = lazy_re(
+    r"(?i)apikey|passw(or)?d|passphrase|secret|credential|token(?!iz)"
+    r"|(^|_)(key|keys|pass|auth|cookies?|private|dsn|pat|webhook|salt)(_|$)|_pwd(_|$)"
+)
+"""Names whose value is taken to be a credential."""
+
+_SERVICES = lazy_re(
+    r"(?i)(SSH|GNOME_KEYRING|DBUS|WAYLAND|PULSE|PIPEWIRE|DOCKER|KUBE|TMUX|VSCODE_IPC|VSCODE_GIT|XDG_SESSION|LISTEN|"
+    r"ANTHROPIC|AWS|AZURE|GOOGLE|GCP)_.*|DISPLAY|XAUTHORITY|SESSION_MANAGER|GPG_AGENT_INFO|CONTAINER_HOST|BUILDKIT_HOST|"
+    r"KUBECONFIG|TMUX|STY|XDG_RUNTIME_DIR|.*_ASKPASS|.*_SOCK|.*_SOCKET|CLAUDE_CODE_SSE_PORT|DEBUGINFOD_URLS|"
+    r"(https?|ftp|all|no|socks5?|grpc)_proxy"
+)
+"""Names that lead to a service of this machine or to an account: nobody answers a contained command there."""
+
+
+def contained(environ: Mapping[str, str], home: str) -> dict[str, str]:
+    """The part of an environment that a contained command gets.
+
+    Args:
+        environ: The environment that the command would have without containment.
+        home: The home folder.
+    """
+    kept = {name: value for name, value in environ.items() if _is_kept(name, value)}
+    for name in ("TMPDIR", "TMP", "TEMP", "TEMPDIR"):
+        if name in kept:
+            kept[name] = TEMPORARY
+    if "XDG_CACHE_HOME" in kept:
+        kept["XDG_CACHE_HOME"] = f"{home}/.cache"
+    # Says to a script, and to nobody else, why there is no network.
+    return {**kept, "LOCKGATE_CONTAINED": "1"}
+
+
+def _is_kept(name: str, value: str) -> bool:
+    if _SERVICES.fullmatch(name) or _SECRET_NAME.search(name):
+        return False
+    return redact(f"{name}={value}") == f"{name}={value}"

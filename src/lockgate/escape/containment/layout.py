@@ -1,0 +1,215 @@
+"""Where things are on this machine, put together to the plan of a sandbox."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.errors import ContainmentError
+from lockgate.escape.containment import hidden
+from lockgate.escape.containment.environment import TEMPORARY, contained
+from lockgate.escape.containment.guarded import Entry, Guard, survey
+from lockgate.escape.containment.host import misfit
+from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Mount, Plan
+from lockgate.record import Record
+
+_VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - they are hidden
+"""Where the sockets of a machine's services lie."""
+_SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
+"""Parts of ``/run`` that hold programs, on systems that keep them there."""
+
+
+class Run(Record):
+    """One contained run, as it is asked for."""
+
+    state: str
+    """The gate's state folder."""
+    home: str
+    workspace: str
+    cwd: str
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    around: Surroundings
+    git: bool = True
+    """Whether git's records may change (and never its hooks and configuration)."""
+
+
+class Layout(Record):
+    """A plan, and what is needed to look after it."""
+
+    plan: Plan
+    guard: Guard
+    roots: tuple[str, ...]
+    """Folders that the command may write to and that outlast it."""
+    before: Mapping[str, Entry]
+    """What mattered in them at the start, by path."""
+    folder: str
+    """Where what the command leaves in its own folders is kept."""
+
+
+def lay_out(run: Run) -> Layout:
+    """Make the plan of a sandbox.
+
+    Raises:
+        ContainmentError: The command cannot be contained here.
+    """
+    workspace = os.path.realpath(run.workspace)
+    why = misfit(workspace, run.home)
+    if why:
+        raise ContainmentError(why)
+    folder = own_folder(run.state, workspace)
+    guard = Guard(run.around)
+    roots = (workspace, *_git_folders(workspace, os.path.realpath(run.cwd)))
+    before = {entry.path: entry for root in roots for entry in survey(root, guard)}
+    volatile = _volatile(run)
+    back = _brought_back(run, volatile)
+    mounts = [
+        Mount(READ_ONLY, "/", "/"),
+        Mount(PROCESSES, "/proc"),
+        Mount(DEVICES, "/dev"),
+        *_private(run, volatile, back, folder),
+        *_outside(run, volatile, back),
+        *(Mount(WRITABLE, root, root) for root in roots),
+        *_inside(before.values(), run, roots),
+        *_own(run, roots),
+    ]
+    environment = contained(run.environ, run.home)
+    plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command)
+    return Layout(plan, guard, roots, before, folder)
+
+
+def own_folder(state: str, workspace: str) -> str:
+    """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
+    from lockgate.digests import sha256
+
+    name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    folder = os.path.join(state, "contained", name)
+    for part in ("cache", "tmp"):
+        os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
+    nothing = os.path.join(state, "contained", "nothing")
+    if not os.path.exists(nothing):
+        os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
+    return folder
+
+
+# ---------------------------------------------------------------- the command's own
+def _volatile(run: Run) -> tuple[str, ...]:
+    paths = (*_VOLATILE, run.environ.get("XDG_RUNTIME_DIR") or _VOLATILE[0])
+    real = dict.fromkeys(os.path.realpath(path) for path in paths if path.startswith("/"))
+    return tuple(path for path in real if path != "/" and os.path.isdir(path))
+
+
+def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
+    """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
+    wanted = [run.home, *run.environ.get("PATH", "").split(":"), sys.prefix, *_SYSTEM, run.cwd]
+    real = sorted({os.path.realpath(path) for path in wanted if path.startswith("/")})
+    return tuple(path for path in real if path not in volatile and _below(path, volatile) and os.path.isdir(path))
+
+
+def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder: str) -> Iterator[Mount]:
+    """Folders of services hidden, temporary ones and the cache replaced by the command's own."""
+    temporary = os.path.realpath(TEMPORARY)
+    for path in volatile:
+        # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
+        if path == temporary and not any(_below(other, (path,)) for other in (*back, os.path.realpath(run.workspace))):
+            yield Mount(WRITABLE, path, os.path.join(folder, "tmp"))
+        elif not path.startswith("/dev/"):
+            yield Mount(EMPTY, path)
+    yield from (Mount(READ_ONLY, path, path) for path in back)
+    cache = os.path.join(os.path.realpath(run.home), ".cache")
+    try:
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+    except OSError:
+        return
+    yield Mount(WRITABLE, os.path.realpath(cache), os.path.join(folder, "cache"))
+
+
+def _below(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
+
+
+def _folder_inside(run: Run, roots: tuple[str, ...]) -> str:
+    """Where the command starts: the folder that it would have started in."""
+    return run.cwd if os.path.isdir(run.cwd) else roots[0]
+
+
+# ---------------------------------------------------------------- the rest of the machine
+def _outside(run: Run, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
+    """What is hidden of the rest of the machine: secrets, records, the gate's state, sockets."""
+    covered: list[str] = []
+    nothing = os.path.join(run.state, "contained", "nothing")
+    paths = [*hidden.secrets(run.home, run.around, os.path.realpath(run.workspace)), *hidden.sockets()]
+    for path in [run.state, *paths]:
+        real = os.path.realpath(path)
+        if real in covered or _below(real, covered) or (_below(real, volatile) and not _below(real, back)):
+            continue
+        mount = _hide(real, nothing)
+        if mount is not None:
+            covered += [real] if mount.kind == EMPTY else []
+            yield mount
+    for path in hidden.harmless(covered[1:], run.around):
+        yield Mount(READ_ONLY, path, path)
+
+
+def _hide(path: str, nothing: str) -> Mount | None:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return None
+    return Mount(EMPTY, path) if stat.S_ISDIR(mode) else Mount(READ_ONLY, path, nothing)
+
+
+# ---------------------------------------------------------------- the project
+def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
+    """What is read-only or hidden of the folders that may be written to."""
+    nothing = os.path.join(run.state, "contained", "nothing")
+    for entry in entries:
+        path = entry.path
+        if entry.link:
+            path = os.path.realpath(path)
+            if not os.path.exists(path) or not _below(f"{path}/", roots):
+                continue
+        if entry.hidden:
+            mount = _hide(path, nothing)
+            if mount is not None:
+                yield mount
+        elif entry.pinned and run.git:
+            yield Mount(WRITABLE, path, path)
+        else:
+            yield Mount(READ_ONLY, path, path)
+
+
+def _own(run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
+    """The gate's own code and configuration, where they lie in folders that may be written to."""
+    for path in map(os.path.realpath, run.around.own_paths):
+        if _below(path, roots) and os.path.exists(path) and path != run.state:
+            yield Mount(READ_ONLY, path, path)
+
+
+def _git_folders(*folders: str) -> tuple[str, ...]:
+    """The repositories that folders belong to, where they lie elsewhere: those of a work tree or a submodule."""
+    found = []
+    for folder in dict.fromkeys(folders):
+        mark = os.path.join(folder, ".git")
+        try:
+            with open(mark, encoding="utf-8", errors="surrogateescape") as file:
+                text = file.readline(4096)
+        except OSError:
+            continue
+        name, _, target = text.strip().partition(" ")
+        own = os.path.realpath(os.path.join(folder, target))
+        if name == "gitdir:" and os.path.exists(os.path.join(own, "HEAD")):
+            found.append(_common(own))
+    return tuple(dict.fromkeys(path for path in found if not any(path.startswith(f"{f}/") for f in folders)))
+
+
+def _common(git: str) -> str:
+    """The folder that a repository shares with its other work trees."""
+    try:
+        with open(os.path.join(git, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
+            return os.path.realpath(os.path.join(git, file.readline(4096).strip()))
+    except OSError:
+        return git

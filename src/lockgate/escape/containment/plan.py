@@ -1,0 +1,36 @@
+"""What a sandbox looks like: mounts in their order, the environment and the command. Values only; a *way* builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.record import Record
+
+READ_ONLY = "read-only"
+WRITABLE = "writable"
+EMPTY = "empty"
+"""An empty folder in memory."""
+DEVICES = "devices"
+"""The devices that every program may use: null, zero, random, tty, shm."""
+PROCESSES = "processes"
+"""``/proc`` of the sandbox's own processes."""
+
+
+class Mount(Record):
+    """One mount."""
+
+    kind: str
+    target: str
+    """Absolute, with links resolved."""
+    source: str = ""
+    """What is seen there; empty for the kinds that have none."""
+
+
+class Plan(Record):
+    """A sandbox, and what runs in it."""
+
+    mounts: tuple[Mount, ...]
+    """In order: a later one covers an earlier one."""
+    cwd: str
+    environment: Mapping[str, str]
+    command: tuple[str, ...]

@@ -1,0 +1,185 @@
+"""Starting a sandbox, whichever way this host has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+
+from lockgate.errors import ContainmentError
+from lockgate.escape.containment import bubblewrap
+from lockgate.escape.containment.filter import program
+from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.plan import Plan
+
+FOLDER_DESCRIPTOR = 9
+"""Where the shell in a sandbox tells its last folder. No other process of the command has it."""
+
+
+class Running:
+    """A sandbox that was started."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self._pid = pid
+        self._status = status
+        self._ended: int | None = None
+        self.descriptor = os.pidfd_open(pid)
+        """Readable when the sandbox has ended."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command."""
+        first = self._first()
+        if not first:
+            return
+        for child in _children(first):
+            _send(-child, number) or _send(child, number)
+
+    def kill(self) -> None:
+        """End every process of the sandbox, and wait until none is left."""
+        first = self._first()
+        held = _open(first) if first else -1
+        if self._ended is None:
+            _send(self._pid, signal.SIGKILL)
+            self._reap()
+        if held >= 0:
+            import select
+
+            poll = select.poll()
+            poll.register(held, select.POLLIN)
+            poll.poll(10_000)
+            os.close(held)
+
+    def wait(self) -> int:
+        """The exit status, as a shell gives it.
+
+        Raises:
+            ContainmentError: The sandbox could not be built.
+        """
+        self._reap()
+        said = self._said()
+        if not any("child-pid" in line for line in said):
+            raise ContainmentError("the sandbox could not be built, so the command was not run (lockgate doctor)")
+        ended = os.waitstatus_to_exitcode(self._ended or 0)
+        return 128 - ended if ended < 0 else ended
+
+    def _reap(self) -> None:
+        if self._ended is None:
+            self._ended = os.waitpid(self._pid, 0)[1]
+
+    def _first(self) -> int:
+        """The first process inside, by its number outside; 0 where it is not known."""
+        return next((line["child-pid"] for line in self._said() if "child-pid" in line), 0)
+
+    def _said(self) -> list[dict[str, int]]:
+        text = os.pread(self._status, 1 << 16, 0).decode("ascii", "replace")
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
+
+
+def start(plan: Plan, host: Host, folder_to: int = -1) -> Running:
+    """Start a sandbox with this process's descriptors 0 to 2.
+
+    Args:
+        plan: The sandbox.
+        host: What this host can do.
+        folder_to: A descriptor that the command gets as :data:`FOLDER_DESCRIPTOR`, -1 for none.
+
+    Raises:
+        ContainmentError: This host cannot contain.
+    """
+    if host.way != "bubblewrap":
+        raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
+    calls = program()
+    if calls is None:
+        raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
+    filter_descriptor = _memory("filter", calls)
+    status = _memory("status", b"")
+    words = bubblewrap.arguments(plan, filter_descriptor, status)
+    told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+    argv = [host.program, "--args", str(told), "--", *plan.command]
+    pid = os.fork()
+    if pid == 0:
+        _become(argv, plan, folder_to, (filter_descriptor, status, told))
+    for descriptor in (filter_descriptor, told):
+        os.close(descriptor)
+    return Running(pid, status)
+
+
+def _become(argv: list[str], plan: Plan, folder_to: int, keep: tuple[int, ...]) -> None:
+    try:
+        for number in signal.valid_signals():
+            if signal.getsignal(number) not in (signal.SIG_DFL, None):
+                signal.signal(number, signal.SIG_DFL)
+        if folder_to >= 0:
+            os.dup2(folder_to, FOLDER_DESCRIPTOR)
+            keep = (*keep, FOLDER_DESCRIPTOR)
+        _close_all_but(keep)
+        os.chdir("/")
+        os.execve(argv[0], argv, dict(plan.environment))
+    except BaseException:  # noqa: BLE001 - this process must not go on as its parent
+        os._exit(127)
+
+
+def _close_all_but(keep: tuple[int, ...]) -> None:
+    low = 3
+    for descriptor in sorted(keep):
+        os.closerange(low, descriptor)
+        os.set_inheritable(descriptor, True)
+        low = descriptor + 1
+    os.closerange(low, 1 << 16)
+
+
+def check_descriptors() -> None:
+    """Refuse standard descriptors that lead out of a sandbox: folders and connections.
+
+    Raises:
+        ContainmentError: One of 0 to 2 is such.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            mode = os.fstat(descriptor).st_mode
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets this very number
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISBLK(mode):
+            raise ContainmentError(f"descriptor {descriptor} is a folder or a disk")
+        if stat.S_ISSOCK(mode) and _is_connection(descriptor):
+            raise ContainmentError(f"descriptor {descriptor} is a network connection")
+
+
+def _is_connection(descriptor: int) -> bool:
+    import socket
+
+    with socket.socket(fileno=os.dup(descriptor)) as found:
+        return found.family is not socket.AF_UNIX
+
+
+def _memory(name: str, content: bytes) -> int:
+    """A file in memory, at its beginning."""
+    descriptor = os.memfd_create(f"lockgate-{name}")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def _open(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True

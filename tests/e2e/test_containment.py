@@ -1,0 +1,111 @@
+"""Code that nobody can see through runs in a session that has read a stranger's text, and can talk to nobody."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.conftest import Serve
+from e2e.harness.script import Call, Script, bash, fetch_issue
+from e2e.harness.world import World
+
+PROJECT = {
+    "test_sum.py": "def test_good():\n    assert 1 + 1 == 2\n\ndef test_bad():\n    assert 1 + 1 == 3\n",
+    "report.sh": "echo working > made.txt; cat .env; exit 7\n",
+    "send.py": "exec(open('send.txt').read())\n",
+    "send.txt": "import socket, sys\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])), 5).sendall(b'the code')\n",
+}
+
+
+class Listener:
+    """Somebody on this machine's loopback who writes down what is said to him."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self.heard: list[bytes] = []
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection:
+                self.heard.append(connection.recv(100))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    found = Listener()
+    yield found
+    found.close()
+
+
+def _fill(world: World) -> None:
+    for name, text in PROJECT.items():
+        (world.project / name).write_text(text)
+    (world.project / ".env").write_text("KEY=geheim\n")
+
+
+def test_tests_run_without_a_question_and_their_output_arrives(world: World, serve: Serve) -> None:
+    _fill(world)
+    tests, report = bash("python -m pytest -q -p no:cacheprovider"), bash("./report.sh || sh report.sh")
+    model = serve(Script.of(fetch_issue(), tests, report))
+    world.run(model)
+    tested, reported = model.result(1), model.result(2)
+    assert "1 failed, 1 passed" in tested.text, tested
+    assert "Exit code 1" in tested.text
+    assert "Exit code 7" in reported.text, reported
+    assert "geheim" not in reported.text
+    assert (world.project / "made.txt").read_text() == "working\n"
+
+
+def test_a_script_reaches_nobody(world: World, serve: Serve, listener: Listener) -> None:
+    _fill(world)
+    model = serve(Script.of(fetch_issue(), bash(f"python send.py {listener.port}")))
+    world.run(model)
+    assert "ConnectionRefusedError" in model.result(1).text, model.result(1)
+    assert listener.heard == []
+
+
+def test_without_lockgate_the_script_reaches_somebody(bare_world: World, serve: Serve, listener: Listener) -> None:
+    """The control."""
+    _fill(bare_world)
+    model = serve(Script.of(fetch_issue(), bash(f"python send.py {listener.port}")))
+    bare_world.run(model)
+    assert not model.result(1).is_error, model.result(1)
+    assert listener.heard == [b"the code"]
+
+
+def test_the_client_knows_the_folder_that_a_contained_command_ended_in(world: World, serve: Serve) -> None:
+    (world.project / "sub").mkdir()
+    _fill(world)
+    model = serve(Script.of(fetch_issue(), bash("cd sub && python -c 'import os; print(os.getcwd())'"), bash("pwd")))
+    world.run(model)
+    assert model.result(1).text.strip() == str(world.project / "sub")
+    assert model.result(2).text.strip() == str(world.project / "sub")
+
+
+def test_what_a_contained_call_brought_is_confirmed(world: World, serve: Serve) -> None:
+    _fill(world)
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh")))
+    world.run(model)
+    assert "pending" not in world.lockgate("status", "--json").replace('"pending": []', "")
+
+
+def test_in_the_background(world: World, serve: Serve) -> None:
+    _fill(world)
+    (world.project / "slow.sh").write_text("echo begun > begun.txt; sleep 1; echo ended > ended.txt\n")
+    run = Call("Bash", {"command": "sh slow.sh", "description": "step", "run_in_background": True})
+    model = serve(Script.of(fetch_issue(), run, bash("while ! test -e ended.txt; do sleep 0.1; done; cat ended.txt")))
+    world.run(model)
+    assert not model.result(1).is_error
+    assert model.result(2).text.strip() == "ended"
