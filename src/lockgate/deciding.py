@@ -95,6 +95,7 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
         quiet=common,
         echoes=any(analysis.echoes for analysis in analyses),
+        flows=tuple(dict.fromkeys(flow for analysis in analyses for flow in analysis.flows)),
     )
 
 

@@ -147,6 +147,26 @@ class Effect(Record):
         return f"{self.kind.value}_{self.variant.value}" if self.variant.value else self.kind.value
 
 
+class Flow(Record):
+    """A secret that a program which sends gets to see: evidence for a person, which decides nothing."""
+
+    source: str
+    """Where the secret comes from: a file as it is named, ``$VARIABLE``, or the program that shows it."""
+    through: tuple[str, ...]
+    """The programs that it passes, in order."""
+    sink: str
+    """The program and its option, or the socket."""
+    certain: bool
+    """Whether it gets there if all that is written runs; else it may."""
+
+    @property
+    def sentence(self) -> str:
+        """The flow for a person: ``.env`` reaches ``curl -d`` through ``base64``."""
+        passed = " and ".join(f"`{name}`" for name in self.through)
+        verb = "reaches" if self.certain else "may reach"
+        return f"`{self.source}` {verb} `{self.sink}`" + (f" through {passed}" if passed else "")
+
+
 class Analysis(Record):
     """What a call can do."""
 
@@ -162,6 +182,8 @@ class Analysis(Record):
     """
     echoes: bool = True
     """Whether the agent can shape the call's result, so that an address in it proves nothing."""
+    flows: tuple[Flow, ...] = ()
+    """The secrets that reach what sends, as far as that is seen. The reasons of these effects name them too."""
 
     @property
     def gives(self) -> frozenset[Label]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, known, unknown
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     machine.take(stdin, lines=not cut)
     value = OPAQUE if other else _line(stdin)
     if (cut and known(value)) or ("\\" in value and not raw) or scope.ever.letters:
-        value = blur(value, "") if not re.search(r"[-\\]", value) else OPAQUE
+        value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
     return ""
@@ -69,6 +69,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)
         else:
             scope.forget({name.text})
+            scope.variables[name.text] = unknown(*lines)
     return ""
 
 

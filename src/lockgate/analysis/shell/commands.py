@@ -12,7 +12,7 @@ from functools import partial
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, harmless
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, harmless, unknown
 from lockgate.analysis.shell.syntax import (
     AndOr,
     ArithCommand,
@@ -39,7 +39,9 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.shell.script_files import Scripts
+    from lockgate.model import Effect
 
 _MOST_COMMANDS = 1500
 _MOST_ROUNDS = 12
@@ -143,6 +145,32 @@ class Machine:
         scope.join(*left)
         return shape
 
+    # ------------------------------------------------------------ what a run may want to follow (dataflow.py)
+
+    def perform(self, call: Invocation) -> str:
+        """Run one program; give the shape of what it prints."""
+        return call.run()
+
+    def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
+        """The shape of what a builtin prints."""
+        return shape
+
+    def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
+        """A file is read."""
+
+    def content(self) -> str:
+        """The shape of the file that was just read."""
+        return OPAQUE
+
+    def substituted(self, shape: str) -> str:
+        """The name of the file that a process substitution becomes."""
+        return "/dev/fd/63"
+
+    def redirected(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
+        """A command that has redirections was run; with ``stays`` they hold from here on."""
+
+    # ------------------------------------------------------------ inputs
+
     def take(self, stdin: str | None, *, lines: bool = False) -> None:
         """Note that a command reads from an input that others may read on from: whole ``lines``, or any part."""
         if stdin:
@@ -152,7 +180,7 @@ class Machine:
     def rest(self, stdin: str | None) -> str | None:
         """What the next command finds in an input: where something was taken of it, it could be any part."""
         # Two characters, because Python has each text of one character only once.
-        return OPAQUE * 2 if stdin and id(stdin) in self.taken else stdin
+        return OPAQUE + unknown(stdin) if stdin and id(stdin) in self.taken else stdin
 
     def not_read(self, text: str, why: Unparsed) -> str:
         """Keep that a text was not read."""
@@ -228,7 +256,7 @@ class Machine:
             stdin = self.command(command, inner, stdin)
             if command is not last and any(map(_writes, getattr(command, "redirects", ()))):
                 # zsh writes both to the file and into the pipe.
-                stdin = OPAQUE
+                stdin = unknown(stdin)
         if self.last_in_shell:
             scope.join(inner)
         return stdin or ""
@@ -255,7 +283,10 @@ class Machine:
 
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
         stdin, output = apply_redirects(redirects, self, scope, stdin)
-        return output.of(_HANDLERS[type(node)](self, node, scope, stdin))
+        shape = _HANDLERS[type(node)](self, node, scope, stdin)
+        if redirects:
+            self.redirected(redirects, scope, shape, stays=False)
+        return output.of(shape)
 
     def _group(self, node: Group, scope: Scope, stdin: str | None) -> str:
         return self.run(node.body, scope.copy() if node.subshell else scope, stdin)

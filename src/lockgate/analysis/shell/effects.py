@@ -5,9 +5,12 @@ from __future__ import annotations
 from lockgate.analysis.shell.commands import Machine, reader_for
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
+from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, Effect, EffectKind, Label
+from lockgate.model import Analysis, Effect, EffectKind, Flow, Label, Variant
+
+_SENDING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
 def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
@@ -34,8 +37,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     from lockgate.analysis.shell.reader import read
 
     machine = Machine(around)
-    scope = Scope(cwd, {"HOME": around.home, **around.variables})
-    scope.variables.pop("PWD", None)
+    scope = _beginning(cwd, around)
     script = read(text, reader_for(dialect))
     if isinstance(script, Unparsed):
         machine.not_read(text, script)
@@ -45,13 +47,44 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     if scope.ever.evaluated:
         unsafe_arithmetic(machine)
     findings = machine.findings
+    effects = tuple(findings.effects)
+    flows: tuple[Flow, ...] = ()
+    if isinstance(script, Script) and _may_send_secrets(text, effects):
+        effects, flows = _followed(script, cwd, around, effects)
     return Analysis(
-        tuple(findings.effects),
+        effects,
         tuple(findings.programs),
         tuple(findings.hints),
         () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
         echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
+        flows=flows,
     )
+
+
+def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a secret may reach something that sends."""
+    if not any(effect.kind in _SENDING and effect.variant is not Variant.KNOWN for effect in effects):
+        return False
+    return any(effect.kind is EffectKind.READ_SECRET for effect in effects) or ("$" in text and is_secret_name(text))
+
+
+def _followed(
+    script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...]
+) -> tuple[tuple[Effect, ...], tuple[Flow, ...]]:
+    """The effects, and the flows that are a part of their evidence."""
+    from lockgate.analysis.shell import dataflow
+
+    tracer = dataflow.follow(script, _beginning(cwd, around), around)
+    if tracer is None:
+        return effects, ()
+    return tuple(dataflow.explained(effect, tracer) for effect in effects), tuple(dataflow.best(tracer.flows))
+
+
+def _beginning(cwd: str, around: Surroundings) -> Scope:
+    """The state in which a command begins."""
+    scope = Scope(cwd, {"HOME": around.home, **around.variables})
+    scope.variables.pop("PWD", None)
+    return scope
 
 
 def _is_single(script: Script) -> bool:

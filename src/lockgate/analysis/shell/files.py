@@ -26,6 +26,12 @@ _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders
 
 def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
     """Effects of reading a file, or with ``below`` all that lies in a folder."""
+    found = _read(arg, machine, scope, below=below)
+    machine.note_read(arg.text, scope, found)
+    return found
+
+
+def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
     if arg.text in _NOWHERE or _DESCRIPTOR.fullmatch(arg.text):
         return []
     path = _pattern(arg.text)

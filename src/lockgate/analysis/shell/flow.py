@@ -25,7 +25,7 @@ def file_name(value: Arg) -> str:
     return head + PLAIN + tail.partition("]")[2] if bracket else text
 
 
-def _nodes(node: Any) -> Iterator[tuple[Any, ...]]:
+def nodes(node: Any) -> Iterator[tuple[Any, ...]]:
     """Every node below a node, itself included."""
     stack = [node]
     while stack:
@@ -37,13 +37,13 @@ def _nodes(node: Any) -> Iterator[tuple[Any, ...]]:
 
 def leaves_early(node: Any) -> bool:
     """Whether a body may be left before its end."""
-    return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in _nodes(node))
+    return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in nodes(node))
 
 
 def assigned(node: Any) -> set[str]:
     """Names of all variables that a body could assign."""
     names: set[str] = set()
-    for item in _nodes(node):
+    for item in nodes(node):
         if isinstance(item, (Assignment, For)):
             names.add(item.name)
         elif isinstance(item, Simple) and item.words and item.words[0].literal in _ASSIGNING:

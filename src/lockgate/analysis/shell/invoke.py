@@ -56,7 +56,7 @@ def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: st
         if handler is not None:
             # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
             _keep(machine, args, [], ())
-            shapes.append(handler(machine, scope, args[1:], stdin))
+            shapes.append(machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin)))
         else:
             shapes.append(_program(machine, scope, name, args, stdin))
     return blur(*shapes)
@@ -82,7 +82,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         _keep(machine, args, own, ())
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
-    shape = invocation.run()
+    shape = machine.perform(invocation)
     _keep(machine, args, invocation.own, tuple(invocation.entry.quiet))
     return shape
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.files import read, write
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope, blur, known
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope, blur, known, marks_of
 from lockgate.analysis.shell.syntax import ProcessSub, Redirect
 from lockgate.analysis.shell.words import expand, expand_one
 from lockgate.model import Effect, EffectKind, Label
@@ -48,7 +48,7 @@ class Output:
     def of(self, shape: str) -> str:
         """The shape of what arrives where the command's output went before."""
         if self.mixed:
-            return OPAQUE
+            return OPAQUE + marks_of(shape)
         return shape if self.here else blur("", shape) if self.linked else ""
 
 
@@ -100,7 +100,7 @@ def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str:
     for arg in expand(redirect.target, machine, scope):
         if not socket(arg.text, machine):
             machine.findings.merge(read(arg, machine, scope), ())
-    return OPAQUE
+    return machine.content()
 
 
 def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.roles_files import read, write
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -75,9 +75,10 @@ def _fed(call: Invocation) -> list[Arg]:
     """The operands that ``xargs`` reads from its standard input."""
     text = call.stdin
     if text is None:
-        return [Arg(OPAQUE)]
+        return [Arg(OPAQUE)] * 2
     if OPAQUE in text:
-        return [Arg(OPAQUE)]
+        # They can be any number of words.
+        return [Arg(unknown(text))] * 2
     return [Arg(piece) for piece in text.replace("\\", OPAQUE).replace("'", "").replace('"', "").split()][:100]
 
 

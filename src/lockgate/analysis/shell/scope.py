@@ -18,6 +18,11 @@ PLAIN = "\x01"
 ENVIRONMENT = "\x02"
 """The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
 
+FIRST_MARK, WEAK = "\U000f0000", "\U00100000"
+"""Characters from here on follow a placeholder and say where its text comes from, or (``WEAK``) may come from.
+
+Only ``dataflow.py`` makes them, in a run of its own."""
+
 _SEVERAL = 6
 _SHELLS_OWN = """
     _ RANDOM SRANDOM SECONDS EPOCHSECONDS EPOCHREALTIME LINENO UID EUID PPID BASHPID GROUPS FUNCNAME DIRSTACK
@@ -63,9 +68,30 @@ def blur(*texts: str) -> str:
     if all(text == first for text in texts):
         return first
     if not all(map(harmless, texts)):
-        return OPAQUE
+        return unknown(*texts)
     # Harmless as words, but not as places: which of several files is written still matters.
     return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
+
+
+def unknown(*texts: str) -> str:
+    """Text that could be anything, made from the given ones: where they come from is kept."""
+    marks = marks_of("".join(texts))
+    return OPAQUE + "".join(dict.fromkeys(map(weaker, marks))) if marks else OPAQUE
+
+
+def marks_of(text: str) -> str:
+    """What says where a text comes from, each once."""
+    return "" if text.isascii() else "".join(dict.fromkeys(letter for letter in text if letter >= FIRST_MARK))
+
+
+def weaker(mark: str) -> str:
+    """The mark that says that a text may come from the same place."""
+    return mark if mark >= WEAK or not mark else chr(ord(mark) - ord(FIRST_MARK) + ord(WEAK))
+
+
+def without_marks(text: str) -> str:
+    """A text without what says where it comes from."""
+    return text if text.isascii() else "".join(letter for letter in text if letter < FIRST_MARK)
 
 
 def harmless(text: str) -> bool:
@@ -178,6 +204,8 @@ class Scope:
         """Let a variable have what it held before, where nothing else was done to it: else its value is not known."""
         name = kept.name
         text = blur(self.value(name), ENVIRONMENT if kept.text is None else kept.text)
+        if not text.isascii():
+            text = without_marks(text) + marks_of(kept.text or "")
         if self.arrays.get(name) != kept.items:
             self.forget({name})
         elif kept.text is None and text == ENVIRONMENT:

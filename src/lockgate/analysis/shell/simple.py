@@ -53,6 +53,8 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     for before in reversed(kept):
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)
+    if node.redirects:
+        machine.redirected(node.redirects, scope, shape, stays=args[0].text == "exec")
     return output.of(shape)
 
 

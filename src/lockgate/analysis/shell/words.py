@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
 from lockgate.analysis.shell.syntax import (
     Arith,
     Braces,
@@ -142,7 +142,7 @@ class _Fields:
 
     def _split(self, text: str) -> None:
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
-            text = OPAQUE
+            text = unknown(text)
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
             if index:
@@ -173,8 +173,7 @@ def _text(part: Part, machine: Machine, scope: Scope) -> str:
     if isinstance(part, CommandSub):
         return _cut(machine.capture(part.script, scope).rstrip("\n"))
     if isinstance(part, ProcessSub):
-        machine.capture(part.script, scope, writing=part.direction == ">")
-        return "/dev/fd/63"
+        return machine.substituted(machine.capture(part.script, scope, writing=part.direction == ">"))
     if isinstance(part, Arith):
         evaluate(part, machine, scope)
         return PLAIN
@@ -250,7 +249,7 @@ def _element(part: Param, scope: Scope) -> str:
         return items[int(index)].text
     if items and all(harmless(item.text) for item in items):
         return PLAIN
-    return OPAQUE
+    return unknown(scope.variables.get(part.name, ""))
 
 
 def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Machine) -> str:
@@ -272,7 +271,7 @@ def _default(name: str, operator: str, value: str, arguments: list[str], scope: 
 def _changed(operator: str, value: str, arguments: list[str]) -> str:
     """``${x%y}`` and its kin."""
     if operator not in _PASSING or OPAQUE in value or any(OPAQUE in argument for argument in arguments):
-        return OPAQUE
+        return unknown(value, *arguments)
     word = arguments[0] if arguments else ""
     if known(value + word) and not any(mark in word for mark in "*?[\\"):
         if operator in ("#", "##"):
