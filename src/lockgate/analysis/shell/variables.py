@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
 
 
+_LOCAL = ("/", ":", "unix:", "npipe:")
+"""How an address begins that is a socket or a display of this machine."""
+
+
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
     """Keep what setting a variable does. ``text`` is the value's shape."""
     role = role_of(name)
@@ -23,7 +27,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         return
     rule = f"variable:{name}"
     if role == "command" and known(text):
-        machine.run_text(text, scope.copy(), "sh")
+        machine.run_text(text, scope.new_shell(), "sh")
     elif role == "search":
         if not all(_usual(place, machine) for place in text.split(":")):
             machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
@@ -59,6 +63,8 @@ def _usual(place: str, machine: Machine) -> bool:
 def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     from lockgate.analysis.addresses import host_of, is_loopback, trusted
 
+    if text.startswith(_LOCAL):
+        return
     host = host_of(text if "://" in text else f"http://{text}") if known(text) else None
     if host is None or not (is_loopback(host) or trusted(host, machine.around)):
         because = f"`{name}` sends what other programs transfer through another machine"
