@@ -146,6 +146,10 @@ class Invocation:
             self._disguised()
         self._operands(options)
         self._standard_input()
+        if entry.recipes:
+            from lockgate.analysis.shell.recipes import run_recipes
+
+            run_recipes(self)
         for word in entry.effects:
             self.add(self._asked(word, options))
         if self.matched.surprises:
@@ -191,9 +195,9 @@ class Invocation:
         return options
 
     def _other(self, entry: Entry, word: Arg) -> None:
-        self.entry = entry._replace(
-            name=f"{entry.name}/{word.shown}", effects=(*entry.effects, *entry.otherwise), commands={}, quiet=()
-        )
+        name = f"{entry.name}/{word.shown}"
+        effects = (*entry.effects, *entry.otherwise)
+        self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
         # Its grammar is not known: nothing in its words is taken for harmless.
         self.matched = self.matched._replace(operands=[], surprises=[])
 

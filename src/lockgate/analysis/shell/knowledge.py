@@ -64,6 +64,8 @@ class Entry(Record):
     """The language of the code that it reads from standard input where it has no operand."""
     default: Sequence[str] = ()
     """The words that a wrapper runs where it is given none."""
+    recipes: str = ""
+    """Whose file of the project says what it runs: ``make`` (a makefile), ``npm`` (``package.json``)."""
     help: Sequence[str] = ()
     """Options with which it only prints help, wherever they stand."""
     quiet: Sequence[str] = ()

@@ -9,10 +9,10 @@ import yaml
 
 from lockgate.model import EffectKind, Variant
 
-TABLE = yaml.safe_load((Path(__file__).parent / "scripts.yaml").read_text(encoding="utf-8"))
 ROWS = [
-    pytest.param(row, id=f"{section} {index}: {row['run']!r}")
-    for section, rows in TABLE.items()
+    pytest.param(row, id=f"{name} {section} {index}: {row['run']!r}")
+    for name in ("scripts", "make", "npm")
+    for section, rows in yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8")).items()
     for index, row in enumerate(rows)
 ]
 
@@ -30,7 +30,7 @@ def test_script_is_followed(row, look):
 @pytest.mark.parametrize("row", ROWS)
 def test_running_a_file_is_never_less_than_running_code(row, look):
     analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
-    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
+    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects} or row.get("local")
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -42,3 +42,9 @@ def test_what_a_sandbox_holds_is_decided_like_running_code(row, look):
             assert effect.changed is not None
         elif effect.changed is not None:
             assert effect.kind not in (EffectKind.EGRESS, EffectKind.PERSIST)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "typed" in row.values[0]])
+def test_what_the_command_itself_says_is_no_script(row, look):
+    analysis = look(row["run"], row.get("files", {}))
+    assert row["typed"] in {effect.row for effect in analysis.effects}

@@ -1,0 +1,327 @@
+"""What a makefile says: its variables, its rules, and which recipes a goal leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from lockgate.analysis.shell.make_syntax import Assignment, Line, Rule, condition, lines, statement
+from lockgate.analysis.shell.make_words import UNKNOWN, Variable, Words, matched
+from lockgate.record import Record
+
+_MOST_TARGETS = 300
+_MOST_LINES = 6000
+_DEFAULTS = {"MAKE": "make", "RM": "rm -f", "CC": "cc", "CXX": "g++", "AR": "ar", "CPP": "cc -E", "LD": "ld",
+             "AS": "as", "INSTALL": "install", "SHELL": "/bin/sh", ".SHELLFLAGS": "-c"}  # fmt: skip
+"""Variables that make itself sets, as far as recipes use them."""
+
+
+class Source(Record):
+    """A text that is read, and what offsets in it count from."""
+
+    text: str
+    base: int = 0
+
+
+class Step(Record):
+    """One line of a recipe, expanded."""
+
+    text: str
+    place: int
+
+
+class _Known(Record):
+    """A rule whose targets and prerequisites are expanded."""
+
+    targets: tuple[str, ...]
+    needs: tuple[str, ...]
+    recipe: list[tuple[str, int]]
+    """Its lines, not expanded, with their places. They are read after the rule is kept."""
+
+
+class _Branch:
+    """A condition that holds, does not hold, or is not known (``None``)."""
+
+    def __init__(self, holds: bool | None) -> None:
+        self.holds = holds
+        self.earlier = holds
+        """Whether one of the branches so far is the one that is taken."""
+
+    def turn(self, holds: bool | None) -> None:
+        """Go on to the next branch, which is taken where its condition holds and no earlier branch was."""
+        if self.earlier or holds is False:
+            self.holds = False
+        else:
+            self.holds = None if self.earlier is None else holds
+            self.earlier = None if self.holds is None else True
+
+
+class Makefile:
+    """Everything that was read so far."""
+
+    def __init__(
+        self, shell: Callable[[str], str], include: Callable[[str], Source | None], at: Callable[[int], object]
+    ) -> None:
+        self.words = Words(shell, self._evaluate)
+        self.words.variables.update({name: Variable(text) for name, text in _DEFAULTS.items()})
+        self._include, self._at = include, at
+        self._rules: list[_Known] = []
+        self._own: dict[str, dict[str, str]] = {}
+        self._branches: list[_Branch] = []
+        self._open: list[tuple[str, int]] | None = None
+        """The recipe that the next lines belong to."""
+        self._left = _MOST_LINES
+        self.goal = ""
+        """What is made where no goal is named."""
+        self.one_shell = False
+        """Whether all lines of a recipe are run by one shell."""
+        self.problem = ""
+        """Why not all of it was followed."""
+
+    # ------------------------------------------------------------ reading
+
+    def read(self, source: Source) -> None:
+        """Read a text."""
+        self._open = None
+        rows = iter(lines(source.text))
+        for line in rows:
+            self._left -= 1
+            if self._left < 0:
+                self.problem = "it has too many lines"
+                return
+            self._at(source.base + line.offset)
+            self._line(line, source.base + line.offset, rows)
+        self._open = None
+
+    def _live(self) -> bool:
+        return all(branch.holds is not False for branch in self._branches)
+
+    def _certain(self) -> bool:
+        return all(branch.holds for branch in self._branches)
+
+    def _line(self, line: Line, place: int, rows: Iterator[Line]) -> None:
+        if line.recipe and self._open is not None:
+            if self._live():
+                self._open.append((line.text, place))
+            return
+        word, _, rest = line.text.strip().partition(" ")
+        word = word.partition("\t")[0] if "\t" in word else word
+        rest = line.text.strip()[len(word) :].strip()
+        if self._conditional(word, rest):
+            return
+        if word == "define" or (word in ("override", "export") and rest.startswith("define")):
+            self._define(rest.removeprefix("define").strip(), rows)
+        elif self._live() and line.text.strip():
+            self._directive(word, rest, line.text.strip(), place)
+
+    def _conditional(self, word: str, rest: str) -> bool:
+        if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
+            self._branches.append(_Branch(self._holds(word, rest) if self._live() else False))
+        elif word == "else" and self._branches:
+            branch = self._branches[-1]
+            follow, _, more = rest.partition(" ")
+            branch.turn(self._holds(follow, more) if follow.startswith("if") else True)
+        elif word == "endif" and self._branches:
+            self._branches.pop()
+        else:
+            return False
+        return True
+
+    def _holds(self, word: str, rest: str) -> bool | None:
+        if word in ("ifdef", "ifndef"):
+            name = self.words.expand(rest.strip())
+            variable = self.words.variables.get(name)
+            if variable is None:
+                # The environment may have it.
+                return None
+            return bool(variable.text) == (word == "ifdef")
+        sides = condition(word, rest)
+        if sides is None:
+            return None
+        left, right = map(self.words.expand, sides)
+        return None if UNKNOWN in left + right else (left == right) == (word == "ifeq")
+
+    def _define(self, head: str, rows: Iterator[Line]) -> None:
+        said = statement(head)
+        name, operator = (said.name, said.operator) if isinstance(said, Assignment) else (head, "=")
+        body: list[str] = []
+        depth = 1
+        for line in rows:
+            first = line.text.strip().partition(" ")[0]
+            depth += (first == "define") - (first == "endef")
+            if depth == 0:
+                break
+            body.append(f"\t{line.text}" if line.recipe else line.text)
+        if self._live():
+            self._assign(Assignment(name, operator, "\n".join(body)))
+
+    def _directive(self, word: str, rest: str, text: str, place: int) -> None:
+        if word in ("export", "override", "private") and isinstance(statement(rest), Assignment):
+            self._directive(rest.partition(" ")[0], rest.partition(" ")[2], rest, place)
+        elif word in ("include", "-include", "sinclude") and not isinstance(statement(text), Assignment):
+            self._included(self.words.expand(rest))
+        elif word in ("load", "-load"):
+            self.problem = "it loads code into make"
+        elif word in ("export", "unexport", "undefine", "vpath"):
+            return
+        else:
+            self._said(text, place)
+
+    def _said(self, text: str, place: int) -> None:
+        said = statement(text)
+        if isinstance(said, Assignment):
+            self._open = None
+            self._assign(said)
+        elif isinstance(said, Rule):
+            self._rule(said, place)
+        else:
+            made = self.words.expand(text).strip()
+            if UNKNOWN in made:
+                self.problem = "which rules it has is only known when it runs"
+            elif made and made != text:
+                self._evaluate(made)
+
+    def _evaluate(self, text: str) -> None:
+        if UNKNOWN in text:
+            self.problem = "it evaluates text that is only known when it runs"
+            return
+        before, self._open = self._open, None
+        rows = iter(lines(text))
+        for line in rows:
+            self._left -= 1
+            if self._left < 0:
+                return
+            self._line(line, 0, rows)
+        self._open = before
+
+    def _included(self, names: str) -> None:
+        if UNKNOWN in names:
+            self.problem = "which files it includes is only known when it runs"
+            return
+        for name in names.split()[:16]:
+            source = self._include(name)
+            if source is None:
+                self.problem = f"it may include `{name}`, which is not read"
+            else:
+                self.read(source)
+
+    # ------------------------------------------------------------ variables
+
+    def _assign(self, said: Assignment, own: dict[str, str] | None = None) -> None:
+        words = self.words
+        name = words.expand(said.name).strip()
+        before = words.variables.get(name)
+        if before is not None and before.firm:
+            return
+        operator = said.operator
+        if operator == "!=":
+            value = Variable(words.shell(words.expand(said.value)), simple=True)
+        elif operator in (":=", "::=", ":::="):
+            value = Variable(words.expand(said.value), simple=True)
+        elif operator == "+=" and before is not None:
+            more = words.expand(said.value) if before.simple else said.value
+            value = before._replace(text=f"{before.text} {more}")
+        elif operator == "?=" and before is not None and name not in _DEFAULTS:
+            return
+        else:
+            value = Variable(said.value)
+        if own is not None:
+            own[name] = words.expand(value.text) if not value.simple else value.text
+        elif self._certain() or before == value:
+            words.variables[name] = value
+        else:
+            words.variables[name] = Variable(UNKNOWN, simple=True)
+
+    def give(self, name: str, value: str) -> None:
+        """Assign what the command line gives to a variable."""
+        self.words.variables[name] = Variable(value, firm=True)
+
+    # ------------------------------------------------------------ rules
+
+    def _rule(self, said: Rule, place: int) -> None:
+        targets = tuple(self.words.expand(said.targets).split())
+        inner = statement(said.rest)
+        if isinstance(inner, Assignment):
+            word, _, rest = inner.name.partition(" ")
+            name = rest if word in ("export", "override", "private") and rest else inner.name
+            for target in targets:
+                self._assign(inner._replace(name=name), self._own.setdefault(target, {}))
+            self._open = None
+            return
+        recipe: list[tuple[str, int]] = [] if said.recipe is None else [(said.recipe, place)]
+        self._open = recipe
+        self._keep(targets, said, recipe)
+
+    def _keep(self, targets: tuple[str, ...], said: Rule, recipe: list[tuple[str, int]]) -> None:
+        needs = self.words.expand(said.rest)
+        if ":" in needs and "%" in needs.partition(":")[0]:
+            # A static pattern rule says which of its targets it means by a pattern.
+            needs = needs.partition(":")[2]
+        if UNKNOWN in "".join(targets):
+            self.problem = "some targets are only known when it runs"
+        if ".ONESHELL" in targets:
+            self.one_shell = True
+        if not self.goal:
+            plain = (name for name in targets if "%" not in name and (not name.startswith(".") or "/" in name))
+            self.goal = next(plain, "")
+        self._rules.append(_Known(targets, tuple(needs.replace("|", " ").split()), recipe))
+
+    def targets(self) -> list[str]:
+        """Everything that has a rule of its own."""
+        return [name for rule in self._rules for name in rule.targets if "%" not in name]
+
+    def steps(self, goals: list[str]) -> Iterator[Step]:
+        """The lines of all recipes that some goals can lead to, each recipe once."""
+        default = self.words.variables.get(".DEFAULT_GOAL")
+        first = [self.words.expand(default.text).strip() if default else self.goal]
+        waiting = [(goal, dict[str, str]()) for goal in reversed(goals or first)]
+        seen: set[str] = set()
+        while waiting and len(seen) < _MOST_TARGETS:
+            target, inherited = waiting.pop()
+            if target in seen:
+                continue
+            seen.add(target)
+            own = {**inherited, **self._own.get(target, {})}
+            for rule, stem in self._rules_of(target):
+                needs = [need.replace("%", stem, 1) for need in rule.needs]
+                waiting += [(need, own) for need in reversed(needs)]
+                yield from self._recipe(rule, {**own, **_automatic(target, stem, needs)})
+
+    def _rules_of(self, target: str) -> list[tuple[_Known, str]]:
+        explicit = [(rule, "") for rule in self._rules if target in rule.targets]
+        if any(rule.recipe for rule, _ in explicit):
+            return explicit
+        patterns = [
+            (rule, stem)
+            for rule in self._rules
+            for pattern in rule.targets
+            if "%" in pattern and (stem := matched(pattern, target)) is not None
+        ]
+        return [*explicit, *patterns]
+
+    def _recipe(self, rule: _Known, own: Mapping[str, str]) -> Iterator[Step]:
+        made: list[Step] = []
+        for text, place in rule.recipe:
+            self._at(place)
+            made += [Step(row, place) for row in _rows(self.words.expand(text, own))]
+        if self.one_shell and made:
+            yield Step("\n".join(step.text for step in made), made[0].place)
+        else:
+            yield from made
+
+
+def _rows(text: str) -> list[str]:
+    """The lines of an expanded recipe without what make itself reads at their begin. Continued lines stay together."""
+    rows: list[str] = []
+    for row in text.split("\n"):
+        if rows and (len(rows[-1]) - len(rows[-1].rstrip("\\"))) % 2:
+            rows[-1] += "\n" + row
+        else:
+            rows.append(row.lstrip(" \t@-+"))
+    return [row for row in rows if row.strip()]
+
+
+def _automatic(target: str, stem: str, needs: list[str]) -> Mapping[str, str]:
+    folder, slash, name = target.rpartition("/")
+    every = " ".join(dict.fromkeys(needs))
+    return {"@": target, "*": stem, "<": needs[0] if needs else "", "^": every, "+": " ".join(needs), "?": every,
+            "|": "", "@D": folder if slash else ".", "@F": name, "%": ""}  # fmt: skip

@@ -1,0 +1,96 @@
+"""Scripts of ``package.json``: which one a command of npm, pnpm, yarn or bun runs, and what it does."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Mapping
+
+from lockgate.analysis.shell.recipes import UNKNOWN, run_line
+from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.script_files import Script, followed, opened
+from lockgate.analysis.spelling import inside
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_RUN = frozenset({"run", "run-script", "rum", "urn"})
+_SHORT = {"t": "test", "tst": "test"}
+_ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive", "-F", "--filter"})
+"""Options with which scripts of other packages run, of which not even the folders are known."""
+_MOST_FOLDERS = 12
+
+
+def run_npm(call: Invocation) -> None:
+    """Follow the script that a command runs."""
+    name, args = _asked(call)
+    if not name or _ELSEWHERE & call.matched.given:
+        return
+    script = _package(call)
+    if script is None:
+        return
+    held = _scripts(script.text)
+    if not any(isinstance(held.get(hook), str) for hook in _hooks(name)):
+        return
+
+    def body() -> None:
+        for hook in _hooks(name):
+            text = held.get(hook)
+            if isinstance(text, str):
+                _run(call, script, hook, text, args if hook == name else [])
+
+    call.own += followed(call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body)
+
+
+def _asked(call: Invocation) -> tuple[str, list[Arg]]:
+    """The name of the script, and the words that are handed to it; an empty name where none runs."""
+    word = call.entry.name.partition("/")[2]
+    operands = [word for word in call.matched.operands if word.text != "--"]
+    if word in _RUN:
+        return (operands[0].static or "", operands[1:]) if operands else ("", [])
+    return _SHORT.get(word, word), operands
+
+
+def _hooks(name: str) -> tuple[str, str, str]:
+    """The scripts that run in turn. Some managers leave the first and the last out."""
+    return f"pre{name}", name, f"post{name}"
+
+
+def _package(call: Invocation) -> Script | None:
+    """The nearest ``package.json``, here or above."""
+    folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
+    root = call.machine.around.workspace
+    for _ in range(_MOST_FOLDERS):
+        if not folder or not root or not inside(folder, root):
+            return None
+        script = opened(call.machine, call.scope, posixpath.join(folder, "package.json"))
+        if script is not None:
+            return script
+        folder = posixpath.dirname(folder)
+    return None
+
+
+def _scripts(text: str) -> Mapping[str, object]:
+    try:
+        package = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    return scripts if isinstance(scripts, dict) else {}
+
+
+def _run(call: Invocation, script: Script, hook: str, text: str, args: list[Arg]) -> None:
+    machine = call.machine
+    if machine.scripts is not None:
+        machine.scripts.at(script.base + _place(script.text, hook))
+    words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]
+    run_line(machine, (posixpath.dirname(script.path),), " ".join([text, *words]))
+
+
+def _place(text: str, hook: str) -> int:
+    """Where a script stands in the file."""
+    match = re.search(re.escape(json.dumps(hook)) + r"\s*:\s*\"", text)
+    return match.start() if match else 0

@@ -1,0 +1,47 @@
+"""Programs that run commands out of a file of the project: make out of a makefile, npm out of ``package.json``.
+
+Each is told in the knowledge (``recipes:``). What is found keeps to :mod:`lockgate.analysis.shell.script_files`: the
+call runs code of the project whatever is found; what is found is evidence, and gives its labels.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.scope import Scope, known
+from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.shell.invoke import Invocation
+
+UNKNOWN = "\x00"
+"""Stands in a recipe for text that is only known when it runs."""
+_STAND_IN = "${_made}"
+"""A variable that nobody sets: a word of the environment, as far as the reader is concerned."""
+
+
+def run_recipes(call: Invocation) -> None:
+    """Follow the recipes that a command runs."""
+    if call.entry.recipes == "make":
+        from lockgate.analysis.shell.make_running import run_make
+
+        run_make(call)
+    else:
+        from lockgate.analysis.shell.npm_scripts import run_npm
+
+        run_npm(call)
+
+
+def run_line(machine: Machine, cwds: tuple[str, ...], text: str, dialect: str = "sh") -> str:
+    """Run one text of a recipe in a shell of its own; give the shape of what it prints."""
+    from lockgate.analysis.shell.commands import reader_for
+    from lockgate.analysis.shell.reader import read
+
+    around = machine.around
+    scope = Scope("", {"HOME": around.home, **around.variables})
+    scope.cwds = cwds
+    tree = read(text.replace(UNKNOWN, _STAND_IN), reader_for(dialect))
+    if isinstance(tree, Unparsed):
+        return machine.not_read(text, tree)
+    shape = machine.until_left(scope, lambda: machine.run(tree, scope))
+    return shape if known(shape) else UNKNOWN
