@@ -25,6 +25,15 @@ def _python(call: Invocation, text: str) -> None:
     python_effects(call, text)
 
 
+def _sql(client: str) -> Callable[[Invocation, str], None]:
+    def read(call: Invocation, text: str) -> None:
+        from lockgate.analysis.shell.inline_sql import reader
+
+        reader(client)(call, text)
+
+    return read
+
+
 # ---------------------------------------------------------------- sed
 
 _ADDRESS = lazy_re(
@@ -237,4 +246,7 @@ LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
     "yq": _yq,
     "patch": _patch,
     "perl": _perl,
+    "sqlite": _sql("sqlite"),
+    "psql": _sql("psql"),
+    "mysql": _sql("mysql"),
 }

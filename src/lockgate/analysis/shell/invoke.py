@@ -241,7 +241,8 @@ class Invocation:
         if self.stdin and self._reads_on():
             self.machine.take(self.stdin)
         codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
-        if self.entry.stdin and not codes and (not operands or operands[0].text == "-" or "-s" in self.matched.given):
+        reads = len(operands) <= self.entry.stdin_after or operands[0].text == "-" or "-s" in self.matched.given
+        if self.entry.stdin and not codes and reads:
             if self.stdin is None:
                 self.opaque(f"`{self.what}` runs what it is given on standard input")
             else:

@@ -62,6 +62,8 @@ class Entry(Record):
     """Changes to this entry where one of some options is given."""
     stdin: str = ""
     """The language of the code that it reads from standard input where it has no operand."""
+    stdin_after: int = 0
+    """How many operands it may have that are no code, so that it still reads standard input."""
     default: Sequence[str] = ()
     """The words that a wrapper runs where it is given none."""
     recipes: str = ""

@@ -48,6 +48,15 @@ def action(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"what `{option}` does is only known when it runs")
 
 
+def output(call: Invocation, words: list[Arg], option: str) -> None:
+    """A file that is written, or after ``|`` a shell's text that gets the output."""
+    for word in words:
+        if word.text.lstrip().startswith("|"):
+            command(call, [Arg(word.text.lstrip()[1:])], option)
+        else:
+            write(call, [word], option)
+
+
 def program(call: Invocation, words: list[Arg], _: str) -> None:
     """Words that are run without a shell, with more words after them."""
     for word in words:
@@ -168,7 +177,7 @@ def code(language: str) -> Role:
     """The role of code in a language."""
 
     def role(call: Invocation, words: list[Arg], _: str) -> None:
-        for word in words[:1]:
+        for word in words:
             run_code(call, language, word.text)
 
     return role

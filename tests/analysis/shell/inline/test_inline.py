@@ -10,7 +10,12 @@ from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.shell.languages import build
 
 HERE = Path(__file__).parent
-AROUND = {"python": "python3 -c {}"}
+AROUND = {
+    "python": ["python3 -c {}", "python3 <<< {}"],
+    "sqlite": ["sqlite3 a.db {}", "sqlite3 a.db <<< {}", "sqlite3 -cmd {} a.db 'select 1'"],
+    "psql": ["psql -c {}", "psql app me <<< {}"],
+    "mysql": ["mysql -e {}", "mysql app <<< {}", "mysql --init-command={} -e 'select 1'"],
+}
 
 
 def rows():
@@ -28,14 +33,14 @@ def effects_of(command, around):
 
 @pytest.mark.parametrize(("language", "code", "effects"), list(rows()))
 def test_code_has_its_effects(language, code, effects, around):
-    found = effects_of(AROUND[language].format(shlex.quote(code)), around)
-    assert found == set(effects.split()) - {"local"}
+    for command in AROUND[language]:
+        assert effects_of(command.format(shlex.quote(code)), around) == set(effects.split()) - {"local"}, command
 
 
 @pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
 def test_examples_of_the_knowledge_hold(table, around):
     for code, effects in build.load(table).get("examples", {}).items():
-        found = effects_of(AROUND[table.stem].format(shlex.quote(code)), around)
+        found = effects_of(AROUND[table.stem][0].format(shlex.quote(code)), around)
         assert found == set(effects.split()) - {"local"}, code
 
 
@@ -55,6 +60,12 @@ def test_another_language_is_not_read(program, around):
         ("python3 - <<'E'\n# coding: utf-7\n#+AAo-import os\nE", {"execute"}),
         ("python3 - <<'E'\n\n# -*- coding: utf_7 -*-\nE", {"execute"}),
         ("python3 - <<'E'\n# -*- coding: utf-8 -*-\nprint(1)\nE", set()),
+        ("psql -S -c 'select 1'", {"execute"}),
+        ("psql -v x='1; load' <<< 'select 1'", {"execute"}),
+        ("psql -v ON_ERROR_STOP=1 <<< 'select 1'", set()),
+        ("mysql --delimiter=x -e 'select 1 x system frob'", {"execute"}),
+        ("mysql app < a.sql", {"execute"}),
+        ("psql -o '|git push' -c 'select 1'", {"egress"}),
         ("python3 -c 'import sys; open(sys.argv[1], \"w\")' a.txt", set()),
         ("python3 -c 'import sys; open(sys.argv[1], \"w\")' /home/user/.bashrc", {"persist"}),
         ("python3 - /home/user/.bashrc <<'E'\nimport sys\nopen(sys.argv[1], 'w')\nE", {"persist"}),
