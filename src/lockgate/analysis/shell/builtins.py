@@ -6,13 +6,12 @@ import posixpath
 import re
 from collections.abc import Callable
 
+from lockgate.analysis.shell import builtins_declaring as declaring
 from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.output import echo, printf
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, harmless, known
-from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import unsafe_arithmetic
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, harmless, known, positional
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -92,89 +91,6 @@ def _printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
 
 
-def _declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
-    flags = "".join(arg.text[1:] for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text))
-    words = [arg for arg in args if not re.fullmatch(r"[-+][A-Za-z]*", arg.text)]
-    if not words:
-        if "f" not in flags.lower():
-            machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
-        return OPAQUE
-    if "n" in flags:
-        _refer(machine, scope, words)
-    for word in words:
-        name, equals, value = word.text.partition("=")
-        append = name.endswith("+")
-        name = name.removesuffix("+")
-        if not name.isidentifier():
-            names.take_names(machine, scope, [Arg(name)])
-            if not known(name):
-                scope.forget(set(scope.variables))
-            continue
-        _hide(machine, scope, name, flags if local else "g")
-        if "i" in flags:
-            scope.ever.integers.add(name)
-        if equals:
-            variable_effects(name, value, machine, scope)
-            scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
-        if "i" in flags and not harmless(value.lstrip("-")):
-            unsafe_arithmetic(machine)
-        if "n" in flags:
-            names.reference(machine, scope, value)
-        if set(flags) & set("inulrc"):
-            _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
-    return ""
-
-
-def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
-    """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
-    if not machine.frames or "g" in flags:
-        return
-    again = any(kept.name == name for kept in machine.frames[-1])
-    kept = machine.hide(name, scope)
-    if "I" not in flags and not (again and name in scope.arrays):
-        scope.assign(name, "")
-        if again:
-            scope.give_back(kept)
-
-
-def _local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    """``local``: outside a function it fails in bash, and assigns in zsh."""
-    kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
-    shape = _declare(machine, scope, args, stdin)
-    for item in kept:
-        if item.name.isidentifier():
-            scope.give_back(item)
-    return shape
-
-
-def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
-    """Let names stand for other variables: from here on an assignment to the one changes the other."""
-    for word in words:
-        target = word.text.partition("=")[2]
-        if target.isidentifier():
-            _pin(scope, target, read_only=False)
-        else:
-            because = "from here on this name may stand for any variable"
-            machine.findings.execute(word.shown, "shell:nameref", because, unknown=True)
-
-
-def _pin(scope: Scope, name: str, read_only: bool) -> None:
-    value = scope.value(name)
-    scope.pinned.add(name)
-    if not read_only:
-        scope.variables[name] = OPAQUE
-    elif name not in scope.variables:
-        scope.variables[name] = value
-
-
-def _readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    return _declare(machine, scope, [Arg("-r"), *args], stdin, local=False) if args else OPAQUE
-
-
-def _export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    return _declare(machine, scope, [arg for arg in args if arg.text != "-n"], stdin, local=False)
-
-
 def _eval(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     words = args[1:] if args and args[0].text == "--" else args
     text = " ".join(arg.text for arg in words)
@@ -238,15 +154,16 @@ def _set(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     words = list(args)
     shape = OPAQUE if args[-1].text in ("-o", "+o") else ""
     machine.cuts += any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args)
+    scope.ever.exporting |= any(re.match(r"-[a-z]*a|allexport", arg.text) or not known(arg.text) for arg in args)
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if word.text in ("--", "-"):
-            scope.positional = tuple(words)
+            scope.positional = positional(words)
             return shape
         # Each ``o`` takes the name of an option, also in ``-euo pipefail``.
         words = words[word.text.count("o") :]
     if words:
-        scope.positional = tuple(words)
+        scope.positional = positional(words)
     return shape
 
 
@@ -312,12 +229,12 @@ BUILTINS: dict[str, Builtin] = {
     "echo": _echo,
     "print": _print,
     "printf": _printf,
-    "declare": _declare,
-    "typeset": _declare,
-    "local": _local,
-    "integer": _declare,
-    "export": _export,
-    "readonly": _readonly,
+    "declare": declaring.declare,
+    "typeset": declaring.declare,
+    "local": declaring.local,
+    "integer": declaring.declare,
+    "export": declaring.export,
+    "readonly": declaring.readonly,
     "read": names.read,
     "mapfile": names.mapfile,
     "readarray": names.mapfile,

@@ -11,8 +11,19 @@ from collections.abc import Callable
 from functools import partial
 
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.flow import assigned, file_name, leaves_early
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, harmless, unknown
+from lockgate.analysis.shell.flow import assigned, file_name, known_lines, leaves_early
+from lockgate.analysis.shell.scope import (
+    ENVIRONMENT,
+    OPAQUE,
+    PLAIN,
+    Arg,
+    Kept,
+    Scope,
+    blur,
+    harmless,
+    positional,
+    unknown,
+)
 from lockgate.analysis.shell.syntax import (
     AndOr,
     ArithCommand,
@@ -113,6 +124,7 @@ class Machine:
         kept = scope.kept(name)
         if self.frames:
             self.frames[-1].append(kept)
+            scope.exported -= {name}
             scope.ever.locals.add(name)
         return kept
 
@@ -318,9 +330,24 @@ class Machine:
                 del self.taken[id(given)]
             return shape
 
-        shape = self._until_known(scope, once)
+        lines = known_lines(node, self.rest(stdin)) if not scope.functions else None
+        shape = self._until_known(scope, once) if lines is None else self._for_lines(node, lines, scope)
         self.take(stdin)
         return shape
+
+    def _for_lines(self, node: While, lines: list[str], scope: Scope) -> str:
+        """``while read x``, where every line of the input is known."""
+        shape = ""
+        before = scope.copy()
+        for line in (*lines, ""):
+            # A body that reads from the same input takes lines away.
+            self.run(node.condition, scope, line and f"{line}\n")
+            if line:
+                shape += self.until_left(scope, lambda: self.run(node.body, scope, OPAQUE))
+        if leaves_early(node.body):
+            scope.forget(assigned(node))
+            scope.join(before)
+        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
 
     def _until_known(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
@@ -402,7 +429,7 @@ class Machine:
         if self.depth >= _DEEPEST:
             return self._too_much("functions call each other too deeply")
         self.depth += 1
-        outer, scope.positional = scope.positional, tuple(args)
+        outer, scope.positional = scope.positional, positional(args)
         self.frames.append([])
         try:
             from lockgate.analysis.shell.redirects import apply_redirects

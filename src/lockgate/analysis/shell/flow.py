@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.analysis.shell.scope import PLAIN, Arg
-from lockgate.analysis.shell.syntax import Assignment, For, Simple, Word
+from lockgate.analysis.shell.scope import PLAIN, Arg, known
+from lockgate.analysis.shell.syntax import Assignment, For, Simple, While, Word
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _LEAVING = frozenset({"break", "continue", "return"})
 _BUILTINS = "read declare typeset local export readonly printf mapfile readarray getopts unset let"
 _ASSIGNING = frozenset(_BUILTINS.split())
+_MOST_LINES = 13
+_LOCAL = "echo printf mkdir touch rm cp mv ls wc test [ cd pwd true false : export basename dirname chmod stat"
+_NOT_READING = frozenset(_LOCAL.split())
+"""Programs that leave standard input alone, as they are mostly used in a loop that reads it."""
 
 
 def file_name(value: Arg) -> str:
@@ -38,6 +42,20 @@ def nodes(node: Any) -> Iterator[tuple[Any, ...]]:
 def leaves_early(node: Any) -> bool:
     """Whether a body may be left before its end."""
     return any(isinstance(item, Simple) and item.words and item.words[0].literal in _LEAVING for item in nodes(node))
+
+
+def known_lines(node: While, stdin: str | None) -> list[str] | None:
+    """The lines that ``while read x`` finds one after the other, where all is known and nothing else reads them."""
+    if not stdin or not known(stdin) or node.until or len(lines := stdin.split("\n")) > _MOST_LINES:
+        return None
+    [*whole, last] = lines
+    first = node.condition.commands[0] if len(node.condition.commands) == 1 else None
+    words = [word.literal for word in first.words] if isinstance(first, Simple) else []
+    plain = words[:1] == ["read"] and all(word is not None and (word == "-r" or word.isidentifier()) for word in words)
+    if not plain or last or not all(whole) or (isinstance(first, Simple) and first.redirects):
+        return None
+    commands = [item.words[0].literal for item in nodes(node.body) if isinstance(item, Simple) and item.words]
+    return whole if all(command in _NOT_READING for command in commands) else None
 
 
 def assigned(node: Any) -> set[str]:

@@ -137,6 +137,8 @@ class Invocation:
         from lockgate.analysis.shell.output import printed
 
         options = self._descend(self.args[1:])
+        # What the shell splits may hold more words than one, also where one is expected.
+        self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose)
         entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
         if self._asks_about_subcommand() or (entry.help and not self._asks_nothing()):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]

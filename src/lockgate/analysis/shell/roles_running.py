@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.roles_files import read, write
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
 from lockgate.analysis.shell.variables import variable_effects
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
+_SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
+"""What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
 _CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
@@ -27,16 +30,7 @@ _LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize",
 def command(call: Invocation, words: list[Arg], _: str) -> None:
     """Text that a shell runs."""
     for word in words:
-        call.machine.run_text(word.text, new_shell(call.scope), "sh", call.stdin)
-
-
-def new_shell(scope: Scope) -> Scope:
-    """What a shell that is started here knows. A name of a function is a program's there, unless it was exported."""
-    other = scope.copy()
-    other.positional = None
-    for name, meanings in other.functions.items():
-        other.functions[name] = tuple(dict.fromkeys((*meanings, None)))
-    return other
+        call.machine.run_text(word.text, call.scope.new_shell(), "sh", call.stdin)
 
 
 def action(call: Invocation, words: list[Arg], option: str) -> None:
@@ -65,30 +59,17 @@ def program(call: Invocation, words: list[Arg], _: str) -> None:
 
 def argv(call: Invocation, words: list[Arg], _: str) -> None:
     """A command, up to the end."""
+    before = call.args[1 : len(call.args) - len(words)]
+    if words and words == call.args[len(before) + 1 :] and any(word.loose for word in before):
+        because = "a word before it may become several, and then another one is the program"
+        call.machine.findings.execute(words[0].shown, "shell:dynamic-command", because, unknown=True)
     if not call.entry.feeds:
         _invoke(call, words)
-    elif call.placeholder:
-        for line in _lines(call):
-            _invoke(call, [Arg(word.text.replace(call.placeholder, line), word.glob) for word in words])
     else:
-        _invoke(call, [*words, *_fed(call)])
+        from lockgate.analysis.shell.roles_feeding import commands
 
-
-def _lines(call: Invocation) -> list[str]:
-    """The input of ``xargs -I``, line by line."""
-    lines = (call.stdin if call.stdin is not None else OPAQUE).splitlines() or [""]
-    return lines if len(lines) <= _MOST_LINES else [blur(*lines)]
-
-
-def _fed(call: Invocation) -> list[Arg]:
-    """The operands that ``xargs`` reads from its standard input."""
-    text = call.stdin
-    if text is None:
-        return [Arg(OPAQUE)] * 2
-    if OPAQUE in text:
-        # They can be any number of words.
-        return [Arg(unknown(text))] * 2
-    return [Arg(piece) for piece in text.replace("\\", OPAQUE).replace("'", "").replace('"', "").split()][:100]
+        for each in commands(call, words):
+            _invoke(call, each)
 
 
 def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
@@ -105,7 +86,7 @@ def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
 
 def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
     """Words that are joined and run by a shell."""
-    call.machine.run_text(" ".join(word.text for word in words), new_shell(call.scope), "sh", call.stdin)
+    call.machine.run_text(" ".join(word.text for word in words), call.scope.new_shell(), "sh", call.stdin)
 
 
 def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
@@ -126,7 +107,7 @@ def split(call: Invocation, words: list[Arg], _: str) -> None:
 def _invoke(call: Invocation, words: list[Arg]) -> None:
     from lockgate.analysis.shell.invoke import invoke
 
-    while words and re.match(r"[A-Za-z_]\w*=", words[0].text) and call.entry.name in ("env", "sudo", "doas"):
+    if words and call.entry.name in ("env", "sudo", "doas"):
         words = leading_assignments(call, words)
     call.ran = True
     call.shapes.append(invoke(call.machine, call.scope, words, call.stdin, functions=False) if words else "")
@@ -135,8 +116,13 @@ def _invoke(call: Invocation, words: list[Arg]) -> None:
 def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
     """Keep what ``NAME=value`` words before a command do; return the words after them."""
     position = 0
-    while position < len(words) and (match := re.match(r"([A-Za-z_]\w*)=(.*)", words[position].text, re.DOTALL)):
-        variable_effects(match.group(1), match.group(2), call.machine, call.scope)
+    call.scope = call.scope.copy()
+    while position < len(words) and (match := _SETTING.match(words[position].text) or words[position].text == "-"):
+        if match is not True:
+            name, value = match.groups()
+            variable_effects(name, value, call.machine, call.scope)
+            call.scope.assign(name, value)
+            call.scope.exported |= {name}
         position += 1
     return words[position:]
 
@@ -157,7 +143,12 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     from lockgate.analysis.shell.inline import LANGUAGES
 
     if language in _SHELLS:
-        call.shapes.append(call.machine.run_text(text, new_shell(call.scope), _SHELLS[language]))
+        scope = call.scope.new_shell()
+        if call.matched.operands and any(option.role.startswith("code") for option in call.matched.options):
+            # ``sh -c TEXT NAME ARGUMENT...``
+            scope.variables["0"] = call.matched.operands[0].text
+            scope.positional = positional(call.matched.operands[1:])
+        call.shapes.append(call.machine.run_text(text, scope, _SHELLS[language]))
     elif language in LANGUAGES and known(text):
         LANGUAGES[language](call, text)
     elif language == "patch":
@@ -229,14 +220,14 @@ def config(call: Invocation, words: list[Arg], _: str) -> None:
             _alias(call, value)
         elif kind == "command" and known(value):
             if value:
-                call.machine.run_text(value, new_shell(call.scope), "sh")
+                call.machine.run_text(value, call.scope.new_shell(), "sh")
         elif kind:
             call.opaque(f"the setting `{key}` decides what runs or where data goes")
 
 
 def _alias(call: Invocation, value: str) -> None:
     if value.startswith("!"):
-        call.machine.run_text(value[1:], new_shell(call.scope), "sh")
+        call.machine.run_text(value[1:], call.scope.new_shell(), "sh")
     else:
         _invoke(call, [Arg("git"), *(Arg(text) for text in value.split())])
 

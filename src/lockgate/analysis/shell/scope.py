@@ -40,6 +40,8 @@ class Arg(Record):
     """The word; unknown parts are placeholders."""
     glob: bool = False
     """Whether it is a file name pattern that the shell expands."""
+    loose: bool = False
+    """Whether the shell splits what is not known of it: it may be several words, or none."""
 
     @property
     def static(self) -> str | None:
@@ -50,6 +52,11 @@ class Arg(Record):
     def shown(self) -> str:
         """The text for a person, unknown parts written as ``$...``."""
         return shown(self.text)
+
+
+def positional(args: list[Arg]) -> tuple[Arg, ...] | None:
+    """The positional parameters, where it is known which is which."""
+    return None if any(arg.loose for arg in args) else tuple(args)
 
 
 def known(text: str) -> bool:
@@ -115,13 +122,15 @@ class Kept(Record):
 class Ever:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
-    __slots__ = ("cwds", "evaluated", "functions", "integers", "letters", "locals", "touched", "variables")
+    __slots__ = ("cwds", "evaluated", "exporting", "functions", "integers", "letters", "locals", "touched", "variables")
 
     def __init__(self) -> None:
         self.integers: set[str] = set()
         """Variables whose values the shell evaluates as arithmetic when they are assigned."""
         self.evaluated = False
         """Whether one of them got a value that could hold a command."""
+        self.exporting = False
+        """Whether variables may be exported without being named (``set -a``), or functions may be."""
         self.letters = False
         """Whether words may be split at letters or digits."""
         self.locals: set[str] = set()
@@ -143,7 +152,8 @@ class Ever:
 class Scope:
     """The state of one shell process. Copied for subshells, joined where control flow meets again."""
 
-    __slots__ = ("arrays", "before_cd", "cwds", "ever", "functions", "ifs_changed", "pinned", "positional", "variables")
+    __slots__ = ("arrays", "before_cd", "cwds", "ever", "exported", "functions", "ifs_changed", "pinned",
+                 "positional", "variables")  # fmt: skip
 
     def __init__(self, cwd: str, variables: dict[str, str]) -> None:
         self.ever = Ever()
@@ -156,6 +166,8 @@ class Scope:
         self.before_cd: tuple[str, ...] = ()
         """Where it would still be if the last ``cd`` had failed."""
         self.positional: tuple[Arg, ...] | None = None
+        self.exported = frozenset(variables)
+        """Variables that programs get to see for certain."""
         self.pinned: set[str] = set()
         """Variables whose value is not what was assigned last (read-only, integer, reference)."""
         self.ifs_changed = False
@@ -167,7 +179,25 @@ class Scope:
         other.arrays, other.functions = dict(self.arrays), dict(self.functions)
         other.cwds, other.before_cd = self.cwds, self.before_cd
         other.positional, other.pinned = self.positional, set(self.pinned)
-        other.ifs_changed = self.ifs_changed
+        other.ifs_changed, other.exported = self.ifs_changed, self.exported
+        return other
+
+    def new_shell(self) -> Scope:
+        """What a shell that is started here knows: what is exported, and the folder."""
+        other = Scope("", {})
+        other.ever = self.ever
+        other.cwds, other.before_cd = self.cwds, self.before_cd
+        other.exported = self.exported
+        for name in self.variables.keys() | self.arrays.keys():
+            text = self.value(name)
+            if name in self.exported and name not in self.arrays:
+                other.variables[name] = text
+            elif not harmless(text) or name in self.arrays:
+                # It may have been in the environment before, and then it is exported.
+                other.variables[name] = unknown(text)
+        other.variables["0"] = OPAQUE
+        for name, meanings in self.functions.items():
+            other.functions[name] = tuple(dict.fromkeys((None, *meanings))) if self.ever.exporting else (None,)
         return other
 
     def value(self, name: str) -> str:
@@ -271,5 +301,6 @@ class Scope:
             if self.positional != other.positional:
                 self.positional = None
             self.ifs_changed |= other.ifs_changed
+            self.exported &= other.exported
             self.cwds = _few(*self.cwds, *other.cwds)
             self.before_cd = _few(*self.before_cd, *other.before_cd)

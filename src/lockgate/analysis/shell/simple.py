@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import Arg, Scope, blur, harmless
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, marks_of
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.analysis.shell.words import evaluated, expand, expand_all, expand_one, index, unsafe_arithmetic
@@ -27,6 +27,7 @@ _PRINTERS = frozenset({"echo", "printf", "print"})
 
 def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a simple command and give the shape of what it prints."""
+    from lockgate.analysis.shell.builtins import BUILTINS
     from lockgate.analysis.shell.invoke import invoke
 
     args = _arguments(node.words, machine, scope)
@@ -49,7 +50,12 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
             machine.hide(assignment.name, scope)
             assign(assignment, machine, scope)
             args.append(Arg(assignment.name))
-    shape = invoke(machine, scope, args, stdin)
+    if target is not scope:
+        target.exported |= {item.name for item in node.assignments}
+        if args[0].text in BUILTINS:
+            # A builtin that does not heed them changes this shell.
+            target = scope
+    shape = invoke(machine, target, args, stdin)
     for before in reversed(kept):
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)
@@ -86,6 +92,10 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
         scope.ever.touched.add(name)
         if any(item.text.startswith("[") for item in items):
             _by_index(name, items, machine, scope)
+        elif any(item.loose for item in items):
+            # Which element is which is not known.
+            scope.forget({name})
+            scope.variables[name] = OPAQUE + marks_of("".join(item.text for item in items))
         elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
             scope.forget({name})
         else:

@@ -8,7 +8,18 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import (
+    ENVIRONMENT,
+    OPAQUE,
+    PLAIN,
+    Arg,
+    Scope,
+    blur,
+    harmless,
+    known,
+    marks_of,
+    unknown,
+)
 from lockgate.analysis.shell.syntax import (
     Arith,
     Braces,
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 200
 _MOST_TEXT = 20_000
+_MAY_BE_EMPTY = f"{PLAIN}{ENVIRONMENT} \n\t"
 _PASSING = frozenset({"#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@U", "@L", "@u", "@Q"})
 _FOLDERS = {
     "TMPDIR": "/tmp",  # noqa: S108 - the meaning of the variable, no file is made
@@ -108,8 +120,7 @@ class _Fields:
         self.machine, self.scope = machine, scope
         self.done: list[Arg] = []
         self.text = ""
-        self.glob = False
-        self.open = False
+        self.glob = self.loose = self.open = False
 
     def of(self, parts: tuple[Part, ...]) -> list[Arg]:
         for part in parts:
@@ -131,18 +142,29 @@ class _Fields:
             return False
         items = self.scope.positional if part.name in ("@", "*") else self.scope.arrays.get(part.name)
         if items is None:
+            self.loose = True
             return False
+        if part.quoted and "*" in (part.name, _subscript(part)):
+            text = " ".join(item.text for item in items)
+            self.text += unknown(text) if self.scope.ifs_changed else text
+            self.open = True
+            return True
         for index, item in enumerate(items):
             if index:
                 self._close()
-            self.text += item.text
+            if not part.quoted:
+                self._split(item.text)
+            else:
+                self.text += item.text
+                self.open = True
             self.glob |= item.glob
-            self.open = True
+            self.loose |= item.loose
         return True
 
     def _split(self, text: str) -> None:
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
             text = unknown(text)
+        self.loose |= OPAQUE in text
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
             if index:
@@ -153,8 +175,9 @@ class _Fields:
 
     def _close(self) -> None:
         if self.open:
-            self.done.append(Arg(_cut(self.text), self.glob))
-        self.text, self.glob, self.open = "", False, False
+            self.done.append(Arg(_cut(self.text), self.glob, self.loose))
+        self.text = ""
+        self.glob = self.loose = self.open = False
 
 
 def _subscript(part: Param) -> str | None:
@@ -235,7 +258,9 @@ def _element(part: Param, scope: Scope) -> str:
         if part.name in scope.arrays:
             items = scope.arrays[part.name]
             return items[0].text if items else ""
-        if part.name.isdigit() and scope.positional is not None and part.name != "0":
+        if part.name.isdigit() and part.name != "0":
+            if scope.positional is None:
+                return OPAQUE
             position = int(part.name)
             return scope.positional[position - 1].text if position <= len(scope.positional) else ""
         if part.name == "@" or part.name == "*":
@@ -249,7 +274,7 @@ def _element(part: Param, scope: Scope) -> str:
         return items[int(index)].text
     if items and all(harmless(item.text) for item in items):
         return PLAIN
-    return unknown(scope.variables.get(part.name, ""))
+    return OPAQUE + marks_of(scope.variables.get(part.name, ""))
 
 
 def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Machine) -> str:
@@ -259,10 +284,13 @@ def _default(name: str, operator: str, value: str, arguments: list[str], scope: 
     if kind in "-=" and not there and name in _FOLDERS:
         value = _FOLDERS[name].replace("~", machine.around.home)
     elif kind in "-=":
-        unset = there and value == ""
-        value = word if unset else (value if there and OPAQUE not in value else blur(value, word))
+        # Without a colon it matters whether it is empty or unset, which is not known.
+        unset = there and value == "" and operator[0] == ":"
+        sure = there and OPAQUE not in value and value.strip(_MAY_BE_EMPTY) != ""
+        value = word if unset else (value if sure else blur(value, word))
     elif kind == "+":
-        value = word if there and value and OPAQUE not in value else ("" if there and not value else blur("", word))
+        sure = there and OPAQUE not in value and value.strip(_MAY_BE_EMPTY) != ""
+        value = word if sure else ("" if there and not value and operator[0] == ":" else blur("", word))
     if kind == "=":
         scope.assign(name, value)
     return value
