@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lockgate import configuration, session
-from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -39,6 +39,8 @@ class World:
         self.project.mkdir()
         self.parents: tuple[str, ...] = ()
         self.history = False
+        self.scripts: dict[str, ScriptFile] = {}
+        """Files that a command can run, by absolute path."""
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
         self.gate = Gate(
@@ -54,7 +56,8 @@ class World:
         )
 
     def _around(self, context: Context, rules: Rules) -> Surroundings:
-        return Surroundings(home=HOME, workspace=WORK, own_paths=(str(self.folder / "state"),), rules=rules)
+        own = (str(self.folder / "state"),)
+        return Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
 
     def context(self, agent: str = "", *, session_id: str = "s1", **more: Any) -> Context:
         return Context("claude-code", Subject(session_id, agent), WORK, WORK, process="1:1", **more)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from lockgate.analysis.paths import absolute, read_effects
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
 from lockgate.analysis.shell.syntax import Unparsed
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
@@ -28,7 +28,9 @@ _MOST_FILES = 24
 _MOST_COMMANDS = 1200
 _MOST_EFFECTS = 40
 _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
-"""What a sandbox without network and with its own home folder keeps a script from doing."""
+"""What a sandbox keeps a script from doing: it has no network, and what runs or is trusted later cannot be written."""
+_PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
+"""What counts in full where it is certain: a sandbox does not give back what was removed."""
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
@@ -88,15 +90,19 @@ class _Inside(Findings):
         """The first reason why not all of it could be followed."""
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
-        """Keep an effect with the place where it was found."""
+        """Keep an effect with the place where it was found.
+
+        No label comes of a program that says how its own lines look, because a script prints others beside them, nor
+        of the project's packages, which its scripts read all day.
+        """
         if effect.kind is EffectKind.EXECUTE:
             if effect.rule != FOLLOWED:
                 self.unfollowed = self.unfollowed or self._said(effect)
             return
         if effect.changed is None:
-            variant = Variant.SCRIPT if effect.kind in _HELD and effect.variant is not Variant.KNOWN else effect.variant
-            # What a program says in lines of its own cannot be told from what else the script prints.
-            gives = None if quiet and effect.gives is Label.UNTRUSTED else effect.gives
+            variant = Variant.SCRIPT if _is_held(effect) else effect.variant
+            own = quiet or effect.rule.startswith("place:vendored")
+            gives = None if own and effect.gives is Label.UNTRUSTED else effect.gives
             effect = effect._replace(because=self._said(effect), variant=variant, gives=gives, changed=0.0)
         if len(self.effects) < _MOST_EFFECTS:
             super().add(effect, quiet=quiet)
@@ -104,6 +110,13 @@ class _Inside(Findings):
     def _said(self, effect: Effect) -> str:
         where = self.scripts.where()
         return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
+
+
+def _is_held(effect: Effect) -> bool:
+    if effect.kind in _PLACED:
+        # In a script most names are made of variables that nobody knows here.
+        return any(mark in effect.what for mark in ("$\N{HORIZONTAL ELLIPSIS}", OPAQUE, ENVIRONMENT, PLAIN, "*"))
+    return effect.kind in _HELD and effect.variant is not Variant.KNOWN
 
 
 def opened(machine: Machine, scope: Scope, path: str) -> Script | None:
@@ -159,6 +172,8 @@ def followed(machine: Machine, script: Script, what: str, body: Callable[[], Non
     scripts.depth += 1
     try:
         body()
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the rest of the command does
+        found.unfollowed = found.unfollowed or f"not all of it was followed ({type(error).__name__})"
     finally:
         machine.levels, machine.frames, machine.cuts, machine.interrupts, machine.last_in_shell = state
         machine.findings, scripts.place = outer, place

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lockgate.model import EffectKind, Variant
+from lockgate.analysis.shell import analyse_shell
+from lockgate.model import Analysis, EffectKind, Variant
+from support.projects import PROJECT, surroundings
 
 ROWS = [
     pytest.param(row, id=f"{name} {section} {index}: {row['run']!r}")
@@ -17,9 +19,14 @@ ROWS = [
 ]
 
 
+def look(row) -> Analysis:
+    """Say what a row's command does in a project that holds the row's files."""
+    return analyse_shell(row["run"], row.get("cwd", PROJECT), surroundings(row.get("files", {})))
+
+
 @pytest.mark.parametrize("row", ROWS)
-def test_script_is_followed(row, look):
-    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+def test_script_is_followed(row):
+    analysis = look(row)
     assert {effect.kind.value for effect in analysis.effects} == set(row["effects"].split()), analysis.effects
     because = [effect.because for effect in analysis.effects]
     for said in row.get("says", ()):
@@ -28,14 +35,14 @@ def test_script_is_followed(row, look):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_running_a_file_is_never_less_than_running_code(row, look):
-    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+def test_running_a_file_is_never_less_than_running_code(row):
+    analysis = look(row)
     assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects} or row.get("local")
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_what_a_sandbox_holds_is_decided_like_running_code(row, look):
-    analysis = look(row["run"], row.get("files", {}), row.get("cwd", "/work/project"))
+def test_what_a_sandbox_holds_is_decided_like_running_code(row):
+    analysis = look(row)
     for effect in analysis.effects:
         if effect.variant is Variant.SCRIPT:
             assert effect.row == "execute"
@@ -45,6 +52,6 @@ def test_what_a_sandbox_holds_is_decided_like_running_code(row, look):
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "typed" in row.values[0]])
-def test_what_the_command_itself_says_is_no_script(row, look):
-    analysis = look(row["run"], row.get("files", {}))
+def test_what_the_command_itself_says_is_no_script(row):
+    analysis = look(row)
     assert row["typed"] in {effect.row for effect in analysis.effects}

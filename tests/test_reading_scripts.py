@@ -1,0 +1,71 @@
+"""Which files may be looked into: small regular text of the project, and nothing that can make a hook wait."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from lockgate.scripts import MOST_BYTES, read_script
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    made = tmp_path / "project"
+    made.mkdir()
+    return made
+
+
+def test_a_script_is_read_with_the_time_of_its_last_change(project: Path) -> None:
+    file = project / "x.sh"
+    file.write_text("echo ä\n", encoding="utf-8")
+    os.utime(file, (0, 0))
+    read = read_script(str(file), str(project))
+    assert read is not None
+    assert read.text == "echo ä\n"
+    assert abs(read.changed - time.time()) < 3600  # not the time that was set
+
+
+@pytest.mark.parametrize("data", [b"x" * (MOST_BYTES + 1), b"\xff\xfe", b"\x7fELF\x02\x80"])
+def test_what_is_too_long_or_no_text_is_not_read(project: Path, data: bytes) -> None:
+    (project / "x").write_bytes(data)
+    assert read_script(str(project / "x"), str(project)) is None
+
+
+def test_a_link_is_followed_inside_the_project_only(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.sh").write_text("a")
+    (project / "in.sh").write_text("b")
+    (project / "out").symlink_to(tmp_path / "other.sh")
+    (project / "in").symlink_to("in.sh")
+    (project / "up").symlink_to("..")
+    assert read_script(str(project / "out"), str(project)) is None
+    assert read_script(str(project / "up" / "other.sh"), str(project)) is None
+    assert read_script(f"{project}/../other.sh", str(project)) is None
+    inside = read_script(str(project / "in"), str(project))
+    assert inside is not None
+    assert inside.text == "b"
+
+
+def test_a_project_behind_a_link_is_the_same_project(project: Path, tmp_path: Path) -> None:
+    (project / "x").write_text("a")
+    (tmp_path / "way").symlink_to(project)
+    assert read_script(str(tmp_path / "way" / "x"), str(tmp_path / "way")) is not None
+    assert read_script(str(project / "x"), str(tmp_path / "way")) is not None
+
+
+def test_nothing_waits_for_a_pipe_a_socket_or_a_device(project: Path) -> None:
+    os.mkfifo(project / "pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(project / "socket"))
+        for path in (project / "pipe", project / "socket", project, Path("/dev/tty"), Path("/dev/zero")):
+            assert read_script(str(path), str(project)) is None
+
+
+def test_without_a_project_nothing_is_read(project: Path) -> None:
+    (project / "x").write_text("a")
+    assert read_script(str(project / "x"), "") is None
+    assert read_script(str(project / "y"), str(project)) is None
+    assert read_script(f"{project}/x\0", str(project)) is None
