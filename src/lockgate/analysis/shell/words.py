@@ -326,8 +326,8 @@ def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
     for name in re.findall(r"[A-Za-z_]\w*", text):
         if name in scope.variables and not harmless(scope.value(name).lstrip("-")):
             unsafe_arithmetic(machine)
-    for match in re.finditer(r"([A-Za-z_]\w*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|([A-Za-z_]\w*)\s*(?:\+\+|--)", text):
-        scope.assign(match.group(1) or match.group(2), PLAIN)
+    for match in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)", text):
+        scope.assign(match.group(1), PLAIN)
     for match in re.finditer(r"(?:\+\+|--)\s*([A-Za-z_]\w*)", text):
         scope.assign(match.group(1), PLAIN)
 
