@@ -79,7 +79,7 @@ def _permissions(seen: Look) -> Check:
 def _client(seen: Look) -> Check:
     if seen.environ.get("CLAUDE_CODE_SIMPLE"):
         return Check("client", "fail", "CLAUDE_CODE_SIMPLE is set: the client runs no hooks", "unset it")
-    match = re.search(r"(\d+)\.(\d+)\.(\d+)", seen.version)
+    match = re.search(r"(?<!\d)(\d+)\.(\d+)\.(\d+)", seen.version)
     if not match:
         return Check("client", "warn", "claude was not found, so its version is not known", "put it on PATH")
     version = tuple(int(part) for part in match.groups())

@@ -14,7 +14,7 @@ from lockgate.model import Effect, EffectKind, Label
 
 _MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
 _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_LINES = lazy_re(r"#L?\d.*$")
+_LINES = lazy_re(r"#L?\d.*")
 _MOST = 200
 
 

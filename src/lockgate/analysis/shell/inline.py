@@ -106,6 +106,8 @@ def _substitution(call: Invocation, text: str, at: int, command: str) -> int:
             parts += 1
         elif text[at] == "[" and parts == 0 and command == "s":
             at = _set_end(text, at)
+            if at < 0:
+                return -1
         at += 1
     if parts < 2:
         return -1
@@ -121,38 +123,47 @@ def _substitution(call: Invocation, text: str, at: int, command: str) -> int:
 
 
 def _set_end(text: str, at: int) -> int:
-    """The ``]`` that ends a set of characters, or the start where there is none on the line."""
-    match = re.compile(r"\[\^?\]?(?:\[[:.=][^\n]*?[:.=]\]|[^\]\n])*\]").match(text, at)
-    return match.end() - 1 if match else at
+    """The ``]`` that ends a set of characters, or -1 where there is none on the line."""
+    match = re.compile(r"\[\^?\]?(?:\[[:.=][^\n]{0,20}?[:.=]\]|[^\]\n])*+\]").match(text, at)
+    return match.end() - 1 if match else -1
 
 
 # ---------------------------------------------------------------- awk
 
 _AWK_TOKEN = lazy_re(
-    r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[A-Za-z_]\w*|>>?|\|&|\|\|?|[(,{;!~&=]\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/|\d+(?:\.\d+)?|.',
+    r'"(?:[^"\\\n]|\\.)*+"?|#[^\n]*|[A-Za-z_]\w*|>>?|\|&|\|\|?|[(,{;!~&=]\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/|\d+(?:\.\d+)?|.',
     re.DOTALL,
 )
 
 
+_AWK_STRING = lazy_re(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _AWK_OPERAND = re.compile(r"(?!(?:return|print|printf|getline|in|case|else|do|delete|exit)$)[A-Za-z_]\w*|\d[\d.]*|\]")
 
 
 def _awk_doubtful(text: str) -> bool:
     """Whether a slash may begin a pattern that holds a quote or a comment sign, or may be a division."""
-    outside = "".join(piece for piece in _AWK_TOKEN.findall(text) if not piece.startswith('"'))
-    if re.search(r"\[[^]\n]*/", outside) and any(mark in text for mark in '"#'):
+    pieces: list[str] = _AWK_TOKEN.findall(text)
+    if any(piece[0] == '"' and not _AWK_STRING.fullmatch(piece) for piece in pieces):
+        return True
+    outside = "".join(piece for piece in pieces if not piece.startswith('"'))
+    if re.search(r"\[[^][\n]*/", outside) and any(mark in text for mark in '"#'):
         return True
     before = ""
     for match in _AWK_TOKEN.finditer(text):
         piece = match.group()
-        line = text[match.end() :].partition("\n")[0]
-        if piece == "/" and any(mark in line for mark in '"#') and not _AWK_OPERAND.fullmatch(before):
-            return True
+        if piece == "/" and not _AWK_OPERAND.fullmatch(before):
+            end = text.find("\n", match.end())
+            line = text[match.end() : end if end >= 0 else len(text)]
+            if any(mark in line for mark in '"#'):
+                return True
         before = before if piece.isspace() and piece != "\n" else piece
     return False
 
 
 def _awk(call: Invocation, text: str) -> None:
+    # Several texts are one program: what a slash means at the start of one depends on the one before.
+    pieces = [word.text for option in call.matched.options if option.role == "code-awk" for word in option.value]
+    text = "\n".join(pieces) or text
     if _awk_doubtful(text):
         call.opaque("this awk program has a slash that can be read in two ways")
         return
@@ -194,22 +205,16 @@ def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..
 
 
 def _jq(call: Invocation, text: str) -> None:
-    bare = re.sub(r'"(?:[^"\\]|\\[^(])*"', '""', text)
+    # Behind a text with an expression in it, it is not clear which quotes begin a text and which end one.
+    bare = text if "\\(" in text else re.sub(r'"(?:[^"\\]|\\.)*+(?:"|$)', '""', text, flags=re.DOTALL)
     if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
         call.own += made_by("read-secret", "jq env", call.rule)
 
 
-_PERL_SUBSTITUTION = lazy_re(
-    r"\s*(?:s|y|tr)(?P<d>[/|#,!:~])(?:\\.|(?!(?P=d)).)*(?P=d)(?:\\.|(?!(?P=d)).)*(?P=d)[gimsx]*\s*;?\s*", re.DOTALL
-)
-
-
 def _perl(call: Invocation, text: str) -> None:
-    """Only plain substitutions can be seen through."""
-    code = re.search(r"[@$]\{|\$\(|`|\(\?\??\{|\\[NpP]|[@$][\w:'^&]+(?:->)?[\[{]|->", text)
-    if code is None and _PERL_SUBSTITUTION.fullmatch(text):
-        return
-    call.opaque("perl code on the command line cannot be seen through")
+    from lockgate.analysis.shell.inline_perl import perl_effects
+
+    perl_effects(call, text)
 
 
 def _yq(call: Invocation, text: str) -> None:

@@ -33,8 +33,8 @@ _COMMANDS = {
     "sqlite": lazy_re(r"(?m)^\.(?P<name>\w*)(?P<rest>[^\n]*)$"),
     "psql": lazy_re(r"(?m)\\(?P<name>[\w+?!.]*)(?P<rest>[^\n]*)$"),
 }
-_PLAIN = lazy_re(r"[\w .*+%,=-]*;?[ ]*")
-_ENDS = lazy_re(r"(?im)^[ \t]*(?:go|/)[ \t]*;?[ \t]*$")
+_PLAIN = lazy_re(r"[\w .*+%,=-]*+;?[ ]*")
+_ENDS = lazy_re(r"(?im)^[ \t]*+(?:go|/)[ \t]*+;?[ \t]*+$")
 """Lines that end a statement as a semicolon does, for ``sqlite3``."""
 _DESCRIBES = lazy_re(r"d[A-Za-z]*\+?")
 _OPENS_DATABASE = lazy_re(r" +\w+ *")

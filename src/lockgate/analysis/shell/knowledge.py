@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _FOLDER = os.path.join(os.path.dirname(__file__), "programs")
 _cache: dict[str, Any] = {}
 
-NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO = 0, 1, 2, 3, 4
-"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``, two."""
+NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO, DIGITS = 0, 1, 2, 3, 4, 5
+"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``, two, digits attached."""
 
 
 SAME = "."
@@ -90,7 +90,7 @@ def lookup(program: str) -> Entry | None:
     family = _row("index", program)
     name = program
     if family is None:
-        name = re.sub(r"-?\d+(\.\d+)*$", "", program)
+        name = re.sub(r"(?<![\d.])-?\d++(?:\.\d++)*+$", "", program)
         family = _row("index", name) if name != program else None
     if family is None:
         return None

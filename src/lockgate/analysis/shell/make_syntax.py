@@ -143,5 +143,5 @@ def condition(word: str, rest: str) -> tuple[str, str] | None:
     if rest.startswith("("):
         sides = arguments(rest[1 : closing(rest, 0)])
         return (sides[0].strip(), ",".join(sides[1:]).strip()) if len(sides) >= 2 else None
-    quoted = re.fullmatch(r"""(["'])(.*?)\1\s*(["'])(.*?)\3""", rest)
-    return (quoted[2], quoted[4]) if quoted else None
+    quoted = re.fullmatch(r"""("[^"]*+"|'[^']*+')\s*("[^"]*+"|'[^']*+')""", rest)
+    return (quoted[1][1:-1], quoted[2][1:-1]) if quoted else None

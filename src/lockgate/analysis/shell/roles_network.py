@@ -125,7 +125,7 @@ def remote(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque("a remote helper such as `ext::` runs a command")
         elif word.static is None:
             call.contact.targets.append(("url", word))
-        elif "://" in text or text.startswith("git@") or re.match(r"[\w.-]+@?[\w.-]*:(?!\\)", text):
+        elif "://" in text or text.startswith("git@") or re.match(r"[\w.-]+(?:@[\w.-]*)?:(?!\\)", text):
             url = text if "://" in text else "ssh://" + text.replace(":", "/", 1)
             if not url.startswith("file://"):
                 call.contact.targets.append(("remote", Arg(url)))
