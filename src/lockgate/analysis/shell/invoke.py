@@ -187,8 +187,7 @@ class Invocation:
             word, rest = self.matched.operands[0], self.matched.operands[1:]
             below = knowledge.subcommand(entry, word.static) if word.static is not None else None
             if below is None:
-                self._other(entry, word)
-                return options
+                return options + self._other(entry, word, rest)
             entry = below
             self.descended += 1
             self.matched = match(entry, rest)
@@ -196,12 +195,14 @@ class Invocation:
         self.entry = entry
         return options
 
-    def _other(self, entry: Entry, word: Arg) -> None:
+    def _other(self, entry: Entry, word: Arg, rest: list[Arg]) -> list[Option]:
+        """Take a subcommand that is not listed; give the program's own options that stand behind it."""
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)
         self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
         # Its grammar is not known: nothing in its words is taken for harmless.
         self.matched = self.matched._replace(operands=[], surprises=[])
+        return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
 
     def _options(self, options: list[Option]) -> None:
         from lockgate.analysis.shell.roles import play
@@ -233,7 +234,7 @@ class Invocation:
         if not operands and self.entry.default and roles and roles[-1].startswith("argv"):
             operands = [Arg(text) for text in self.entry.default]
         for role, values in assign(roles, operands):
-            if role in WORDS:
+            if role in WORDS and values:
                 self.add(role)
             elif role not in HARMLESS and values:
                 play(role, self, values, "")

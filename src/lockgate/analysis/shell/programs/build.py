@@ -122,8 +122,8 @@ def family(file: str, raw_programs: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-    """One entry as the loader wants it."""
+def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """One entry as the loader wants it; ``above`` are the options that it has from its parents."""
     result: dict[str, Any] = {"name": name, **{key: raw[key] for key in PLAIN if key in raw}}
     if "quiet" in raw:
         result["quiet"] = [pattern for item in raw["quiet"] for pattern in ([item] if isinstance(item, str) else item)]
@@ -141,10 +141,11 @@ def entry(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
             for change in raw["when"]
         ]
     for change in result.get("when", []):
-        if missing := set(change["options"]) - result.get("options", {}).keys():
+        if missing := set(change["options"]) - result.get("options", {}).keys() - above:
             raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
     if "commands" in raw:
-        result["commands"] = commands(where, name, raw["commands"])
+        given = frozenset() if raw.get("before_only") else above.union(result.get("options", {}))
+        result["commands"] = commands(where, name, raw["commands"], given)
         for group in raw.get("groups", "").split():
             if result["commands"].setdefault(group, SAME) != SAME:
                 raise KnowledgeError(f"{where}: {group} is a group and a subcommand")
@@ -163,6 +164,8 @@ def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bo
                 name, words = written[:-2], 4
             elif written.endswith("=~"):
                 name, words = written[:-2], 2
+            elif written.endswith("=#"):
+                name, words = written[:-2], 5
             elif written.endswith(";"):
                 name, words = written[:-1], 3
             elif written.endswith("="):
@@ -173,7 +176,7 @@ def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bo
     return result
 
 
-def commands(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+def commands(where: str, name: str, raw: dict[str, Any], above: frozenset[str]) -> dict[str, Any]:
     """Subcommands by name; another name is the first name as text."""
     result: dict[str, Any] = {}
     for names, below in raw.items():
@@ -182,7 +185,7 @@ def commands(where: str, name: str, raw: dict[str, Any]) -> dict[str, Any]:
             if one in result:
                 raise KnowledgeError(f"{where}: the subcommand {one} stands there twice")
             result[one] = first
-        result[first] = entry(f"{where} {first}", f"{name}/{first}", below)
+        result[first] = entry(f"{where} {first}", f"{name}/{first}", below, above)
     return result
 
 
