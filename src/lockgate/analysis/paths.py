@@ -42,7 +42,12 @@ _READ_KINDS = {
     "transcript": (EffectKind.INGEST, Label.UNTRUSTED),
     "vendored": (EffectKind.INGEST, Label.UNTRUSTED),
 }
-_WRITE_KINDS = {"tamper": EffectKind.TAMPER, "persist": EffectKind.PERSIST, "destroy": EffectKind.DESTROY}
+_WRITE_KINDS = {
+    "tamper": EffectKind.TAMPER,
+    "persist": EffectKind.PERSIST,
+    "destroy": EffectKind.DESTROY,
+    "shared": EffectKind.EGRESS,
+}
 _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".json", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
@@ -94,7 +99,7 @@ def replace_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, 
     """
     found: list[Effect] = list(write_effects(path, cwd, around))
     for form in forms(path, cwd, around):
-        found += [effect for place in find_begun(form) if (effect := _write(place, path))]
+        found += [effect for place in find_begun(form) if (effect := _write_around(place, path))]
     return _first_of_each_kind(found)
 
 
@@ -106,7 +111,7 @@ def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[
     found: list[Effect] = list(write_effects(root, cwd, around))
     for form in folders(root, cwd, around):
         found += _own_write(form, root, around, whole=True)
-        found += [effect for place in find_below(form) if (effect := _write(place, root))]
+        found += [effect for place in find_below(form) if (effect := _write_around(place, root))]
         found += _configured_writes(below(form), root, around)
     return _first_of_each_kind(found)
 
@@ -149,6 +154,11 @@ def _write(place: Place, path: str) -> Effect | None:
     if kind is None:
         return None
     return Effect(kind, path, f"place:{place.name}", place.because, Variant.SELF if place.own else Variant.PLAIN)
+
+
+def _write_around(place: Place, path: str) -> Effect | None:
+    """What it means for a place that a folder around it is replaced or removed: that shares nothing with anybody."""
+    return _write(place, path) if place.kind != "shared" else None
 
 
 def _meets(pattern: Names, form: Path) -> bool:
