@@ -6,7 +6,7 @@ options, a word that may be an option at run time.
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
+from lockgate.analysis.shell.knowledge import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
 from lockgate.record import Record
 
@@ -171,7 +171,9 @@ class _Matcher:
             elif words == COMMAND:
                 values = self._until_semicolon()
             self.result.options.append(Option(name, role, values))
-            if words != NO_VALUE:
+            if words == DIGITS:
+                position = len(text) - len(rest.lstrip("0123456789"))
+            elif words != NO_VALUE:
                 return
 
     def _bundle(self, text: str) -> None:

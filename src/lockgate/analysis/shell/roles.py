@@ -64,6 +64,8 @@ ROLES = {
     "code-jq": "running.code:jq",
     "code-yq": "running.code:yq",
     "loaded": "running.loaded",
+    "perl-file": "running.perl_file",
+    "perl-separator": "running.perl_separator",
     "passed": "running.passed",
     "compiled": "running.compiled",
     "code-perl": "running.code:perl",

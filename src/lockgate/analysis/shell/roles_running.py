@@ -209,6 +209,25 @@ def loaded(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"`{option} {word.shown}` loads code")
 
 
+def perl_file(call: Invocation, words: list[Arg], option: str) -> None:
+    """A file that perl opens by itself: a name with ``|`` at an end is a command. With ``-i`` it is changed."""
+    from lockgate.analysis.shell.inline_perl_texts import is_opened
+
+    for word in words:
+        if is_opened(word.text, pattern=word.glob):
+            call.opaque(f"perl runs what a file's name says where `|` is at an end, as may be with `{word.shown}`")
+    read(call, words, option)
+    if "-i" in call.matched.given:
+        write(call, words, option)
+
+
+def perl_separator(call: Invocation, words: list[Arg], option: str) -> None:
+    """``perl -F``: a pattern that perl puts into the program as it is."""
+    for word in words:
+        if not re.fullmatch(r"(/?)(?:\\[tsdw|.]|[,;:|=+*.&%~-])+\1", word.text):
+            call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
+
+
 def config(call: Invocation, words: list[Arg], _: str) -> None:
     """``git -c key=value``: some keys run what they hold."""
     for word in words:
