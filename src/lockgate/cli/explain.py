@@ -18,7 +18,7 @@ from lockgate.configuration import find_workspace, load_for_cli
 from lockgate.deciding import merged
 from lockgate.errors import BadInputError, LockgateError, StoreError
 from lockgate.folders import folders
-from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
+from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Variant, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy
 from lockgate.runtime import surroundings_of
@@ -283,7 +283,7 @@ def _tree(explanation: Explanation) -> Tree:
         names = ", ".join("(dynamic)" if name is None else visible(name, 60) for name in analysis.programs)
         tree.add(Text(f"programs: {names}"))
     for effect in analysis.effects:
-        branch = tree.add(Text.assemble((effect.row, "bold"), f" {visible(effect.what, 200)}"))
+        branch = tree.add(Text.assemble((_kind(effect), "bold"), f" {visible(effect.what, 200)}"))
         branch.add(Text(f"because {visible(effect.because)}"))
         branch.add(Text(f"rule {effect.rule}", style="dim"))
         if effect.gives is not None:
@@ -298,6 +298,12 @@ def _tree(explanation: Explanation) -> Tree:
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
     tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
     return tree
+
+
+def _kind(effect: Effect) -> str:
+    return (
+        f"{effect.kind.value} in a script, decided as {effect.row}:" if effect.variant is Variant.SCRIPT else effect.row
+    )
 
 
 def _coloured(title: str, verdicts: Mapping[LabelState, Verdict]) -> Any:

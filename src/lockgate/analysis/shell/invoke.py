@@ -148,11 +148,12 @@ class Invocation:
             self._disguised()
         self._operands(options)
         self._standard_input()
+        words = entry.effects
         if entry.recipes:
             from lockgate.analysis.shell.recipes import run_recipes
 
-            run_recipes(self)
-        for word in entry.effects:
+            words = [word for word in words if word != "execute"] if run_recipes(self) else words
+        for word in words:
             self.add(self._asked(word, options))
         if self.matched.surprises:
             self._surprised()

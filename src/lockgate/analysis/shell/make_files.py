@@ -10,6 +10,8 @@ from lockgate.record import Record
 
 _MOST_TARGETS = 300
 _MOST_LINES = 6000
+_DEEPEST = 60
+"""How many targets may need each other in a row."""
 _DEFAULTS = {"MAKE": "make", "RM": "rm -f", "CC": "cc", "CXX": "g++", "AR": "ar", "CPP": "cc -E", "LD": "ld",
              "AS": "as", "INSTALL": "install", "SHELL": "/bin/sh", ".SHELLFLAGS": "-c"}  # fmt: skip
 """Variables that make itself sets, as far as recipes use them."""
@@ -273,18 +275,21 @@ class Makefile:
         """The lines of all recipes that some goals can lead to, each recipe once."""
         default = self.words.variables.get(".DEFAULT_GOAL")
         first = [self.words.expand(default.text).strip() if default else self.goal]
-        waiting = [(goal, dict[str, str]()) for goal in reversed(goals or first)]
         seen: set[str] = set()
-        while waiting and len(seen) < _MOST_TARGETS:
-            target, inherited = waiting.pop()
-            if target in seen:
-                continue
-            seen.add(target)
-            own = {**inherited, **self._own.get(target, {})}
-            for rule, stem in self._rules_of(target):
-                needs = [need.replace("%", stem, 1) for need in rule.needs]
-                waiting += [(need, own) for need in reversed(needs)]
-                yield from self._recipe(rule, {**own, **_automatic(target, stem, needs)})
+        for goal in goals or first:
+            yield from self._made(goal, {}, seen, 0)
+
+    def _made(self, target: str, inherited: Mapping[str, str], seen: set[str], depth: int) -> Iterator[Step]:
+        """The recipes of one target, those of what it needs first."""
+        if target in seen or len(seen) >= _MOST_TARGETS or depth >= _DEEPEST:
+            return
+        seen.add(target)
+        own = {**inherited, **self._own.get(target, {})}
+        for rule, stem in self._rules_of(target):
+            needs = [need.replace("%", stem, 1) for need in rule.needs]
+            for need in needs:
+                yield from self._made(need, own, seen, depth + 1)
+            yield from self._recipe(rule, {**own, **_automatic(target, stem, needs)})
 
     def _rules_of(self, target: str) -> list[tuple[_Known, str]]:
         explicit = [(rule, "") for rule in self._rules if target in rule.targets]

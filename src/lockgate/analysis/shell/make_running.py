@@ -20,15 +20,15 @@ _ONLY_TOLD = frozenset({"-n", "--just-print", "--dry-run", "--recon", "-q", "--q
 _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 
 
-def run_make(call: Invocation) -> None:
-    """Follow what a makefile runs for the goals of a command."""
+def run_make(call: Invocation) -> bool:
+    """Follow what a makefile runs for the goals of a command; whether one was read."""
     goals, given = _words(call)
     texts = [value.text for option in call.matched.options if option.name in ("--eval", "-E") for value in option.value]
     if texts or any("$" in value for _, value in given):
         _typed(call, given, texts)
     script = _makefile(call)
     if script is None:
-        return
+        return False
 
     def body() -> None:
         made = _new(call, given)
@@ -38,6 +38,7 @@ def run_make(call: Invocation) -> None:
         _run(call, made, goals)
 
     call.own += followed(call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body)
+    return True
 
 
 def _words(call: Invocation) -> tuple[list[str], list[tuple[str, str]]]:
@@ -65,7 +66,7 @@ def _new(call: Invocation, given: list[tuple[str, str]]) -> Makefile:
     machine, scope = call.machine, call.scope
 
     def shell(text: str) -> str:
-        shape = run_line(machine, scope.cwds, text)
+        shape = run_line(machine, scope, text)
         return shape.rstrip("\n").replace("\n", " ")
 
     def include(name: str) -> Source | None:
@@ -110,7 +111,7 @@ def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
         if machine.left <= 0:
             break
         if plain:
-            run_line(machine, call.scope.cwds, step.text, _SHELLS[name])
+            run_line(machine, call.scope, step.text, _SHELLS[name])
         else:
             _by_program(call, [shell, *flags, step.text])
 

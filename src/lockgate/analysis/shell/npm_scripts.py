@@ -24,17 +24,17 @@ _ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive"
 _MOST_FOLDERS = 12
 
 
-def run_npm(call: Invocation) -> None:
-    """Follow the script that a command runs."""
+def run_npm(call: Invocation) -> bool:
+    """Follow the script that a command runs; whether there is one."""
     name, args = _asked(call)
     if not name or _ELSEWHERE & call.matched.given:
-        return
+        return False
     script = _package(call)
     if script is None:
-        return
+        return False
     held = _scripts(script.text)
     if not any(isinstance(held.get(hook), str) for hook in _hooks(name)):
-        return
+        return False
 
     def body() -> None:
         for hook in _hooks(name):
@@ -43,6 +43,7 @@ def run_npm(call: Invocation) -> None:
                 _run(call, script, hook, text, args if hook == name else [])
 
     call.own += followed(call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body)
+    return True
 
 
 def _asked(call: Invocation) -> tuple[str, list[Arg]]:
@@ -87,7 +88,9 @@ def _run(call: Invocation, script: Script, hook: str, text: str, args: list[Arg]
     if machine.scripts is not None:
         machine.scripts.at(script.base + _place(script.text, hook))
     words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]
-    run_line(machine, (posixpath.dirname(script.path),), " ".join([text, *words]))
+    scope = call.scope.copy()
+    scope.cwds = (posixpath.dirname(script.path),)
+    run_line(machine, scope, " ".join([text, *words]))
 
 
 def _place(text: str, hook: str) -> int:

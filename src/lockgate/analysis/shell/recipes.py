@@ -7,6 +7,7 @@ call runs code of the project whatever is found; what is found is evidence, and 
 from __future__ import annotations
 
 from lockgate.analysis.shell.scope import Scope, known
+from lockgate.analysis.shell.script_files import process
 from lockgate.analysis.shell.syntax import Unparsed
 from lockgate.record import TYPE_CHECKING
 
@@ -20,28 +21,25 @@ _STAND_IN = "${_made}"
 """A variable that nobody sets: a word of the environment, as far as the reader is concerned."""
 
 
-def run_recipes(call: Invocation) -> None:
-    """Follow the recipes that a command runs."""
+def run_recipes(call: Invocation) -> bool:
+    """Follow the recipes that a command runs; whether there were any. Then it is said already that it runs code."""
     if call.entry.recipes == "make":
         from lockgate.analysis.shell.make_running import run_make
 
-        run_make(call)
-    else:
-        from lockgate.analysis.shell.npm_scripts import run_npm
+        return run_make(call)
+    from lockgate.analysis.shell.npm_scripts import run_npm
 
-        run_npm(call)
+    return run_npm(call)
 
 
-def run_line(machine: Machine, cwds: tuple[str, ...], text: str, dialect: str = "sh") -> str:
+def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> str:
     """Run one text of a recipe in a shell of its own; give the shape of what it prints."""
     from lockgate.analysis.shell.commands import reader_for
     from lockgate.analysis.shell.reader import read
 
-    around = machine.around
-    scope = Scope("", {"HOME": around.home, **around.variables})
-    scope.cwds = cwds
+    inner = process(scope)
     tree = read(text.replace(UNKNOWN, _STAND_IN), reader_for(dialect))
     if isinstance(tree, Unparsed):
         return machine.not_read(text, tree)
-    shape = machine.until_left(scope, lambda: machine.run(tree, scope))
+    shape = machine.until_left(inner, lambda: machine.run(tree, inner))
     return shape if known(shape) else UNKNOWN

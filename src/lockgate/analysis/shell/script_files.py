@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from lockgate.analysis.paths import absolute, read_effects
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
 from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
@@ -204,15 +205,22 @@ def run_shell(machine: Machine, script: Script, scope: Scope, dialect: str, stdi
     return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
 
 
-def run_process(machine: Machine, script: Script, args: list[Arg], cwds: tuple[str, ...], dialect: str) -> None:
+def process(scope: Scope) -> Scope:
+    """What a process that is started here knows; nothing that it does comes back."""
+    inner = scope.new_shell()
+    inner.ever = Ever()
+    return inner
+
+
+def run_process(machine: Machine, script: Script, args: list[Arg], scope: Scope, dialect: str) -> None:
     """Follow a file that a new shell runs with some arguments."""
-    around = machine.around
-    scope = Scope("", {"HOME": around.home, **around.variables})
-    scope.cwds = cwds
-    scope.positional = tuple(args)
-    scope.variables["0"] = script.path
-    scope.arrays["BASH_SOURCE"] = (Arg(script.path),)
+    inner = process(scope)
+    inner.positional = tuple(args)
+    inner.variables["0"] = script.path
+    inner.arrays["BASH_SOURCE"] = (Arg(script.path),)
     outer, machine.traps = machine.traps, []
-    run_shell(machine, script, scope, dialect)
+    run_shell(machine, script, inner, dialect)
     machine.run_traps()
     machine.traps = outer
+    if inner.ever.evaluated:
+        unsafe_arithmetic(machine)

@@ -7,6 +7,7 @@ import re
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope
 from lockgate.analysis.shell.script_files import Script, followed, opened, run_process, run_shell
+from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def run_by_interpreter(call: Invocation, word: Arg, option: str) -> list[Effect]
 
     def body() -> None:
         if language in _SHELLS:
-            run_process(call.machine, script, args, call.scope.cwds, _SHELLS[language])
+            run_process(call.machine, script, args, call.scope, _SHELLS[language])
         else:
             _run_language(call, language, script.text)
 
@@ -71,7 +72,7 @@ def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | No
 
     def body() -> None:
         if not script.text.startswith("#!"):
-            run_process(machine, script, args[1:], scope.cwds, "sh")
+            run_process(machine, script, args[1:], scope, "sh")
         else:
             _run_by_first_line(machine, scope, script, args, stdin)
 
@@ -109,12 +110,16 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
 def _in_this_shell(
     machine: Machine, scope: Scope, script: Script, args: list[Arg], because: str, stdin: str | None
 ) -> str:
-    shapes: list[str] = []
     inner = scope.copy()
     inner.positional = tuple(args) if args else scope.positional
 
+    evaluated = scope.ever.evaluated
+
     def body() -> None:
-        shapes.append(run_shell(machine, script, inner, "bash", stdin))
+        run_shell(machine, script, inner, "bash", stdin)
+        if inner.ever.evaluated and not evaluated:
+            unsafe_arithmetic(machine)
+            inner.ever.evaluated = False
 
     machine.findings.merge(followed(machine, script, because, body), ())
     for name, meanings in inner.functions.items():
