@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.scripts import MOST_BYTES, read_script
+from lockgate.scripts import MOST_BYTES, is_there, read_script
 
 
 @pytest.fixture
@@ -69,3 +69,11 @@ def test_without_a_project_nothing_is_read(project: Path) -> None:
     assert read_script(str(project / "x"), "") is None
     assert read_script(str(project / "y"), str(project)) is None
     assert read_script(f"{project}/x\0", str(project)) is None
+
+
+def test_what_is_there_is_told_inside_the_project_only(project: Path) -> None:
+    (project / "a").write_text("a")
+    assert is_there(str(project / "a"), str(project))
+    assert not is_there(str(project / "b"), str(project))
+    assert not is_there("/etc/passwd", str(project))
+    assert not is_there("/etc/passwd", "")

@@ -103,6 +103,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         python_files=_python_files,
         is_git_folder=_is_git_folder,
         read_script=_script_reader(workspace),
+        is_there=_is_there(workspace),
         rules=rules,
     )
 
@@ -145,6 +146,15 @@ def _script_reader(workspace: str) -> Callable[[str], ScriptFile | None]:
         return read_script(path, workspace)
 
     return read
+
+
+def _is_there(workspace: str) -> Callable[[str], bool]:
+    def there(path: str) -> bool:
+        from lockgate.scripts import is_there
+
+        return is_there(path, workspace)
+
+    return there
 
 
 def _is_git_folder(folder: str) -> bool:

@@ -37,6 +37,11 @@ def read_script(path: str, workspace: str) -> ScriptFile | None:
         os.close(descriptor)
 
 
+def is_there(path: str, workspace: str) -> bool:
+    """Whether something lies at an absolute path of the workspace."""
+    return bool(workspace) and path.startswith(workspace.rstrip("/") + "/") and os.path.exists(path)
+
+
 def _read(descriptor: int) -> ScriptFile | None:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:

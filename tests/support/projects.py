@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from lockgate.analysis.surroundings import ScriptFile, Surroundings
 
@@ -11,7 +11,8 @@ CHANGED = 1_000.0
 """When all files were last changed, in seconds since the epoch."""
 
 
-def surroundings(files: Mapping[str, str]) -> Surroundings:
-    """A machine on which the project holds these files, named from its root."""
+def surroundings(files: Mapping[str, str], there: Iterable[str] = ()) -> Surroundings:
+    """A machine on which the project holds these files, named from its root, and others that nobody reads."""
     held = {f"{PROJECT}/{name}": ScriptFile(text, CHANGED) for name, text in files.items()}
-    return Surroundings(home="/home/user", workspace=PROJECT, read_script=held.get)
+    paths = {*held, *(f"{PROJECT}/{name}" for name in there)}
+    return Surroundings("/home/user", PROJECT, read_script=held.get, is_there=paths.__contains__)

@@ -116,4 +116,6 @@ class Surroundings(Record):
 
     Only a small, regular file of UTF-8 text inside the workspace, with links resolved; ``None`` for all others.
     """
+    is_there: Callable[[str], bool] = lambda _: False
+    """Whether there is a file at an absolute path, inside the workspace."""
     rules: Rules = Rules()

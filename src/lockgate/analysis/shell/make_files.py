@@ -1,17 +1,15 @@
-"""What a makefile says: its variables, its rules, and which recipes a goal leads to."""
+"""Reading a makefile: what it assigns, under which conditions, what it includes, and which rules it has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
+from lockgate.analysis.shell.make_rules import Known, Rules
 from lockgate.analysis.shell.make_syntax import Assignment, Line, Rule, condition, lines, statement
-from lockgate.analysis.shell.make_words import UNKNOWN, Variable, Words, matched
+from lockgate.analysis.shell.make_words import UNKNOWN, Variable, Words
 from lockgate.record import Record
 
-_MOST_TARGETS = 300
 _MOST_LINES = 6000
-_DEEPEST = 60
-"""How many targets may need each other in a row."""
 _DEFAULTS = {"MAKE": "make", "RM": "rm -f", "CC": "cc", "CXX": "g++", "AR": "ar", "CPP": "cc -E", "LD": "ld",
              "AS": "as", "INSTALL": "install", "SHELL": "/bin/sh", ".SHELLFLAGS": "-c"}  # fmt: skip
 """Variables that make itself sets, as far as recipes use them."""
@@ -22,22 +20,6 @@ class Source(Record):
 
     text: str
     base: int = 0
-
-
-class Step(Record):
-    """One line of a recipe, expanded."""
-
-    text: str
-    place: int
-
-
-class _Known(Record):
-    """A rule whose targets and prerequisites are expanded."""
-
-    targets: tuple[str, ...]
-    needs: tuple[str, ...]
-    recipe: list[tuple[str, int]]
-    """Its lines, not expanded, with their places. They are read after the rule is kept."""
 
 
 class _Branch:
@@ -66,16 +48,11 @@ class Makefile:
         self.words = Words(shell, self._evaluate)
         self.words.variables.update({name: Variable(text) for name, text in _DEFAULTS.items()})
         self._include, self._at = include, at
-        self._rules: list[_Known] = []
-        self._own: dict[str, dict[str, str]] = {}
+        self.rules = Rules(self.words.expand, at)
         self._branches: list[_Branch] = []
         self._open: list[tuple[str, int]] | None = None
         """The recipe that the next lines belong to."""
         self._left = _MOST_LINES
-        self.goal = ""
-        """What is made where no goal is named."""
-        self.one_shell = False
-        """Whether all lines of a recipe are run by one shell."""
         self.problem = ""
         """Why not all of it was followed."""
 
@@ -105,15 +82,15 @@ class Makefile:
             if self._live():
                 self._open.append((line.text, place))
             return
-        word, _, rest = line.text.strip().partition(" ")
-        word = word.partition("\t")[0] if "\t" in word else word
-        rest = line.text.strip()[len(word) :].strip()
+        text = line.text.lstrip()
+        word = next(iter(text.split(None, 1)), "")
+        rest = text[len(word) :].strip()
         if self._conditional(word, rest):
             return
         if word == "define" or (word in ("override", "export") and rest.startswith("define")):
             self._define(rest.removeprefix("define").strip(), rows)
-        elif self._live() and line.text.strip():
-            self._directive(word, rest, line.text.strip(), place)
+        elif self._live() and word:
+            self._directive(word, rest, text, place)
 
     def _conditional(self, word: str, rest: str) -> bool:
         if word in ("ifeq", "ifneq", "ifdef", "ifndef"):
@@ -228,10 +205,9 @@ class Makefile:
             value = Variable(said.value)
         if own is not None:
             own[name] = words.expand(value.text) if not value.simple else value.text
-        elif self._certain() or before == value:
+        elif self._certain() or before is None:
+            # What only a condition that nobody knows would change is left as it is.
             words.variables[name] = value
-        else:
-            words.variables[name] = Variable(UNKNOWN, simple=True)
 
     def give(self, name: str, value: str) -> None:
         """Assign what the command line gives to a variable."""
@@ -246,7 +222,7 @@ class Makefile:
             word, _, rest = inner.name.partition(" ")
             name = rest if word in ("export", "override", "private") and rest else inner.name
             for target in targets:
-                self._assign(inner._replace(name=name), self._own.setdefault(target, {}))
+                self._assign(inner._replace(name=name), self.rules.own.setdefault(target, {}))
             self._open = None
             return
         recipe: list[tuple[str, int]] = [] if said.recipe is None else [(said.recipe, place)]
@@ -255,78 +231,17 @@ class Makefile:
 
     def _keep(self, targets: tuple[str, ...], said: Rule, recipe: list[tuple[str, int]]) -> None:
         needs = self.words.expand(said.rest)
+        pattern = ""
         if ":" in needs and "%" in needs.partition(":")[0]:
-            # A static pattern rule says which of its targets it means by a pattern.
-            needs = needs.partition(":")[2]
+            # A static pattern rule tells by a pattern which part of a target stands in what it needs.
+            pattern, _, needs = needs.partition(":")
         if UNKNOWN in "".join(targets):
             self.problem = "some targets are only known when it runs"
-        if ".ONESHELL" in targets:
-            self.one_shell = True
-        if not self.goal:
-            plain = (name for name in targets if "%" not in name and (not name.startswith(".") or "/" in name))
-            self.goal = next(plain, "")
-        self._rules.append(_Known(targets, tuple(needs.replace("|", " ").split()), recipe))
+        dated, _, ordered = needs.partition("|")
+        words = (*dated.split(), *ordered.split())
+        self.rules.keep(Known(targets, words, bool(dated.split()), said.double, recipe, pattern.strip()))
 
-    def targets(self) -> list[str]:
-        """Everything that has a rule of its own."""
-        return [name for rule in self._rules for name in rule.targets if "%" not in name]
-
-    def steps(self, goals: list[str]) -> Iterator[Step]:
-        """The lines of all recipes that some goals can lead to, each recipe once."""
+    def goals(self) -> list[str]:
+        """What is made where no goal is named."""
         default = self.words.variables.get(".DEFAULT_GOAL")
-        first = [self.words.expand(default.text).strip() if default else self.goal]
-        seen: set[str] = set()
-        for goal in goals or first:
-            yield from self._made(goal, {}, seen, 0)
-
-    def _made(self, target: str, inherited: Mapping[str, str], seen: set[str], depth: int) -> Iterator[Step]:
-        """The recipes of one target, those of what it needs first."""
-        if target in seen or len(seen) >= _MOST_TARGETS or depth >= _DEEPEST:
-            return
-        seen.add(target)
-        own = {**inherited, **self._own.get(target, {})}
-        for rule, stem in self._rules_of(target):
-            needs = [need.replace("%", stem, 1) for need in rule.needs]
-            for need in needs:
-                yield from self._made(need, own, seen, depth + 1)
-            yield from self._recipe(rule, {**own, **_automatic(target, stem, needs)})
-
-    def _rules_of(self, target: str) -> list[tuple[_Known, str]]:
-        explicit = [(rule, "") for rule in self._rules if target in rule.targets]
-        if any(rule.recipe for rule, _ in explicit):
-            return explicit
-        patterns = [
-            (rule, stem)
-            for rule in self._rules
-            for pattern in rule.targets
-            if "%" in pattern and (stem := matched(pattern, target)) is not None
-        ]
-        return [*explicit, *patterns]
-
-    def _recipe(self, rule: _Known, own: Mapping[str, str]) -> Iterator[Step]:
-        made: list[Step] = []
-        for text, place in rule.recipe:
-            self._at(place)
-            made += [Step(row, place) for row in _rows(self.words.expand(text, own))]
-        if self.one_shell and made:
-            yield Step("\n".join(step.text for step in made), made[0].place)
-        else:
-            yield from made
-
-
-def _rows(text: str) -> list[str]:
-    """The lines of an expanded recipe without what make itself reads at their begin. Continued lines stay together."""
-    rows: list[str] = []
-    for row in text.split("\n"):
-        if rows and (len(rows[-1]) - len(rows[-1].rstrip("\\"))) % 2:
-            rows[-1] += "\n" + row
-        else:
-            rows.append(row.lstrip(" \t@-+"))
-    return [row for row in rows if row.strip()]
-
-
-def _automatic(target: str, stem: str, needs: list[str]) -> Mapping[str, str]:
-    folder, slash, name = target.rpartition("/")
-    every = " ".join(dict.fromkeys(needs))
-    return {"@": target, "*": stem, "<": needs[0] if needs else "", "^": every, "+": " ".join(needs), "?": every,
-            "|": "", "@D": folder if slash else ".", "@F": name, "%": ""}  # fmt: skip
+        return [self.words.expand(default.text).strip() if default else self.rules.goal]

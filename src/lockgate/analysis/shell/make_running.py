@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Callable
 
 from lockgate.analysis.shell.make_files import Makefile, Source
 from lockgate.analysis.shell.make_words import UNKNOWN
 from lockgate.analysis.shell.recipes import run_line
-from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.scope import Arg, known
 from lockgate.analysis.shell.script_files import Script, followed, opened
 from lockgate.record import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 def run_make(call: Invocation) -> bool:
     """Follow what a makefile runs for the goals of a command; whether one was read."""
     goals, given = _words(call)
-    texts = [value.text for option in call.matched.options if option.name in ("--eval", "-E") for value in option.value]
+    texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
     if texts or any("$" in value for _, value in given):
         _typed(call, given, texts)
     script = _makefile(call)
@@ -54,10 +56,21 @@ def _words(call: Invocation) -> tuple[list[str], list[tuple[str, str]]]:
     return goals, given
 
 
+def _values(call: Invocation, *names: str) -> list[str]:
+    """The values of an option."""
+    return [value.text for option in call.matched.options if option.name in names for value in option.value]
+
+
+def _from_stdin(call: Invocation) -> list[str]:
+    """A makefile that the command line hands in."""
+    named = _values(call, "-f", "--file", "--makefile")
+    return [call.stdin] if call.stdin is not None and {"-", "/dev/stdin"} & set(named) else []
+
+
 def _makefile(call: Invocation) -> Script | None:
-    named = [v for o in call.matched.options if o.name in ("-f", "--file", "--makefile") for v in o.value]
+    named = _values(call, "-f", "--file", "--makefile")
     if named:
-        return opened(call.machine, call.scope, named[0].text) if named[0].static is not None else None
+        return opened(call.machine, call.scope, named[0]) if known(named[0]) else None
     found = (opened(call.machine, call.scope, name) for name in _NAMES)
     return next((script for script in found if script is not None), None)
 
@@ -92,7 +105,7 @@ def _typed(call: Invocation, given: list[tuple[str, str]], texts: list[str]) -> 
         made.words.expand(value)
     for text in texts:
         made.read(Source(text))
-    _run(call, made, made.targets())
+    _run(call, made, made.rules.targets())
 
 
 def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
@@ -105,7 +118,7 @@ def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
     shell, flags = made.words.expand("$(SHELL)"), made.words.expand("$(.SHELLFLAGS)").split()
     name = shell.rpartition("/")[2]
     plain = name in _SHELLS and all(re.fullmatch(r"-[ceuxo]+|pipefail", flag) for flag in flags)
-    for step in made.steps(goals):
+    for step in made.rules.steps(goals or made.goals(), _is_there(call)):
         if machine.scripts is not None:
             machine.scripts.at(step.place)
         if machine.left <= 0:
@@ -114,6 +127,14 @@ def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
             run_line(machine, call.scope, step.text, _SHELLS[name])
         else:
             _by_program(call, [shell, *flags, step.text])
+
+
+def _is_there(call: Invocation) -> Callable[[str], bool]:
+    """Whether there is a file, as make looks for it; never where all is to be made anew."""
+    cwds = call.scope.cwds
+    if {"-B", "--always-make"} & call.matched.given or len(cwds) != 1 or not cwds[0]:
+        return lambda _: False
+    return lambda name: call.machine.around.is_there(posixpath.normpath(posixpath.join(cwds[0], name)))
 
 
 def _by_program(call: Invocation, words: list[str]) -> None:

@@ -10,7 +10,7 @@ from lockgate.model import EffectKind, Variant
 from support.projects import surroundings
 
 MAKE = (
-    "$( $(shell $(eval $(call $(foreach $(if ${ ) } , : :: = := ?= += != define endef ifeq ifneq ifdef else endif include "
+    "$( $(shell $(eval $(call $(foreach $(if ${ ) } , : :: = := ?= += != define endef ifeq ifneq ifdef else endif "
     "include -include $@ $$ $< % %.o .ONESHELL: SHELL .PHONY export override all x X make $(MAKE)"
 )
 SHELL = "; | & ' \" # if then fi for i in do done case esac { x() <<E E ./x"

@@ -21,7 +21,7 @@ ROWS = [
 
 def look(row) -> Analysis:
     """Say what a row's command does in a project that holds the row's files."""
-    return analyse_shell(row["run"], row.get("cwd", PROJECT), surroundings(row.get("files", {})))
+    return analyse_shell(row["run"], row.get("cwd", PROJECT), surroundings(row.get("files", {}), row.get("there", ())))
 
 
 @pytest.mark.parametrize("row", ROWS)
