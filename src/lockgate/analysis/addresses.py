@@ -1,4 +1,4 @@
-"""Addresses: one spelling for each, whose they are, and finding them in text.
+"""Addresses: one spelling for each, and finding them in text.
 
 A fetch may follow an address that was seen before, so two things must hold: the same address always gets the same
 spelling, and an address that two readers understand differently gets none. The readers that matter disagree: browsers
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lockgate.analysis.surroundings import Surroundings, TrustedDomain
+from lockgate.analysis.hosts import canonical_host
 
 _PORTS = {
     "http": "80",
@@ -30,15 +30,6 @@ _LONGEST = 8192
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=%")
 _BEYOND = ((0xA1, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF), (0x10000, 0xE0000))
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+.-")
-_LABEL = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-_DIGITS = frozenset("0123456789")
-_HEXADECIMAL = frozenset("0123456789abcdef")
-_METADATA = frozenset(
-    {"169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254", "::ffff:a9fe:a9fe"}
-    | {"metadata.google.internal", "metadata", "metadata.goog", "instance-data"},
-)
-_DEVIATIONS = frozenset("\u00df\u03c2\u200c\u200d\u3002\uff0e\uff61")
-"""Characters that IDNA 2003 and IDNA 2008 read differently, and dots that are none."""
 _CLOSING = {")": "(", "]": "["}
 _ENTITIES = (("&amp;", "&"), ("&#38;", "&"), ("&#x26;", "&"))
 _JSON = (("\\/", "/"), ("\\u0026", "&"), ("\\u003d", "="), ("\\u003D", "="))
@@ -89,37 +80,6 @@ def host_of(url: str) -> str | None:
     return authority.partition(":")[0]
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is always this machine: ``localhost``, names below it, ``127.0.0.0/8`` in every spelling, ``::1``.
-
-    ``0.0.0.0`` is not: it is this machine on some systems only.
-    """
-    name = canonical_host(host.strip("[]") if host[:1] == "[" else host)
-    if name is None:
-        return False
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    # In their one spelling an IPv4 address ends in a digit, and an IPv6 one that stands for it in its 32 bits.
-    return name == "::1" or name.startswith("::ffff:7f") or (name.startswith("127.") and name[-1].isdigit())
-
-
-def is_metadata(host: str) -> bool:
-    """Whether a host is the metadata service of a cloud, which hands out credentials to whoever asks from inside."""
-    return canonical_host(host.strip("[]") if host[:1] == "[" else host) in _METADATA
-
-
-def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
-    """The trusted domain that a host is: the same name, or below ``*.name``.
-
-    Of several, one whose content is trusted comes first.
-    """
-    name = canonical_host(host)
-    if name is None:
-        return None
-    hits = [domain for domain in around.rules.trusted_domains if _is_below(name, domain.host)]
-    return max(hits, key=lambda domain: domain.content, default=None)
-
-
 def extract(text: str, limit: int = 1000) -> list[str]:
     """All whole addresses in a text, normalised, each once, in order; at most ``limit``.
 
@@ -148,29 +108,6 @@ def _in_text() -> re.Pattern[str]:
     )
 
 
-def canonical_host(host: str) -> str | None:
-    """The one spelling of a host name or address, without brackets; ``None`` where it is not valid."""
-    if ":" in host:
-        return _ipv6(host)
-    name = host.lower() if host.isascii() else _idna(host)
-    if name is None or not name:
-        return None
-    name = name[:-1] if name.endswith(".") else name
-    labels = name.split(".")
-    if len(name) > 253 or not all(map(_is_label, labels)):
-        return None
-    # The WHATWG rule: a host whose last label is a number is an IPv4 address, or an error.
-    return _ipv4(labels) if _is_number(labels[-1]) else name
-
-
-def _is_label(label: str) -> bool:
-    return 0 < len(label) <= 63 and _LABEL.issuperset(label) and label[0] != "-" and label[-1] != "-"
-
-
-def _is_number(label: str) -> bool:
-    return _HEXADECIMAL.issuperset(label[2:]) if label.startswith("0x") else _DIGITS.issuperset(label)
-
-
 # -- parts -----------------------------------------------------------------------------------------------------------
 
 
@@ -194,7 +131,7 @@ def _host_and_port(place: str) -> tuple[str | None, str | None]:
         inside, bracket, port = place[1:].partition("]")
         if not bracket or (port and not port.startswith(":")):
             return None, None
-        return _ipv6(inside), _port(port[1:])
+        return (canonical_host(inside) if ":" in inside else None), _port(port[1:])
     host, _, port = place.partition(":")
     # An escape in a host is decoded by some readers and refused by others.
     return (None if "%" in host else canonical_host(host)), _port(port)
@@ -207,56 +144,6 @@ def _port(text: str) -> str | None:
         return None
     number = int(text)
     return str(number) if 0 < number <= 65535 else None
-
-
-def _ipv6(text: str) -> str | None:
-    if "%" in text:
-        return None
-    from ipaddress import IPv6Address
-
-    try:
-        address = IPv6Address(text)
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped
-    # Python versions spell these in two ways.
-    return str(address) if mapped is None else f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
-
-
-def _ipv4(labels: list[str]) -> str | None:
-    """Read an IPv4 address as C and WHATWG do.
-
-    Up to four numbers, hexadecimal or octal too, the last one fills the rest.
-    """
-    if len(labels) > 4 or not all(map(_is_number, labels)):
-        return None
-    try:
-        numbers = [_number(label) for label in labels]
-    except ValueError:
-        return None
-    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
-        return None
-    value = numbers[-1] + sum(number << (8 * (3 - index)) for index, number in enumerate(numbers[:-1]))
-    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
-
-
-def _number(label: str) -> int:
-    if label.startswith("0x"):
-        return int(label[2:] or "0", 16)
-    return int(label, 8) if label.startswith("0") and len(label) > 1 else int(label)
-
-
-def _idna(host: str) -> str | None:
-    """The ASCII form of a name, where both versions of IDNA agree on it and no character stands for another one."""
-    import unicodedata
-
-    name = host.lower()
-    if unicodedata.normalize("NFKC", name) != name or any(character in _DEVIATIONS for character in name):
-        return None
-    try:
-        return name.encode("idna").decode("ascii")
-    except UnicodeError:
-        return None
 
 
 def _rest(rest: str) -> str | None:
@@ -286,14 +173,6 @@ def _path(path: str) -> str | None:
         if index == len(names) - 1:
             out.append("")
     return "/" + "/".join(out)
-
-
-def _is_below(name: str, pattern: str) -> bool:
-    wanted = pattern.lower().rstrip(".")
-    if wanted.startswith("*."):
-        suffix = canonical_host(wanted[2:])
-        return suffix is not None and name.endswith("." + suffix)
-    return name == canonical_host(wanted)
 
 
 def _trimmed(found: str) -> str:

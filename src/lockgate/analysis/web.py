@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.addresses import host_of, is_loopback, is_metadata, normalise, trusted
+from lockgate.analysis.addresses import host_of, normalise
+from lockgate.analysis.hosts import is_here, is_metadata, trusted
 from lockgate.analysis.mcp import service_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
@@ -11,8 +12,9 @@ from lockgate.model import Effect, EffectKind, Label, Variant
 def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of reading one address and writing nothing.
 
-    This machine itself (loopback) is neither source nor sink. A trusted domain may be read at any address of it; what
-    it returns is trusted only where the configuration says so.
+    This machine itself (loopback) is neither source nor sink, unless the address makes it ask
+    another one. A trusted domain may be read at any address of it; what it returns is trusted only where the
+    configuration says so.
     """
     host = host_of(url)
     if host is None:
@@ -21,8 +23,11 @@ def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
             Effect(EffectKind.FETCH, url, "address:unclear", because),
             Effect(EffectKind.INGEST, url, "address:unclear", because, gives=Label.UNTRUSTED),
         )
-    if is_loopback(host):
-        return ()
+    if is_here(host):
+        from lockgate.analysis.relays import leads_elsewhere
+
+        if not leads_elsewhere(url):
+            return ()
     found: list[Effect] = []
     domain = trusted(host, around)
     declared = around.rules.service(host)

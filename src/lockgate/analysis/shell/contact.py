@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.addresses import host_of, is_loopback, normalise, trusted
+from lockgate.analysis.addresses import host_of, normalise
+from lockgate.analysis.hosts import is_here, is_loopback, is_metadata, trusted
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known, shown
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label, Variant
@@ -63,6 +64,12 @@ class Contact:
             host = host_of(f"http://{authority.group(1)}/")
         if host is None:
             return self._effects(url, "", None, invocation)
+        if is_here(host) and not self.rerouted:
+            from lockgate.analysis.relays import leads_elsewhere
+
+            if not leads_elsewhere(url):
+                return []
+            host = None
         whole = known(url) and not _expanding(url)
         return self._effects(url, normalise(url) or "" if whole else "", host, invocation)
 
@@ -81,6 +88,10 @@ class Contact:
 
     def _effects(self, what: str, address: str, host: str | None, invocation: Invocation) -> list[Effect]:
         what = shown(what)
+        if host is not None and is_metadata(host):
+            because = "a cloud's metadata service hands out credentials"
+            secret = [Effect(EffectKind.READ_SECRET, host, "address:metadata", because, gives=Label.SECRET)]
+            return [*secret, *self._away(what, address, invocation)]
         if host is not None and not self.rerouted:
             if is_loopback(host):
                 return []
@@ -90,6 +101,10 @@ class Contact:
                 gives = None if trust.content else Label.UNTRUSTED
                 fetch = Effect(EffectKind.FETCH, what, invocation.rule, because, Variant.KNOWN, address, gives)
                 return [fetch] if trust.content else [fetch, self._ingest(invocation, what)]
+        return self._away(what, address, invocation)
+
+    def _away(self, what: str, address: str, invocation: Invocation) -> list[Effect]:
+        """What it is to talk to a machine that nobody has vouched for."""
         if self.sends:
             return [self._egress(invocation, what), self._ingest(invocation, what)]
         because = f"`{invocation.what}` reads an address, which itself can carry data out"

@@ -216,7 +216,8 @@ _ROLES = {
 
 def _is_here(url: str) -> bool:
     """Whether an address is one of this machine."""
-    from lockgate.analysis.addresses import host_of, is_loopback
+    from lockgate.analysis.addresses import host_of
+    from lockgate.analysis.hosts import is_loopback
 
     host = host_of(url) if known(url) else None
     return host is not None and is_loopback(host)

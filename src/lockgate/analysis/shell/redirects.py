@@ -116,7 +116,7 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
 
 def socket(text: str, machine: Machine) -> bool:
     """Keep the effect of a name that bash makes a socket of; whether it was one."""
-    from lockgate.analysis.addresses import is_loopback
+    from lockgate.analysis.hosts import is_loopback
 
     if not text.startswith(_SOCKETS):
         return False

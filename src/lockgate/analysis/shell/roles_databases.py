@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.addresses import canonical_host
+from lockgate.analysis.hosts import canonical_host
 from lockgate.analysis.shell.roles_files import edit
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, known
 from lockgate.record import TYPE_CHECKING

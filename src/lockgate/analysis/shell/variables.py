@@ -61,7 +61,8 @@ def _usual(place: str, machine: Machine) -> bool:
 
 
 def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
-    from lockgate.analysis.addresses import host_of, is_loopback, trusted
+    from lockgate.analysis.addresses import host_of
+    from lockgate.analysis.hosts import is_loopback, trusted
 
     if text.startswith(_LOCAL):
         return
