@@ -130,12 +130,13 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
 
 def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
+    from lockgate.analysis.shell.compound import safe_number
     from lockgate.analysis.shell.words import unsafe_arithmetic
 
     for index, arg in enumerate(args):
         if arg.text in ("-v", "-R"):
             take_names(machine, scope, args[index + 1 : index + 2])
-        elif arg.text in _COMPARING and not all(machine.safe_number(a.text, scope) for a in args if a is not arg):
+        elif arg.text in _COMPARING and not all(safe_number(a.text, scope) for a in args if a is not arg):
             # zsh evaluates both sides as arithmetic.
             unsafe_arithmetic(machine)
     return ""

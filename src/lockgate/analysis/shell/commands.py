@@ -8,42 +8,11 @@ which unknown parts are placeholders.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.flow import assigned, file_name, known_lines, leaves_early
-from lockgate.analysis.shell.scope import (
-    ENVIRONMENT,
-    OPAQUE,
-    PLAIN,
-    Arg,
-    Kept,
-    Scope,
-    blur,
-    harmless,
-    positional,
-    unknown,
-)
-from lockgate.analysis.shell.syntax import (
-    AndOr,
-    ArithCommand,
-    ArithFor,
-    Case,
-    Command,
-    Condition,
-    Coproc,
-    For,
-    Function,
-    Group,
-    If,
-    Pipeline,
-    Redirect,
-    Script,
-    Simple,
-    Unparsed,
-    While,
-)
-from lockgate.analysis.shell.words import evaluate, expand_all, expand_one, unsafe_arithmetic
+from lockgate.analysis.shell.flow import assigned, leaves_early
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, positional, unknown
+from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.record import TYPE_CHECKING
 
@@ -55,10 +24,9 @@ if TYPE_CHECKING:
     from lockgate.model import Effect
 
 _MOST_COMMANDS = 1500
-_MOST_ROUNDS = 12
 _DEEPEST = 16
-_LONGEST_SHAPE = 8_000
-_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+LONGEST_SHAPE = 8_000
+"""Characters of a shape; a longer one is opaque."""
 
 
 _CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preexec periodic zshexit zshaddhistory"
@@ -74,6 +42,8 @@ class Machine:
         self.findings = Findings()
         self.left = _MOST_COMMANDS
         self.depth = 0
+        self.texts: list[str] = []
+        """What was read as shell so far."""
         self.faithful = False
         """Whether the last command printed only what it fetched."""
         self.written: set[str] = set()
@@ -103,6 +73,7 @@ class Machine:
         """Run text that a shell gets to read: the whole command, ``sh -c``, ``eval``, a here-document for ``sh``."""
         from lockgate.analysis.shell.reader import read
 
+        self.texts.append(text)
         if OPAQUE in text or PLAIN in text or ENVIRONMENT in text:
             self.findings.execute(
                 "shell code", "shell:dynamic-code", "shell code is put together at run time", unknown=OPAQUE in text
@@ -214,7 +185,7 @@ class Machine:
     def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
         """Run commands one after the other."""
         if self.depth >= _DEEPEST:
-            return self._too_much("it is nested too deeply")
+            return self.too_much("it is nested too deeply")
         self.depth += 1
         try:
             shape = ""
@@ -224,9 +195,10 @@ class Machine:
                 scope.settle()
         finally:
             self.depth -= 1
-        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
+        return shape if len(shape) <= LONGEST_SHAPE else OPAQUE
 
-    def _too_much(self, why: str) -> str:
+    def too_much(self, why: str) -> str:
+        """Keep that the script is more than what is followed."""
         self.findings.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
         return OPAQUE
 
@@ -236,7 +208,7 @@ class Machine:
         """Run one command of any kind."""
         self.left -= 1
         if self.left < 0:
-            return self._too_much("it has too many commands") if self.left == -1 else OPAQUE
+            return self.too_much("it has too many commands") if self.left == -1 else OPAQUE
         if isinstance(node, Simple):
             from lockgate.analysis.shell.simple import run_simple
 
@@ -291,143 +263,20 @@ class Machine:
 
     def _compound(self, node: Any, scope: Scope, stdin: str | None) -> str:
         """Run what may carry redirections of its own."""
+        from lockgate.analysis.shell.compound import run_compound
         from lockgate.analysis.shell.redirects import apply_redirects
 
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
         stdin, output = apply_redirects(redirects, self, scope, stdin)
-        shape = _HANDLERS[type(node)](self, node, scope, stdin)
+        shape = run_compound(node, self, scope, stdin)
         if redirects:
             self.redirected(redirects, scope, shape, stays=False)
         return output.of(shape)
 
-    def _group(self, node: Group, scope: Scope, stdin: str | None) -> str:
-        return self.run(node.body, scope.copy() if node.subshell else scope, stdin)
-
-    def _if(self, node: If, scope: Scope, stdin: str | None) -> str:
-        ends: list[Scope] = []
-        shapes: list[str] = []
-        for condition, body in node.branches:
-            self.run(condition, scope, self.rest(stdin))
-            branch = scope.copy()
-            shapes.append(self.run(body, branch, self.rest(stdin)))
-            ends.append(branch)
-        if node.otherwise is not None:
-            shapes.append(self.run(node.otherwise, scope, self.rest(stdin)))
-        else:
-            shapes.append("")
-        scope.join(*ends)
-        return blur(*shapes)
-
-    def _while(self, node: While, scope: Scope, stdin: str | None) -> str:
-        def once() -> str:
-            given = self.rest(stdin)
-            shape = self.run(node.condition, scope, given)
-            left = self.rest(given)
-            shape += self.run(node.body, scope, left)
-            taken = self.taken.get(id(given))
-            if taken is not None and taken[1] and (left is given or id(left) not in self.taken):
-                # The next round finds the next line.
-                del self.taken[id(given)]
-            return shape
-
-        lines = known_lines(node, self.rest(stdin)) if not scope.functions else None
-        shape = self._until_known(scope, once) if lines is None else self._for_lines(node, lines, scope)
-        self.take(stdin)
-        return shape
-
-    def _for_lines(self, node: While, lines: list[str], scope: Scope) -> str:
-        """``while read x``, where every line of the input is known."""
-        shape = ""
-        before = scope.copy()
-        for line in (*lines, ""):
-            # A body that reads from the same input takes lines away.
-            self.run(node.condition, scope, line and f"{line}\n")
-            if line:
-                shape += self.until_left(scope, lambda: self.run(node.body, scope, OPAQUE))
-        if leaves_early(node.body):
-            scope.forget(assigned(node))
-            scope.join(before)
-        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
-
-    def _until_known(self, scope: Scope, once: Callable[[], str]) -> str:
-        """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
-        shapes = []
-        for _ in range(_MOST_ROUNDS):
-            before = scope.copy()
-            shapes.append(self.until_left(scope, once))
-            scope.join(before)
-            if scope.same(before):
-                return shapes[-1]
-        return self._too_much("a loop does not come to rest")
-
-    def _for(self, node: For, scope: Scope, stdin: str | None) -> str:
-        if node.words is None:
-            values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE)]
-        else:
-            values = expand_all(node.words, self, scope)
-        texts = [file_name(value) for value in values]
-        if node.select or len(texts) > _MOST_ROUNDS or any(value.static is None for value in values):
-            # How often it runs is not known.
-            return self._until_known(scope, partial(self._round, node, blur(*texts), scope, stdin))
-        before = scope.copy()
-        shape = ""
-        for text in texts:
-            shape += self.until_left(scope, partial(self._round, node, text, scope, stdin))
-        if leaves_early(node.body):
-            scope.forget(assigned(node))
-            scope.join(before)
-        return shape if len(shape) <= _LONGEST_SHAPE else OPAQUE
-
-    def _round(self, node: For, text: str, scope: Scope, stdin: str | None) -> str:
-        scope.assign(node.name, text)
-        return self.run(node.body, scope, self.rest(stdin))
-
-    def _arith_for(self, node: ArithFor, scope: Scope, stdin: str | None) -> str:
-        evaluate(node.header, self, scope)
-        return self._until_known(scope, lambda: self.run(node.body, scope, self.rest(stdin)))
-
-    def _case(self, node: Case, scope: Scope, stdin: str | None) -> str:
-        expand_one(node.subject, self, scope)
-        ends: list[Scope] = []
-        shapes = [""]
-        for patterns, body in node.clauses:
-            for pattern in patterns:
-                expand_one(pattern, self, scope)
-            branch = scope.copy()
-            shapes.append(self.run(body, branch, self.rest(stdin)))
-            ends.append(branch)
-            # A clause that ends in ``;&`` falls into the next one.
-            scope.join(branch)
-        scope.join(*ends)
-        return blur(*shapes)
-
-    def _condition(self, node: Condition, scope: Scope, stdin: str | None) -> str:
-        texts = [expand_one(word, self, scope) for word in node.words]
-        for index, word in enumerate(node.words):
-            if word.literal in _COMPARING:
-                around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
-                if not all(self.safe_number(text, scope) for text in around):
-                    unsafe_arithmetic(self)
-        return ""
-
-    def safe_number(self, text: str, scope: Scope) -> bool:
-        """Whether arithmetic can evaluate a text without running a command that it holds."""
-        if not harmless(text.lstrip("-")):
-            return False
-        return not text.isidentifier() or text not in scope.variables or harmless(scope.value(text).lstrip("-"))
-
-    def _arith_command(self, node: ArithCommand, scope: Scope, stdin: str | None) -> str:
-        evaluate(node.expression, self, scope)
-        return ""
-
-    def _coproc(self, node: Coproc, scope: Scope, stdin: str | None) -> str:
-        self.command(node.body, scope.copy(), OPAQUE)
-        return ""
-
     def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
         """Run a function's body with its arguments."""
         if self.depth >= _DEEPEST:
-            return self._too_much("functions call each other too deeply")
+            return self.too_much("functions call each other too deeply")
         self.depth += 1
         outer, scope.positional = scope.positional, positional(args)
         self.frames.append([])
@@ -446,19 +295,6 @@ class Machine:
             for kept in reversed(self.frames.pop()):
                 scope.give_back(kept)
         return shape
-
-
-_HANDLERS: dict[type, Any] = {
-    Group: Machine._group,
-    If: Machine._if,
-    While: Machine._while,
-    For: Machine._for,
-    ArithFor: Machine._arith_for,
-    Case: Machine._case,
-    Condition: Machine._condition,
-    ArithCommand: Machine._arith_command,
-    Coproc: Machine._coproc,
-}
 
 
 def _changes_folder(node: Command) -> bool:

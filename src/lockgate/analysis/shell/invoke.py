@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
+_OTHER_IN_ZSH = frozenset("""
+    exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
+    hash setopt unsetopt set
+""".split())
+"""Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
 _NAMED_IN_FULL = lazy_re(r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/")
 """A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
@@ -47,6 +52,10 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
 def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
     from lockgate.analysis.shell.builtins import BUILTINS
 
+    if functions and word in _OTHER_IN_ZSH and machine.around.may_be_zsh:
+        from lockgate.analysis.shell.zsh import heed_words
+
+        heed_words(machine, scope, word, args[1:])
     meanings = scope.functions.get(word, (None,)) if functions else (None,)
     shapes = [machine.call(function, args[1:], scope, stdin) for function in meanings if function is not None]
     if None in meanings:
@@ -138,7 +147,7 @@ class Invocation:
 
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
-        self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose)
+        self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
         entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
         if self._asks_about_subcommand() or (entry.help and not self._asks_nothing()):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]

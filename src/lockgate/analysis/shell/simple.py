@@ -94,8 +94,12 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
             _by_index(name, items, machine, scope)
         elif any(item.loose for item in items):
             # Which element is which is not known.
-            scope.forget({name})
-            scope.variables[name] = OPAQUE + marks_of("".join(item.text for item in items))
+            texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
+            if all(map(harmless, texts)):
+                scope.arrays[name] = (Arg(blur(*texts), loose=True),)
+            else:
+                scope.forget({name})
+                scope.variables[name] = OPAQUE + marks_of("".join(texts))
         elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
             scope.forget({name})
         else:

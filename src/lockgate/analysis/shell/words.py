@@ -120,7 +120,7 @@ class _Fields:
         self.machine, self.scope = machine, scope
         self.done: list[Arg] = []
         self.text = ""
-        self.glob = self.loose = self.open = False
+        self.glob = self.loose = self.maybe = self.open = self.made = False
 
     def of(self, parts: tuple[Part, ...]) -> list[Arg]:
         for part in parts:
@@ -128,6 +128,7 @@ class _Fields:
                 continue
             text = _text(part, self.machine, self.scope)
             if isinstance(part, (Param, CommandSub)) and not part.quoted:
+                self.made |= isinstance(part, CommandSub)
                 self._split(text)
             else:
                 self.text += text
@@ -164,6 +165,8 @@ class _Fields:
     def _split(self, text: str) -> None:
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
             text = unknown(text)
+        # It may be no word at all.
+        self.maybe |= not known(text)
         self.loose |= OPAQUE in text
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
@@ -175,9 +178,10 @@ class _Fields:
 
     def _close(self) -> None:
         if self.open:
-            self.done.append(Arg(_cut(self.text), self.glob, self.loose))
+            loose = self.loose or (self.maybe and (self.made or not self.text.strip(_MAY_BE_EMPTY)))
+            self.done.append(Arg(_cut(self.text), self.glob, loose))
         self.text = ""
-        self.glob = self.loose = self.open = False
+        self.glob = self.loose = self.maybe = self.open = self.made = False
 
 
 def _subscript(part: Param) -> str | None:
@@ -226,6 +230,8 @@ def _parameter(part: Param, machine: Machine, scope: Scope) -> str:
             f"${{{part.name}@P}}", "shell:prompt-expansion", "`@P` runs the commands that the variable's text holds"
         )
     value = _element(part, scope)
+    if part.name in scope.arrays and machine.around.may_be_zsh:
+        value = _in_zsh(part, scope, value)
     if not operator:
         return value
     if operator == "#length":
@@ -275,6 +281,14 @@ def _element(part: Param, scope: Scope) -> str:
     if items and all(harmless(item.text) for item in items):
         return PLAIN
     return OPAQUE + marks_of(scope.variables.get(part.name, ""))
+
+
+def _in_zsh(part: Param, scope: Scope, value: str) -> str:
+    """An element of an array where zsh may run: it counts them from 1, and the bare name is all of them."""
+    if part.subscript is None:
+        return value if len(scope.arrays[part.name]) < 2 else OPAQUE
+    index = part.subscript.literal or ""
+    return OPAQUE if index.isdigit() and any(item.text != value for item in scope.arrays[part.name]) else value
 
 
 def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Machine) -> str:
