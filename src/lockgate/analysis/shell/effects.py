@@ -37,7 +37,8 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     from lockgate.analysis.shell.reader import read
 
     machine = Machine(around)
-    scope = _beginning(cwd, around)
+    machine.texts.append(text)
+    scope = beginning(cwd, around)
     script = read(text, reader_for(dialect))
     if isinstance(script, Unparsed):
         machine.not_read(text, script)
@@ -46,6 +47,10 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     machine.run_traps()
     if scope.ever.evaluated:
         unsafe_arithmetic(machine)
+    if (scope.ever.touched or scope.ever.variables) and around.may_be_zsh:
+        from lockgate.analysis.shell.zsh import heed_names
+
+        heed_names(machine, scope.ever)
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
@@ -74,13 +79,13 @@ def _followed(
     """The effects, and the flows that are a part of their evidence."""
     from lockgate.analysis.shell import dataflow
 
-    tracer = dataflow.follow(script, _beginning(cwd, around), around)
+    tracer = dataflow.follow(script, beginning(cwd, around), around)
     if tracer is None:
         return effects, ()
     return tuple(dataflow.explained(effect, tracer) for effect in effects), tuple(dataflow.best(tracer.flows))
 
 
-def _beginning(cwd: str, around: Surroundings) -> Scope:
+def beginning(cwd: str, around: Surroundings) -> Scope:
     """The state in which a command begins."""
     scope = Scope(cwd, {"HOME": around.home, **around.variables})
     scope.variables.pop("PWD", None)

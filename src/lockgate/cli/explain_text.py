@@ -1,0 +1,168 @@
+"""An explanation for a person, as a tree."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from lockgate.cli.explaining import Explanation, Verdicts
+from lockgate.model import Effect, EffectKind, Variant, Verdict
+from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from lockgate.analysis.shell.outline import Run, Step
+
+_WIDEST = 10_000
+_LONGEST_WORD, _LONGEST_COMMAND = 80, 160
+_MOST_RUNS, _MOST_STEPS = 3, 60
+_COLOURS = {
+    Verdict.ALLOW: "green",
+    Verdict.CONTAIN: "cyan",
+    Verdict.JUDGE: "cyan",
+    Verdict.ASK: "yellow",
+    Verdict.DENY: "red",
+}
+_ALARMING = frozenset({EffectKind.EGRESS, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
+
+
+def show(explanation: Explanation) -> None:
+    """Print the tree."""
+    from rich.console import Console
+
+    # rich looks for a terminal and for NO_COLOR itself. Elsewhere no line is folded, so that it can be searched.
+    width = None if sys.stdout.isatty() else _WIDEST
+    Console(width=width, highlight=False, emoji=False, markup=False).print(_tree(explanation))
+
+
+def _tree(explanation: Explanation) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    call, analysis = explanation.call, explanation.analysis
+    title = explanation.command or json.dumps(dict(call.tool_input), ensure_ascii=False)
+    tree = Tree(Text.assemble((call.tool, "bold"), " ", visible(title, 300)))
+    outline = explanation.outline()
+    if outline is not None:
+        _add_steps(tree.add(Text("what runs")), outline.steps(), [_MOST_STEPS])
+    elif analysis.programs:
+        names = ", ".join("(dynamic)" if name is None else visible(name, 60) for name in analysis.programs)
+        tree.add(Text(f"programs: {names}"))
+    for effect in analysis.effects:
+        _add_effect(tree, effect, explanation, outline)
+    if not analysis.effects:
+        tree.add(Text("no effect: it stays on this machine and in this project"))
+    for flow in analysis.flows:
+        tree.add(Text(f"flow: {visible(flow.sentence, 300)}"))
+    for hint in analysis.hints:
+        tree.add(Text(f"hint: {visible(hint)}"))
+    tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
+    profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
+    tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
+    if Verdict.CONTAIN in explanation.verdicts.values():
+        here, problem = explanation.here()
+        if problem:
+            tree.add(_coloured(f"this host cannot contain ({visible(problem, 300)}); here it is", here))
+    return tree
+
+
+# -- what runs
+# ----------------------------------------------------------------------------------------------------------
+
+
+def _add_steps(parent: Tree, steps: list[Step], left: list[int]) -> None:
+    """Add commands as long as there are some ``left``."""
+    from rich.text import Text
+
+    for number, step in enumerate(steps):
+        if left[0] <= 0:
+            parent.add(Text(f"and {len(steps) - number} more (--json has all)", style="dim"))
+            return
+        left[0] -= 1
+        _add_step(parent, step, left)
+
+
+def _add_step(parent: Tree, step: Step, left: list[int]) -> None:
+    from rich.text import Text
+
+    runs = list(step.runs.values())
+    label = Text(visible(step.text, _LONGEST_COMMAND), style="bold" if step.kind == "simple" else "")
+    if runs and runs[0].about:
+        label.append(f"  {visible(runs[0].about, _LONGEST_WORD)}", style="dim")
+    branch = parent.add(label)
+    for run in runs[:_MOST_RUNS]:
+        _add_run(branch, run, step)
+    if len(runs) > _MOST_RUNS:
+        branch.add(Text(f"and {len(runs) - _MOST_RUNS} more", style="dim"))
+    if step.effects:
+        branch.add(_kinds(step))
+    _add_steps(branch, step.steps(), left)
+
+
+def _add_run(branch: Tree, run: Run, step: Step) -> None:
+    from rich.text import Text
+
+    again = run.program == next(iter(step.runs.values())).program
+    if step.expands or not again:
+        about = f"  {visible(run.about, _LONGEST_WORD)}" if run.about and not again else ""
+        words = visible(" ".join(run.words), _LONGEST_COMMAND)
+        branch.add(Text.assemble("is " if again else "runs ", words, (about, "dim")))
+    for use in run.uses:
+        option = f" ({use.option})" if use.option else ""
+        branch.add(Text(f"{use.verb} {visible(use.text, _LONGEST_WORD)}{option}"))
+
+
+def _kinds(step: Step) -> Text:
+    from rich.text import Text
+
+    text = Text("can ")
+    for number, kind in enumerate(dict.fromkeys(effect.kind for effect in step.effects)):
+        text.append(", " if number else "")
+        text.append(kind.value, style="red" if kind in _ALARMING else "yellow")
+    return text
+
+
+# -- what it can do
+# -----------------------------------------------------------------------------------------------------
+
+
+def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: Step | None) -> None:
+    from rich.text import Text
+
+    branch = tree.add(Text.assemble((_kind(effect), "bold"), f" {visible(effect.what, 200)}"))
+    branch.add(Text(f"because {visible(effect.because)}"))
+    if outline is not None and (texts := _commands_with(effect, outline)):
+        branch.add(Text(f"in {visible(texts[0], _LONGEST_COMMAND)}" + (", and elsewhere" if len(texts) > 1 else "")))
+    branch.add(Text(f"rule {effect.rule}", style="dim"))
+    if effect.gives is not None:
+        branch.add(Text(f"its result makes the session {effect.gives.value}"))
+    if len(explanation.analysis.effects) > 1:
+        branch.add(_coloured("alone", explanation.of(effect)))
+
+
+def _kind(effect: Effect) -> str:
+    """What it is; the row that decides it where that says something else."""
+    return (
+        f"{effect.kind.value} in a script, decided as {effect.row}:" if effect.variant is Variant.SCRIPT else effect.row
+    )
+
+
+def _commands_with(effect: Effect, outline: Step) -> list[str]:
+    """The simple commands that have an effect, where there is more than one command."""
+    simple = [step for step in outline.below() if step.kind == "simple"]
+    same = (effect.kind, effect.rule, effect.what)
+    found = [step.text for step in simple if any((one.kind, one.rule, one.what) == same for one in step.effects)]
+    return list(dict.fromkeys(found)) if len(simple) > 1 else []
+
+
+def _coloured(title: str, verdicts: Verdicts) -> Any:
+    from rich.text import Text
+
+    text = Text(f"{title}:")
+    for number, (state, verdict) in enumerate(verdicts.items()):
+        text.append(f"{',' if number else ''} {state.value} ")
+        text.append(verdict.word, style=_COLOURS[verdict])
+    return text

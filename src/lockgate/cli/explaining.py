@@ -1,0 +1,112 @@
+"""What ``lockgate explain`` shows: one call, analysed and decided under every policy that holds for its folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from lockgate.analysis import analyse
+from lockgate.configuration import find_workspace, load_for_cli
+from lockgate.deciding import merged
+from lockgate.folders import folders
+from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
+from lockgate.policy.decide import decide
+from lockgate.policy.rules import Policy
+from lockgate.runtime import surroundings_of
+from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.outline import Step
+
+Verdicts = Mapping[LabelState, Verdict]
+Found = Sequence[tuple[Policy, tuple[Effect, ...]]]
+
+_STATES: Mapping[LabelState, frozenset[Label]] = {
+    LabelState.CLEAN: frozenset(),
+    LabelState.UNTRUSTED: frozenset({Label.UNTRUSTED}),
+    LabelState.SECRET: frozenset({Label.SECRET}),
+    LabelState.BOTH: frozenset({Label.UNTRUSTED, Label.SECRET}),
+}
+_CONTAINS = frozenset({Verdict.CONTAIN})
+
+
+class Explanation(NamedTuple):
+    """One call, analysed and decided under every policy that holds."""
+
+    call: ToolCall
+    analysis: Analysis
+    verdicts: Verdicts
+    """What the profile says, on a host that can contain."""
+    found: Found
+    """Each policy with the effects that the call has under it."""
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies that hold."""
+        return tuple(policy for policy, _ in self.found)
+
+    @property
+    def command(self) -> str | None:
+        """The shell command, ``None`` where the call has none."""
+        command = self.call.tool_input.get("command")
+        return command if self.call.tool == "Bash" and isinstance(command, str) else None
+
+    def of(self, effect: Effect) -> Verdicts:
+        """What one effect alone would get."""
+        return _verdicts([(policy, (effect,)) for policy in self.policies], _CONTAINS)
+
+    def here(self) -> tuple[Verdicts, str]:
+        """The verdicts on this host, and why it cannot contain (empty where it can)."""
+        problem = cannot_contain(self.call.cwd)
+        return (_verdicts(self.found, frozenset()) if problem else self.verdicts), problem
+
+    def outline(self) -> Step | None:
+        """The command as a tree, ``None`` where there is none, or where it was not read."""
+        from lockgate.analysis.shell.outline import outline
+
+        if self.command is None:
+            return None
+        _, around = _policies(self.call.cwd)[0]
+        return outline(self.command, self.call.cwd, around)
+
+
+def explained(call: ToolCall) -> Explanation:
+    """Analyse a call and decide on it. Raises ``LockgateError``."""
+    analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
+    found = [(policy, analysis.effects) for policy, analysis in analyses]
+    return Explanation(call, merged([analysis for _, analysis in analyses]), _verdicts(found, _CONTAINS), found)
+
+
+@lru_cache(maxsize=64)
+def _policies(folder: str) -> tuple[tuple[Policy, Any], ...]:
+    """What holds in a folder: each policy with the surroundings that its rules are part of."""
+    where = folders()
+    # A folder that is not there has no configuration of its own (the calling folder's holds), and is a project.
+    there = os.path.isdir(folder)
+    cwd = folder if there else os.getcwd()
+    configuration = load_for_cli(cwd)
+    for problem in configuration.problems:
+        click.echo(f"lockgate: {visible(str(problem), 600)}", err=True)
+    workspace = find_workspace(cwd, where.home) if there else folder
+    return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in configuration.policies)
+
+
+def _verdicts(found: Found, able: frozenset[Verdict]) -> dict[LabelState, Verdict]:
+    """For each state the strictest verdict of all policies."""
+    return {
+        state: max(decide(effects, labels, policy.profile, able=able).verdict for policy, effects in found)
+        for state, labels in _STATES.items()
+    }
+
+
+def cannot_contain(folder: str) -> str:
+    """Why this host cannot contain a command in a folder, empty where it can."""
+    from lockgate.escape.containment.host import misfit, problem
+
+    home = folders().home
+    workspace = find_workspace(folder, home) if os.path.isdir(folder) else ""
+    return problem() or (misfit(workspace, home) if workspace else "")
