@@ -8,6 +8,7 @@ from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.roles_files import read
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _RUNNING = """
 """
 _SSH_RUNNING = frozenset(_RUNNING.split())
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
+"""A word of a command that may be a pattern for the name of a process."""
 
 
 def url(call: Invocation, words: list[Arg], _: str) -> None:
@@ -174,18 +177,36 @@ def apt_option(call: Invocation, words: list[Arg], _: str) -> None:
 
 def process(call: Invocation, words: list[Arg], _: str) -> None:
     """Processes by name, number or file: the gate's own must not be ended."""
+    by_number = call.args[0].text.rpartition("/")[2] == "kill"
     for word in words:
         if "lockgate" in word.text.lower():
             call.add("self")
-        elif call.args[0].text.rpartition("/")[2] != "kill" and _may_name_the_hook(word.text):
+        elif by_number and word.text == "-1":
+            call.opaque("this ends every process of this person, the gate's own too")
+        elif by_number and word.static is None and _looks_for_the_hook(call.machine.texts):
+            call.opaque("the process is looked for when this runs, and it can be the gate's own")
+        elif not by_number and _may_name_the_hook(word.text):
             call.opaque("this can end the gate's own process")
+
+
+def _looks_for_the_hook(texts: list[str]) -> bool:
+    """Whether a command has a word that finds the hook in a list of processes, as a pattern of ``grep`` would.
+
+    A second look at the text alone: where a process to end comes out of a list, nothing else says which it is.
+    """
+    patterns = (word for text in texts for word in _PATTERN.findall(text))
+    return any("lockgate" in word.lower() or _found_in(word, "/lockgate/hook.py claude-code") for word in patterns)
 
 
 def _may_name_the_hook(pattern: str) -> bool:
     """Whether a pattern of ``pkill`` finds the hook's command line or the shell around it."""
     if pattern in ("sh", "bash", "dash", "zsh", ".", "", "python", "python3"):
         return True
+    return _found_in(pattern, "/lockgate/hook.py claude-code --home --state --config")
+
+
+def _found_in(pattern: str, line: str) -> bool:
     try:
-        return re.search(pattern, "/lockgate/hook.py claude-code --home --state --config", re.IGNORECASE) is not None
+        return re.search(pattern, line, re.IGNORECASE) is not None
     except re.error:
         return True
