@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
+_SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _SHELL_TOOL = "Bash"
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
@@ -100,6 +101,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         session_results=_session_results(transcript),
         variables=variables,
         realpath=os.path.realpath,
+        may_be_zsh=_may_be_zsh(),
         python_files=_python_files,
         is_git_folder=_is_git_folder,
         read_script=_script_reader(workspace),
@@ -125,6 +127,14 @@ def rules_of(where: Folders, workspace: str) -> Rules:
         secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
         persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
     )
+
+
+def _may_be_zsh() -> bool:
+    """Whether Claude Code would run commands with zsh: unless the environment asks for bash, it looks for zsh first."""
+    asked = os.environ.get("CLAUDE_CODE_SHELL") or os.environ.get("SHELL", "")
+    if "bash" in asked or "zsh" in asked:
+        return "zsh" in asked
+    return any(os.path.exists(f"{folder}/zsh") for folder in _SHELL_FOLDERS)
 
 
 def _python_files(folder: str) -> frozenset[str]:

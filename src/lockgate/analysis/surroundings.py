@@ -107,6 +107,8 @@ class Surroundings(Record):
     """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
     realpath: Callable[[str], str] = str
     """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
+    may_be_zsh: bool = False
+    """Whether the client may run its commands with zsh."""
     python_files: Callable[[str], frozenset[str]] = lambda _: frozenset()
     """Names in a folder that Python can import: files, and folders that are packages."""
     is_git_folder: Callable[[str], bool] = lambda _: False
