@@ -144,10 +144,11 @@ def run_code(call: Invocation, language: str, text: str) -> None:
 
     if language in _SHELLS:
         scope = call.scope.new_shell()
-        if call.matched.operands and any(option.role.startswith("code") for option in call.matched.options):
+        words = call.matched.operands
+        if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
             # ``sh -c TEXT NAME ARGUMENT...``
-            scope.variables["0"] = call.matched.operands[0].text
-            scope.positional = positional(call.matched.operands[1:])
+            scope.variables["0"] = words[1].text
+            scope.positional = positional(words[2:])
         call.shapes.append(call.machine.run_text(text, scope, _SHELLS[language]))
     elif language in LANGUAGES and known(text):
         LANGUAGES[language](call, text)
