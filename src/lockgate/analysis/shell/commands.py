@@ -214,9 +214,9 @@ class Machine:
 
             if self.scripts is None:
                 return run_simple(node, self, scope, stdin)
-            outer = self.scripts.at(node.position)
+            outer = self.scripts.enter(node)
             shape = run_simple(node, self, scope, stdin)
-            self.scripts.place = outer
+            self.scripts.leave(outer)
             return shape
         if isinstance(node, Pipeline):
             return self._pipeline(node, scope, stdin)

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
-_OTHER_IN_ZSH = frozenset("""
+_OTHER_IN_ZSH = frozenset(
+    """
     exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
     hash setopt unsetopt set
-""".split())
+""".split()
+)
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
 _NAMED_IN_FULL = lazy_re(r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/")
@@ -166,7 +168,12 @@ class Invocation:
             self.add(self._asked(word, options))
         if self.matched.surprises:
             self._surprised()
-        self.own += self.contact.effects(self)
+        found = self.contact.effects(self)
+        if self.machine.scripts is not None and self.machine.scripts.depth:
+            from lockgate.analysis.shell.script_printing import saves, unprinted
+
+            found = unprinted(found) if saves(self, options) else found
+        self.own += found
         self._faithful(options)
         return printed(self)
 

@@ -76,6 +76,8 @@ class Entry(Record):
     """What it prints, where that is harmless as a word: names, number, input."""
     faithful: bool = False
     """Whether it prints what it fetched and nothing that the agent could shape."""
+    saves: Sequence[str] = ()
+    """Options with which what it fetches goes to a file and is not printed."""
     feeds: bool = False
     """Whether what it reads from standard input becomes operands of the command it runs."""
     composes: Sequence[str] = ()

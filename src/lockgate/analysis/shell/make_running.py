@@ -10,7 +10,7 @@ from lockgate.analysis.shell.make_files import Makefile, Source
 from lockgate.analysis.shell.make_words import UNKNOWN
 from lockgate.analysis.shell.recipes import run_line
 from lockgate.analysis.shell.scope import Arg, known
-from lockgate.analysis.shell.script_files import Script, followed, opened
+from lockgate.analysis.shell.script_files import File, followed, opened
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _from_stdin(call: Invocation) -> list[str]:
     return [call.stdin] if call.stdin is not None and {"-", "/dev/stdin"} & set(named) else []
 
 
-def _makefile(call: Invocation) -> Script | None:
+def _makefile(call: Invocation) -> File | None:
     named = _values(call, "-f", "--file", "--makefile")
     if named:
         return opened(call.machine, call.scope, named[0]) if known(named[0]) else None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from lockgate.analysis.shell.recipes import UNKNOWN, run_line
 from lockgate.analysis.shell.scope import Arg
-from lockgate.analysis.shell.script_files import Script, followed, opened
+from lockgate.analysis.shell.script_files import File, followed, opened
 from lockgate.analysis.spelling import inside
 from lockgate.record import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ def _hooks(name: str) -> tuple[str, str, str]:
     return f"pre{name}", name, f"post{name}"
 
 
-def _package(call: Invocation) -> Script | None:
+def _package(call: Invocation) -> File | None:
     """The nearest ``package.json``, here or above."""
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     root = call.machine.around.workspace
@@ -83,7 +83,7 @@ def _scripts(text: str) -> Mapping[str, object]:
     return scripts if isinstance(scripts, dict) else {}
 
 
-def _run(call: Invocation, script: Script, hook: str, text: str, args: list[Arg]) -> None:
+def _run(call: Invocation, script: File, hook: str, text: str, args: list[Arg]) -> None:
     machine = call.machine
     if machine.scripts is not None:
         machine.scripts.at(script.base + _place(script.text, hook))

@@ -41,5 +41,7 @@ def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> 
     tree = read(text.replace(UNKNOWN, _STAND_IN), reader_for(dialect))
     if isinstance(tree, Unparsed):
         return machine.not_read(text, tree)
+    if machine.scripts is not None:
+        machine.scripts.read(tree)
     shape = machine.until_left(inner, lambda: machine.run(tree, inner))
     return shape if known(shape) else UNKNOWN

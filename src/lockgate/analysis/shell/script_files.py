@@ -12,11 +12,12 @@ from collections.abc import Callable
 from lockgate.analysis.paths import absolute, read_effects
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
-from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.analysis.shell.script_printing import installs, swallowed, unprinted
+from lockgate.analysis.shell.syntax import Script, Simple, Unparsed
 from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
-class Script(Record):
+class File(Record):
     """A file that was opened."""
 
     name: str
@@ -51,15 +52,33 @@ class Script(Record):
 class Scripts:
     """All files that one command runs, and where in them it is."""
 
-    __slots__ = ("depth", "files", "left", "place")
+    __slots__ = ("depth", "files", "left", "place", "silent", "swallowed")
 
     def __init__(self) -> None:
-        self.files: list[Script] = []
+        self.files: list[File] = []
         self.left = _MOST_COMMANDS
         self.place = 0
         """The position of the command that is being followed."""
         self.depth = 0
         """How many of them run each other just now."""
+        self.swallowed: dict[int, Simple] = {}
+        """Commands whose output is not printed, by identity."""
+        self.silent = False
+        """Whether the command that is being followed is one of them."""
+
+    def enter(self, node: Simple) -> tuple[int, bool]:
+        """Go to a command; give what `leave` needs to go back to the one around it."""
+        before = (self.at(node.position), self.silent)
+        self.silent = self.silent or id(node) in self.swallowed
+        return before
+
+    def leave(self, before: tuple[int, bool]) -> None:
+        """Go back."""
+        self.place, self.silent = before
+
+    def read(self, tree: Script) -> None:
+        """Take note of a text that is going to be followed."""
+        self.swallowed.update((id(node), node) for node in swallowed(tree))
 
     def at(self, position: int) -> int:
         """Go to a position; give the one before. Text that is no file's own leaves it where it is."""
@@ -90,20 +109,20 @@ class _Inside(Findings):
         self.unfollowed = ""
         """The first reason why not all of it could be followed."""
 
-    def add(self, effect: Effect, *, quiet: bool = False) -> None:
-        """Keep an effect with the place where it was found.
+    def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
+        """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
+        super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 
-        No label comes of a program that says how its own lines look, because a script prints others beside them, nor
-        of the project's packages, which its scripts read all day.
-        """
+    def add(self, effect: Effect, *, quiet: bool = False) -> None:
+        """Keep an effect with the place where it was found."""
         if effect.kind is EffectKind.EXECUTE:
             if effect.rule != FOLLOWED:
                 self.unfollowed = self.unfollowed or self._said(effect)
             return
         if effect.changed is None:
             variant = Variant.SCRIPT if _is_held(effect) else effect.variant
-            own = quiet or effect.rule.startswith("place:vendored")
-            gives = None if own and effect.gives is Label.UNTRUSTED else effect.gives
+            # The project's packages are read by its scripts all day.
+            gives = None if effect.rule.startswith("place:vendored") else effect.gives
             effect = effect._replace(because=self._said(effect), variant=variant, gives=gives, changed=0.0)
         if len(self.effects) < _MOST_EFFECTS:
             super().add(effect, quiet=quiet)
@@ -120,7 +139,7 @@ def _is_held(effect: Effect) -> bool:
     return effect.kind in _HELD and effect.variant is not Variant.KNOWN
 
 
-def opened(machine: Machine, scope: Scope, path: str) -> Script | None:
+def opened(machine: Machine, scope: Scope, path: str) -> File | None:
     """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
     scripts = machine.scripts = machine.scripts or Scripts()
     if "" in scope.cwds or len(scripts.files) >= _MOST_FILES:
@@ -132,7 +151,7 @@ def opened(machine: Machine, scope: Scope, path: str) -> Script | None:
             return None
         if (file := machine.around.read_script(full)) is not None:
             name = full.removeprefix(f"{machine.around.workspace}/")
-            scripts.files.append(Script(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
+            scripts.files.append(File(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
             return scripts.files[-1]
     return None
 
@@ -150,7 +169,7 @@ def _written(machine: Machine, cwd: str, full: str) -> bool:
     return any(place is not None and inside(full, place) for place in places)
 
 
-def followed(machine: Machine, script: Script, what: str, body: Callable[[], None]) -> list[Effect]:
+def followed(machine: Machine, script: File, what: str, body: Callable[[], None]) -> list[Effect]:
     """Follow a file that is open, and say what it does.
 
     Args:
@@ -185,14 +204,14 @@ def followed(machine: Machine, script: Script, what: str, body: Callable[[], Non
     return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
 
 
-def _told(found: _Inside, what: str, script: Script, changed: float) -> list[Effect]:
+def _told(found: _Inside, what: str, script: File, changed: float) -> list[Effect]:
     rule = PARTLY if found.unfollowed else FOLLOWED
     because = f"{what}, and {found.unfollowed}" if found.unfollowed else f"{what}, which can be changed until it runs"
     run = Effect(EffectKind.EXECUTE, script.name, rule, because, changed=changed)
     return [run, *(effect._replace(changed=changed) for effect in found.effects)]
 
 
-def run_shell(machine: Machine, script: Script, scope: Scope, dialect: str, stdin: str | None = None) -> str:
+def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> str:
     """Follow the text of a file as a shell reads it; give the shape of what it prints."""
     from lockgate.analysis.shell.commands import reader_for
     from lockgate.analysis.shell.reader import read
@@ -202,6 +221,8 @@ def run_shell(machine: Machine, script: Script, scope: Scope, dialect: str, stdi
         if machine.scripts is not None:
             machine.scripts.place = script.base + tree.position
         return machine.not_read(script.name, tree)
+    if machine.scripts is not None:
+        machine.scripts.read(tree)
     return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
 
 
@@ -212,7 +233,7 @@ def process(scope: Scope) -> Scope:
     return inner
 
 
-def run_process(machine: Machine, script: Script, args: list[Arg], scope: Scope, dialect: str) -> None:
+def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, dialect: str) -> None:
     """Follow a file that a new shell runs with some arguments."""
     inner = process(scope)
     inner.positional = tuple(args)

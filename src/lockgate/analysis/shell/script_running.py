@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope
-from lockgate.analysis.shell.script_files import Script, followed, opened, run_process, run_shell
+from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
 from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -79,7 +79,7 @@ def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | No
     return followed(machine, script, what, body)
 
 
-def _run_by_first_line(machine: Machine, scope: Scope, script: Script, args: list[Arg], stdin: str | None) -> None:
+def _run_by_first_line(machine: Machine, scope: Scope, script: File, args: list[Arg], stdin: str | None) -> None:
     """Run ``#!PROGRAM ARGUMENT`` as the system does: all after the program is one word, and the file comes next."""
     from lockgate.analysis.shell.invoke import invoke
 
@@ -108,7 +108,7 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
 
 
 def _in_this_shell(
-    machine: Machine, scope: Scope, script: Script, args: list[Arg], because: str, stdin: str | None
+    machine: Machine, scope: Scope, script: File, args: list[Arg], because: str, stdin: str | None
 ) -> str:
     inner = scope.copy()
     inner.positional = tuple(args) if args else scope.positional
