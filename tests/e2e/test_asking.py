@@ -15,6 +15,10 @@ JOB = "python3 job.py"
 def busy(world: World) -> World:
     """A project with a program of which nobody knows what it does."""
     (world.project / "job.py").write_text("open('made', 'w').close()\n")
+    # Where this machine can contain such a program, nobody would be asked.
+    config = world.home / ".config" / "lockgate"
+    config.mkdir(parents=True)
+    (config / "lockgate.yaml").write_text("table: {execute: {untrusted: ask}}\n")
     return world
 
 

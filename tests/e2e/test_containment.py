@@ -16,7 +16,7 @@ PROJECT = {
     "test_sum.py": "def test_good():\n    assert 1 + 1 == 2\n\ndef test_bad():\n    assert 1 + 1 == 3\n",
     "report.sh": "echo working > made.txt; cat .env; exit 7\n",
     "send.py": "exec(open('send.txt').read())\n",
-    "send.txt": "import socket, sys\nsocket.create_connection(('127.0.0.1', int(sys.argv[1])), 5).sendall(b'the code')\n",
+    "send.txt": "import socket, sys\nsocket.create_connection(('127.0.0.1', int(sys.argv[1]))).sendall(b'the code')\n",
 }
 
 

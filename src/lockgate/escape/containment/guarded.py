@@ -135,7 +135,8 @@ def survey(
                 raise ContainmentError(f"{root} has too many files to look through")
             is_folder = item.is_dir(follow_symlinks=False)
             matters = asked or guard.matters(item.name)
-            found = guard.entry(item.path, folder=is_folder) if matters else None
+            # A link may lead to a folder now or later.
+            found = guard.entry(item.path, folder=is_folder or item.is_symlink()) if matters else None
             if found is None and _is_socket(item):
                 found = Entry(item.path, hidden=True)
             if found is not None:

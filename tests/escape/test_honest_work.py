@@ -1,0 +1,174 @@
+"""What projects do all day works in a sandbox as it does without one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from escape.machine import Machine
+
+
+def test_pytest(machine: Machine) -> None:
+    machine.file("src/sums.py", "def add(a, b):\n    return a + b\n")
+    machine.file("tests/test_sums.py", "from sums import add\n\ndef test_add(tmp_path):\n    assert add(1, 2) == 3\n")
+    machine.file("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src']\n")
+    done = machine.run(f"{sys.executable} -m pytest -q")
+    assert done.returncode == 0, done
+    assert "1 passed" in done.stdout
+    assert (machine.project / ".pytest_cache").is_dir()
+
+
+def test_make_and_gcc(machine: Machine) -> None:
+    machine.file("main.c", '#include <stdio.h>\nint main(void) { puts("made"); return 3; }\n')
+    machine.file("Makefile", "main: main.c\n\tgcc -O1 -o main main.c\n\nrun: main\n\t./main\n")
+    done = machine.run("make -s run; ./main")
+    assert done.returncode == 3
+    assert done.stdout.startswith("made\n")
+
+
+def test_git(machine: Machine) -> None:
+    machine.git()
+    script = (
+        "git status --short && echo two >> one.txt && git add -A && git commit -qm two && git switch -qc topic && "
+        "git stash list && git log --oneline | wc -l && git tag v1 && git gc -q && git diff HEAD~1 --stat"
+    )
+    done = machine.run(script)
+    assert done.returncode == 0, done
+    assert "2\n" in done.stdout
+    assert machine.outside("git log --format=%s topic").stdout.split() == ["two", "one"]
+    assert machine.outside("git fsck 2>&1; git status --short").stdout.strip().splitlines()[-1:] in ([], ["?? x"])
+
+
+def test_git_in_another_work_tree(machine: Machine) -> None:
+    machine.git()
+    machine.outside("git worktree add -q ../tree -b side")
+    main, machine.project = machine.project, machine.project.parent / "tree"
+    done = machine.run(
+        "echo x > x && git add x && git commit -qm side && echo evil >> $(git rev-parse --git-common-dir)/config"
+    )
+    assert "evil" not in (main / ".git" / "config").read_text()
+    machine.project = main
+    assert machine.outside("git log -1 --format=%s side").stdout == "side\n", done
+
+
+def test_node(machine: Machine) -> None:
+    machine.file("package.json", '{"name": "x", "scripts": {"test": "node test.js"}}')
+    machine.file("test.js", "const fs = require('fs'); fs.writeFileSync('out', 'x'); console.log('tested')\n")
+    done = machine.run("node test.js && npm test --silent")
+    assert done.returncode == 0, done
+    assert done.stdout == "tested\ntested\n"
+
+
+def test_a_virtual_environment(machine: Machine) -> None:
+    done = machine.run(f"{sys.executable} -m venv env && env/bin/python -c 'import sys; print(sys.prefix)'")
+    assert done.stdout.strip() == str(machine.project / "env"), done
+
+
+def test_processes_of_python(machine: Machine) -> None:
+    machine.file(
+        "pool.py",
+        "from multiprocessing import get_context\n"
+        "if __name__ == '__main__':\n"
+        "    for kind in ('fork', 'spawn', 'forkserver'):\n"
+        "        with get_context(kind).Pool(2) as pool:\n"
+        "            print(pool.map(abs, [-1, 2]))\n",
+    )
+    done = machine.run(f"{sys.executable} pool.py")
+    assert done.stdout == "[1, 2]\n" * 3, done
+
+
+@pytest.mark.parametrize(
+    ("tool", "files", "command"),
+    [
+        (
+            "cargo",
+            {
+                "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n',
+                "src/main.rs": "fn main() {}\n",
+            },
+            "cargo build --quiet && ls target/debug/x",
+        ),
+        ("go", {"go.mod": "module x\n", "main.go": "package main\nfunc main() {}\n"}, "go build -o x . && ls x"),
+    ],
+)
+def test_compilers_with_a_cache(machine: Machine, tool: str, files: dict[str, str], command: str) -> None:
+    """Where the tool is installed; what a sandbox needs for it is tested by the others too."""
+    found = shutil.which(tool)
+    for name, text in files.items():
+        machine.file(name, text)
+    if found is None:
+        return
+    machine.environment["PATH"] += f":{os.path.dirname(found)}"
+    for name in ("RUSTUP_HOME", "CARGO_HOME"):
+        folder = os.path.join(os.path.expanduser("~root"), f".{name.split('_')[0].lower()}")
+        if os.path.isdir(folder):
+            machine.environment[name] = folder
+    done = machine.run(command)
+    assert done.returncode == 0, done
+
+
+def test_pipes_and_exit_codes(machine: Machine) -> None:
+    assert machine.run("seq 5 | tail -2 | tac").stdout == "5\n4\n"
+    for status in (0, 1, 42, 126, 127, 255):
+        assert machine.run(f"exit {status}").returncode == status
+    assert machine.run("nothing-of-this-name").returncode == 127
+    assert machine.run("kill -9 $$").returncode == 137
+    assert machine.run("kill -TERM $$").returncode == 143
+    assert machine.run("printf", "%s|", "a b", "$HOME", "'").stdout == "a b|$HOME|'|"
+
+
+def test_output_and_input_of_any_size(machine: Machine) -> None:
+    done = machine.run("cat", input="x" * 5_000_000)
+    assert done.stdout == "x" * 5_000_000
+    done = machine.run("head -c 20000000 /dev/zero | tr '\\0' y; echo end >&2")
+    assert (len(done.stdout), done.stderr) == (20_000_000, "end\n")
+    assert machine.run("yes | head -1").stdout == "y\n"
+
+
+QUOTING = (
+    "echo 'single' \"double $((1 + 1))\" \\$HOME `echo back`",
+    "cat <<'END'\n$x `y` \"z\" 'q'\nEND",
+    "printf '%s\\n' \"a'b\" 'c\"d' $'e\\tf' \\\n  last # comment",
+    "x=5; f() { echo $x \"$@\"; }; f 'a  b'; [[ $x == 5 ]] && echo yes",
+    "echo ä€😀 '!' !! \\\\",
+)
+
+
+@pytest.mark.parametrize("text", QUOTING)
+def test_a_command_says_what_it_says(machine: Machine, text: str) -> None:
+    expected = machine.outside(text).stdout
+    assert machine.run(text).stdout == expected
+    assert machine.run(text, options=("--folder-to=1",)).stdout == expected + str(machine.project)
+
+
+def test_the_folder_that_it_ended_in(machine: Machine) -> None:
+    machine.file("sub/x")
+    assert machine.run("cd sub", options=("--folder-to=1",)).stdout == str(machine.project / "sub")
+    for text in ("cd sub; exit 3", "cd /proc", "cd /nowhere", "cd /tmp; mkdir d; cd d"):
+        assert machine.run(text, options=("--folder-to=1",)).stdout in (str(machine.project), "/proc")
+
+
+def test_signals_are_passed_on(machine: Machine) -> None:
+    text = "trap 'echo stopped; exit 9' TERM INT; echo ready > ready; while :; do sleep 0.05; done"
+    running = subprocess.Popen(
+        machine.argv(text), cwd=machine.project, env=machine.environment, stdout=subprocess.PIPE, text=True
+    )
+    while not (machine.project / "ready").exists():
+        time.sleep(0.02)
+    running.send_signal(signal.SIGTERM)
+    said, _ = running.communicate(timeout=20)
+    assert (said, running.returncode) == ("stopped\n", 9)
+
+
+def test_temporary_files_and_the_cache_last_and_are_not_those_outside(machine: Machine) -> None:
+    machine.write(".cache/outside", "theirs")
+    machine.run("echo mine > ~/.cache/mine")
+    assert machine.run("cat ~/.cache/mine; ls ~/.cache").stdout == "mine\nmine\n"
+    assert not (machine.home / ".cache" / "mine").exists()
+    assert machine.run("mktemp -d").returncode == 0
