@@ -151,7 +151,7 @@ class Invocation:
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
         entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
-        if self._asks_about_subcommand() or (entry.help and not self._asks_nothing()):
+        if self._asks_about_subcommand() or (entry.help and self._asks_only(options)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self._options(options)
@@ -187,10 +187,18 @@ class Invocation:
         if problem := disguised(self.machine, self.scope):
             self.opaque(problem)
 
-    def _asks_nothing(self) -> bool:
-        """Whether no option is given with which the program only prints help."""
-        words = {*self.matched.given, *(arg.text for arg in self.matched.unknown)}
-        return not words.intersection(self.entry.help)
+    def _asks_only(self, options: list[Option]) -> bool:
+        """Whether an option is given with which the program only prints help, and nothing else that could count.
+
+        Beside an operand, an option that does something or one that is not known, the same word may be an argument of
+        code (``python3 -c ... --version``) or an option's value (``frob --title --version``).
+        """
+        asked = self.entry.help
+        given = {option.name for option in options} | {arg.text for arg in self.matched.unknown}
+        does = any(option.role not in HARMLESS and option.name not in asked for option in options)
+        unknown = any(arg.text not in asked for arg in self.matched.unknown)
+        others = self.matched.operands or self.matched.surprises or unknown
+        return not (given.isdisjoint(asked) or does or others)
 
     def _descend(self, args: list[Arg]) -> list[Option]:
         """Match options, going down into subcommands."""
