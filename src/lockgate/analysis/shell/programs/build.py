@@ -150,6 +150,8 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
         for group in raw.get("groups", "").split():
             if result["commands"].setdefault(group, SAME) != SAME:
                 raise KnowledgeError(f"{where}: {group} is a group and a subcommand")
+    if "otherwise" in raw and "commands" not in raw:
+        raise KnowledgeError(f"{where}: `otherwise` without `commands` says nothing: use `effects`")
     check(where, result)
     return result
 
