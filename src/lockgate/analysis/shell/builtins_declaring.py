@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell import builtins_names as names
+from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, harmless, known
 from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

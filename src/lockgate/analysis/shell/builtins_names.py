@@ -36,7 +36,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     take_names(machine, scope, names)
     machine.take(stdin, lines=not cut)
     value = OPAQUE if other else _line(stdin)
-    if (cut and known(value)) or ("\\" in value and not raw) or scope.ever.letters:
+    if cut or ("\\" in value and not raw) or scope.ever.letters:
         value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
@@ -130,8 +130,8 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
 
 def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
+    from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
     from lockgate.analysis.shell.compound import safe_number
-    from lockgate.analysis.shell.words import unsafe_arithmetic
 
     for index, arg in enumerate(args):
         if arg.text in ("-v", "-R"):
@@ -144,8 +144,8 @@ def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
 
 def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``let``: arithmetic."""
+    from lockgate.analysis.shell.arithmetic import evaluate, unsafe_arithmetic
     from lockgate.analysis.shell.syntax import Arith, Literal
-    from lockgate.analysis.shell.words import evaluate, unsafe_arithmetic
 
     for arg in args:
         if not harmless(arg.text.lstrip("-")):

@@ -19,7 +19,7 @@ from lockgate.analysis.shell.syntax import (
     If,
     While,
 )
-from lockgate.analysis.shell.words import evaluate, expand_all, expand_one, unsafe_arithmetic
+from lockgate.analysis.shell.words import expand_all, expand_one
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | No
 
 
 def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    from lockgate.analysis.shell.arithmetic import evaluate
+
     evaluate(node.header, machine, scope)
     return _until_known(machine, scope, lambda: machine.run(node.body, scope, machine.rest(stdin)))
 
@@ -164,6 +166,8 @@ def _condition(node: Condition, machine: Machine, scope: Scope, stdin: str | Non
         if word.literal in _COMPARING:
             around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
             if not all(safe_number(text, scope) for text in around):
+                from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
+
                 unsafe_arithmetic(machine)
     return ""
 
@@ -176,13 +180,16 @@ def safe_number(text: str, scope: Scope) -> bool:
 
 
 def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    from lockgate.analysis.shell.arithmetic import evaluate
+
     evaluate(node.expression, machine, scope)
     return ""
 
 
 def _coproc(node: Coproc, machine: Machine, scope: Scope, stdin: str | None) -> str:
     machine.command(node.body, scope.copy(), OPAQUE)
-    return ""
+    # In zsh the whole pipeline is the coprocess, and what this prints goes into it.
+    return OPAQUE
 
 
 _HANDLERS: dict[type, Any] = {

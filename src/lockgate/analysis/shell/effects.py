@@ -5,8 +5,6 @@ from __future__ import annotations
 from lockgate.analysis.shell.commands import Machine, reader_for
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
-from lockgate.analysis.shell.variables import is_secret_name
-from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, Effect, EffectKind, Flow, Label, Variant
 
@@ -20,7 +18,7 @@ def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bas
         text: The command as the shell gets it.
         cwd: Absolute working folder, empty where it is not known.
         around: What the analysis may know beside the command.
-        dialect: ``bash``, ``sh``, ``dash`` or ``zsh``.
+        dialect: ``bash``, ``sh``, ``dash`` or ``zsh``. Any other is not read.
 
     Returns:
         The effects with their evidence. What cannot be read or followed is an ``execute`` effect; nothing is raised.
@@ -46,6 +44,8 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         machine.run(script, scope)
     machine.run_traps()
     if scope.ever.evaluated:
+        from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
+
         unsafe_arithmetic(machine)
     if (scope.ever.touched or scope.ever.variables) and around.may_be_zsh:
         from lockgate.analysis.shell.zsh import heed_names
@@ -70,6 +70,8 @@ def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:
     """Whether a secret may reach something that sends."""
     if not any(effect.kind in _SENDING and effect.variant is not Variant.KNOWN for effect in effects):
         return False
+    from lockgate.analysis.shell.variables import is_secret_name
+
     return any(effect.kind is EffectKind.READ_SECRET for effect in effects) or ("$" in text and is_secret_name(text))
 
 

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
-_OTHER_IN_ZSH = frozenset(
-    """
+_ZSH = """
     exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
     hash setopt unsetopt set
-""".split()
-)
+"""
+_OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
 _NAMED_IN_FULL = lazy_re(r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/")
@@ -52,7 +51,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
 
 
 def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
-    from lockgate.analysis.shell.builtins import BUILTINS
+    from lockgate.analysis.shell.builtins import builtin
 
     if functions and word in _OTHER_IN_ZSH and machine.around.may_be_zsh:
         from lockgate.analysis.shell.zsh import heed_words
@@ -63,7 +62,7 @@ def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: st
     if None in meanings:
         name = word.rpartition("/")[2] or word
         machine.findings.programs.append(name)
-        handler = BUILTINS.get(word)
+        handler = builtin(word)
         if handler is not None:
             # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
             _keep(machine, args, [], ())

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockgate.analysis.paths import absolute, read_effects
+from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
 from lockgate.analysis.shell.script_printing import installs, swallowed, unprinted
 from lockgate.analysis.shell.syntax import Script, Simple, Unparsed
-from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Variant

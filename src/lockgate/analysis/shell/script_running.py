@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope
 from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
-from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, marks_of
+from lockgate.analysis.shell.scope import Arg, Scope, blur
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
-from lockgate.analysis.shell.variables import variable_effects
-from lockgate.analysis.shell.words import evaluated, expand, expand_all, expand_one, index, unsafe_arithmetic
+from lockgate.analysis.shell.words import expand, expand_all, expand_one
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
-_SECRET = lazy_re(r"(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY)", re.IGNORECASE)
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
 _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
 _SPECIAL = ": . source eval command builtin export readonly set shift trap unset return cd pushd chdir"
@@ -27,28 +23,41 @@ _PRINTERS = frozenset({"echo", "printf", "print"})
 
 def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a simple command and give the shape of what it prints."""
-    from lockgate.analysis.shell.builtins import BUILTINS
     from lockgate.analysis.shell.invoke import invoke
 
     args = _arguments(node.words, machine, scope)
     stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
         for assignment in node.assignments:
-            assign(assignment, machine, scope)
+            _assign(assignment, machine, scope)
         # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
         return output.of(blur("", stdin or "")) if node.redirects else ""
     _show_secrets(node, args, machine, scope)
-    # Assignments before a command reach a function too; before a program they only are its environment.
+    shape = (
+        _with_assignments(node, args, machine, scope, stdin)
+        if node.assignments
+        else invoke(machine, scope, args, stdin)
+    )
+    if node.redirects:
+        machine.redirected(node.redirects, scope, shape, stays=args[0].text == "exec")
+    return output.of(shape)
+
+
+def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """Run a command with the assignments before it; they reach a function too, and a program as its environment."""
+    from lockgate.analysis.shell.builtins import BUILTINS
+    from lockgate.analysis.shell.invoke import invoke
+
     reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
     target = scope if reaches else scope.copy()
     kept = [scope.kept(item.name) for item in node.assignments if reaches and item.elements is None]
     for assignment in node.assignments:
         if assignment.elements is None:
-            assign(assignment, machine, target)
+            _assign(assignment, machine, target)
         else:
             # A list is no environment: it is one of the words of ``declare`` and the like.
             machine.hide(assignment.name, scope)
-            assign(assignment, machine, scope)
+            _assign(assignment, machine, scope)
             args.append(Arg(assignment.name))
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
@@ -59,9 +68,13 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     for before in reversed(kept):
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)
-    if node.redirects:
-        machine.redirected(node.redirects, scope, shape, stays=args[0].text == "exec")
-    return output.of(shape)
+    return shape
+
+
+def _assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    from lockgate.analysis.shell.assigning import assign
+
+    assign(assignment, machine, scope)
 
 
 def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
@@ -82,59 +95,15 @@ def _assigns(word: Word) -> bool:
     return isinstance(first, Literal) and _ASSIGNMENT.match(first.text) is not None
 
 
-def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
-    """Assign one variable and keep what that does."""
-    name = assignment.name
-    if assignment.subscript is not None:
-        index(assignment.subscript, machine, scope)
-    if assignment.elements is not None:
-        items = tuple(expand_all(assignment.elements, machine, scope))
-        scope.ever.touched.add(name)
-        if any(item.text.startswith("[") for item in items):
-            _by_index(name, items, machine, scope)
-        elif any(item.loose for item in items):
-            # Which element is which is not known.
-            texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
-            if all(map(harmless, texts)):
-                scope.arrays[name] = (Arg(blur(*texts), loose=True),)
-            else:
-                scope.forget({name})
-                scope.variables[name] = OPAQUE + marks_of("".join(texts))
-        elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
-            scope.forget({name})
-        else:
-            scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
-        return
-    text = expand_one(assignment.value, machine, scope)
-    if assignment.subscript is not None:
-        scope.forget({name})
-        return
-    if name in scope.pinned and not harmless(text.lstrip("-")):
-        # An integer, or a reference to another variable: its value is evaluated.
-        unsafe_arithmetic(machine)
-    variable_effects(name, text, machine, scope)
-    if assignment.append and name in scope.arrays:
-        scope.forget({name})
-        return
-    if assignment.append and name not in scope.ever.integers:
-        text = (scope.value(name) if name in scope.variables else "") + text
-    scope.assign(name, text)
-
-
-def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:
-    """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
-    for item in items:
-        evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)
-    scope.forget({name})
-
-
 def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:
     """Printing a variable of the environment that is named like a secret shows it."""
     if args[0].text not in _PRINTERS:
         return
+    from lockgate.analysis.shell.variables import is_secret_name
+
     for word in node.words:
         for part in word.parts:
-            if isinstance(part, Param) and part.operator in ("", ":-", "-", "!indirect") and _SECRET.search(part.name):
+            if isinstance(part, Param) and part.operator in ("", ":-", "-", "!indirect") and is_secret_name(part.name):
                 if part.name in scope.variables:
                     continue
                 rule = f"variable:secret/{part.name}"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
+from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.compound import safe_number
 from lockgate.analysis.shell.scope import Arg, Ever, Scope, known
-from lockgate.analysis.shell.words import unsafe_arithmetic
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

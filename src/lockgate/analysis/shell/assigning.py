@@ -1,0 +1,59 @@
+"""Assignments: what a variable holds from here on, and what giving it that does."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.arithmetic import evaluated, index, unsafe_arithmetic
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, marks_of
+from lockgate.analysis.shell.syntax import Assignment
+from lockgate.analysis.shell.variables import variable_effects
+from lockgate.analysis.shell.words import expand_all, expand_one
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+
+def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    """Assign one variable and keep what that does."""
+    name = assignment.name
+    if assignment.subscript is not None:
+        index(assignment.subscript, machine, scope)
+    if assignment.elements is not None:
+        items = tuple(expand_all(assignment.elements, machine, scope))
+        scope.ever.touched.add(name)
+        if any(item.text.startswith("[") for item in items):
+            _by_index(name, items, machine, scope)
+        elif any(item.loose for item in items):
+            # Which element is which is not known.
+            texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
+            if all(map(harmless, texts)):
+                scope.arrays[name] = (Arg(blur(*texts), loose=True),)
+            else:
+                scope.forget({name})
+                scope.variables[name] = OPAQUE + marks_of("".join(texts))
+        elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
+            scope.forget({name})
+        else:
+            scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
+        return
+    text = expand_one(assignment.value, machine, scope)
+    if assignment.subscript is not None:
+        scope.forget({name})
+        return
+    if name in scope.pinned and not harmless(text.lstrip("-")):
+        # An integer, or a reference to another variable: its value is evaluated.
+        unsafe_arithmetic(machine)
+    variable_effects(name, text, machine, scope)
+    if assignment.append and name in scope.arrays:
+        scope.forget({name})
+        return
+    if assignment.append and name not in scope.ever.integers:
+        text = (scope.value(name) if name in scope.variables else "") + text
+    scope.assign(name, text)
+
+
+def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:
+    """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
+    for item in items:
+        evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)
+    scope.forget({name})
