@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,21 +26,40 @@ _NOT_RUN = 125
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run one command contained and end as it ended."""
-    folder_to, folder, status = -1, "", _NOT_RUN
     try:
         options, command, text = _options(arguments)
-        folder_to = int(options.get("folder-to", "-1"))
-        status, folder = _run(options, command, text)
     except BaseException as error:  # noqa: BLE001 - whatever it was, nothing was run, and that is said
-        from lockgate.errors import LockgateError
-        from lockgate.text import visible
+        _refuse(error)
+    end(options, command, text)
 
-        why = str(error) if isinstance(error, LockgateError) else f"{type(error).__name__}: {error}"
-        sys.stderr.write(f"lockgate: the command was not run, because it cannot be contained: {visible(why, 500)}\n")
+
+def end(options: Mapping[str, str], command: Sequence[str], text: str = "") -> NoReturn:
+    """Run one command contained and end this process as it ended.
+
+    Args:
+        options: ``home``, ``state``, ``config``, ``workspace``; ``folder-to`` and ``background`` where they are given.
+        command: The program and its arguments; empty where there is a shell's text.
+        text: A shell's text.
+    """
+    folder_to, folder = int(options.get("folder-to", "-1")), ""
+    try:
+        status, folder = _run(options, command, text)
+    except BaseException as error:  # noqa: BLE001 - as above
+        _refuse(error)
     if folder_to >= 0:
         os.write(folder_to, os.fsencode(folder if os.path.isdir(folder) else os.getcwd()))
     sys.stderr.flush()
     os._exit(status)
+
+
+def _refuse(error: BaseException) -> NoReturn:
+    from lockgate.errors import LockgateError
+    from lockgate.text import visible
+
+    why = str(error) if isinstance(error, LockgateError) else f"{type(error).__name__}: {error}"
+    sys.stderr.write(f"lockgate: the command was not run, because it cannot be contained: {visible(why, 500)}\n")
+    sys.stderr.flush()
+    os._exit(_NOT_RUN)
 
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
@@ -66,7 +85,7 @@ def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
     raise BadInputError("there is no command")
 
 
-def _run(options: dict[str, str], command: list[str], text: str) -> tuple[int, str]:
+def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple[int, str]:
     from lockgate.errors import ContainmentError
     from lockgate.escape.containment import host, supervise, ways
     from lockgate.escape.containment.host import forget

@@ -163,4 +163,6 @@ class Answer(Record):
     """Text to add to the agent's context (session start, sub-agent start)."""
     new_input: Mapping[str, Any] | None = None
     """A changed tool input, where the verdict is reached by rewriting the call."""
+    permitted: bool = False
+    """Whether the client's own rules let the unchanged call run unasked; they would not know the changed one."""
     decision: Decision | None = None

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from lockgate.adapters.claude_command import Launch
+    from lockgate.events import Answer, Context, Event
     from lockgate.folders import Folders
+    from lockgate.model import ToolCall
 
 MAX_INPUT = 32 * 1024 * 1024
 """Most bytes of one payload. More is refused."""
@@ -233,8 +235,26 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
     def limit(allowed: float) -> None:
         _bring_forward(allowed, event)
 
-    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history)
-    return claude_code.encode(event, gate.handle(decoded))
+    def has_rule(context: Context, call: ToolCall) -> bool:
+        from lockgate.adapters.claude_rules import may_be_refused
+
+        return may_be_refused(context, call, where.home)
+
+    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history, has_rule)
+    answer = gate.handle(decoded)
+    if answer.new_input is not None and event == "PreToolUse":
+        answer = _with_permission(decoded, answer, where)
+    return claude_code.encode(event, answer)
+
+
+def _with_permission(event: Event, answer: Answer, where: Folders) -> Answer:
+    """A rewritten call keeps what the client's own rules say about it."""
+    from lockgate.adapters.claude_rules import is_allowed
+    from lockgate.events import ToolRequested
+
+    if not isinstance(event, ToolRequested):
+        return answer
+    return answer._replace(permitted=is_allowed(event.context, event.call, where.home))
 
 
 def _launch(options: _Options, where: Folders) -> Launch:

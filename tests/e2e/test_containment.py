@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -109,3 +110,33 @@ def test_in_the_background(world: World, serve: Serve) -> None:
     world.run(model)
     assert not model.result(1).is_error
     assert model.result(2).text.strip() == "ended"
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_a_rule_of_the_persons_own_is_not_lost(world: World, serve: Serve, kind: str) -> None:
+    """The client holds its rules against what a command was rewritten to."""
+    _fill(world)
+    settings = json.loads(world.settings.read_text())
+    world.settings.write_text(json.dumps({**settings, "permissions": {kind: ["Bash(sh report.sh:*)"]}}))
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh")))
+    world.run(model)
+    assert not (world.project / "made.txt").exists(), model.result(1)
+
+
+def test_a_rule_on_the_command_line_is_not_lost(world: World, serve: Serve) -> None:
+    _fill(world)
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh")))
+    world.run(model, "please go on", "--disallowedTools", "Bash(sh report.sh:*)")
+    assert not (world.project / "made.txt").exists(), model.result(1)
+
+
+def test_what_a_rule_lets_run_unasked_stays_so(world: World, serve: Serve) -> None:
+    """In a mode that asks, without a terminal: only what a rule allows runs."""
+    _fill(world)
+    settings = json.loads(world.settings.read_text())
+    allow = {"allow": ["Bash(sh report.sh:*)", "mcp__tracker__fetch_issue"]}
+    world.settings.write_text(json.dumps({**settings, "permissions": allow}))
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh"), bash("python send.py 1")))
+    world.run(model, bypass=False)
+    assert "Exit code 7" in model.result(1).text
+    assert "approval" in model.result(2).text, model.result(2)

@@ -316,6 +316,8 @@ def _tool_answer(answer: Answer) -> dict[str, Any]:
         specific["permissionDecision"] = "deny"
         specific["permissionDecisionReason"] = answer.to_agent or answer.to_person or "Lockgate blocked this call"
     if answer.new_input is not None and verdict is not Verdict.DENY:
+        if verdict is Verdict.CONTAIN and answer.permitted:
+            specific["permissionDecision"] = "allow"
         specific["updatedInput"] = dict(answer.new_input)
     if answer.context:
         specific["additionalContext"] = answer.context

@@ -83,6 +83,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("configuration folder", seen.folders.config, 0o022)
     yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
     yield _configuration(seen)
+    yield _containment(seen.folders)
     yield from _state(seen.folders)
 
 
@@ -111,6 +112,18 @@ def _configuration(seen: Look) -> Check:
     if problems:
         return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
     return Check("configuration", "ok", "every layer is valid")
+
+
+def _containment(where: Folders) -> Check:
+    from lockgate.escape.containment.host import try_again
+
+    found = try_again(where.state)
+    if found.problem:
+        mend = (
+            "install bubblewrap; until then a person is asked where a command could be contained (docs/containment.md)"
+        )
+        return Check("containment", "warn", found.problem, mend)
+    return Check("containment", "ok", f"commands can be contained by {found.way} {found.program}".rstrip())
 
 
 def _state(where: Folders) -> Iterator[Check]:

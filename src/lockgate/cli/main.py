@@ -15,6 +15,7 @@ _COMMANDS = {
     "bench": "lockgate.cli.bench:bench",
     "completion": "lockgate.cli.completion:completion",
     "config": "lockgate.cli.config:config",
+    "contain": "lockgate.cli.contain:contain",
     "demo": "lockgate.cli.demo:demo",
     "doctor": "lockgate.cli.doctor:doctor",
     "explain": "lockgate.cli.explain:explain",

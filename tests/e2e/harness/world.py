@@ -150,9 +150,16 @@ class World:
         argv = [str(claude_code(self.version)), *self.arguments, *arguments]
         return argv, {**self.environment, "ANTHROPIC_BASE_URL": model.url}
 
-    def run(self, model: ScriptedModel, prompt: str = "please go on", *arguments: str) -> dict[str, Any]:
-        """Run the client without a terminal until it ends; returns its final message."""
-        argv, environment = self.command(model, _BYPASS, "-p", prompt, "--output-format", "json", *arguments)
+    def run(
+        self, model: ScriptedModel, prompt: str = "please go on", *arguments: str, bypass: bool = True
+    ) -> dict[str, Any]:
+        """Run the client without a terminal until it ends; returns its final message.
+
+        Without ``bypass`` it refuses what it would ask about.
+        """
+        argv, environment = self.command(
+            model, *[_BYPASS] * bypass, "-p", prompt, "--output-format", "json", *arguments
+        )
         done = subprocess.run(
             argv,
             cwd=self.project,

@@ -146,11 +146,10 @@ def _read(state: str) -> dict[str, Any] | None:
 
 
 def _write(state: str, known: dict[str, Any]) -> None:
-    """Keep a finding, whole or not at all. Where it cannot be kept it is found out again."""
+    """Keep a finding, whole or not at all. Where it cannot be kept, or there is no state yet, it is found out again."""
     path = os.path.join(state, _FILE)
     own = f"{path}.{os.getpid()}"
     try:
-        os.makedirs(state, mode=0o700, exist_ok=True)
         descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(known, file)

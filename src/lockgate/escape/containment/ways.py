@@ -115,7 +115,7 @@ def _become(argv: list[str], plan: Plan, folder_to: int, keep: tuple[int, ...]) 
             keep = (*keep, FOLDER_DESCRIPTOR)
         _close_all_but(keep)
         os.chdir("/")
-        os.execve(argv[0], argv, dict(plan.environment))
+        os.execve(argv[0], argv, dict(plan.environment))  # noqa: S606 - no shell is wanted
     except BaseException:  # noqa: BLE001 - this process must not go on as its parent
         os._exit(127)
 

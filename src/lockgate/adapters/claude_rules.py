@@ -1,0 +1,117 @@
+"""The client's own permission rules about a shell command, where the gate is about to spell that command differently.
+
+Claude Code (2.1.197, 2.1.329) holds its rules against the rewritten command. A rule of the person's that refuses or
+asks about the command would be lost so, and one that lets it run would not be found. So where a refusing rule may be
+meant the command is not rewritten; and what a rule lets run unasked stays so. Form of the rules:
+https://code.claude.com/docs/en/permissions
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from lockgate.adapters.claude_files import read_file
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.events import Context
+    from lockgate.model import ToolCall
+
+_MOST = 4 * 1024 * 1024
+_TOOL = "Bash("
+_REFUSING = ("deny", "ask")
+_FLAGS = ("--disallowedTools", "--disallowed-tools")
+_PLAIN = re.compile(r"[A-Za-z0-9_./=:@%+, -]+", re.ASCII)
+"""Commands that are one program with plain words: what a rule says about their beginning, it says about all of them."""
+
+
+def may_be_refused(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a rule that refuses or asks may be about a command. In doubt it is."""
+    command = str(call.tool_input.get("command", ""))
+    plain = re.sub(r"[\\'\"]", "", command)
+    rules = [rule for settings in _settings(context, home) for rule in _rules(settings, *_REFUSING)]
+    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed(context)])
+
+
+def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a rule lets exactly this command run unasked. In doubt it does not."""
+    command = str(call.tool_input.get("command", ""))
+    if not _PLAIN.fullmatch(command):
+        return False
+    rules = (rule for settings in _settings(context, home) for rule in _rules(settings, "allow"))
+    return any(_begins(rule, command) for rule in rules)
+
+
+def _mentions(rule: str, command: str) -> bool:
+    literal = re.split(r":?\*", rule, maxsplit=1)[0].split()
+    if not literal:
+        # `Bash(*)` means every command, however it is spelt; `Bash(* --force)` any with that.
+        return bool(rule.strip("*: "))
+    return re.search(rf"(?<![\w-]){re.escape(literal[0])}(?![\w-])", command) is not None
+
+
+def _begins(rule: str, command: str) -> bool:
+    beginning = rule.removesuffix(":*") if rule.endswith(":*") else rule.removesuffix(" *")
+    if "*" in beginning:
+        return False
+    return command == beginning or (beginning != rule and command.startswith(f"{beginning} "))
+
+
+# ---------------------------------------------------------------- where rules stand
+def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
+    client = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+    project = os.path.join(context.workspace, ".claude")
+    mac = "/Library/Application Support/ClaudeCode"
+    files = [os.path.join(client, "settings.json")]
+    files += [os.path.join(project, name) for name in ("settings.json", "settings.local.json")]
+    files += [os.path.join(folder, "managed-settings.json") for folder in ("/etc/claude-code", mac)]
+    words = _command_line(context)
+    for flag, value in pairwise(words):
+        if flag == "--settings" and value.lstrip().startswith("{"):
+            yield from _parsed(value.encode())
+        elif flag == "--settings":
+            files.append(value)
+    for file in files:
+        yield from _parsed(read_file(file, _MOST))
+
+
+def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
+    try:
+        found = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return
+    if isinstance(found, dict) and isinstance(found.get("permissions"), dict):
+        yield found["permissions"]
+
+
+def _rules(permissions: Mapping[str, Any], *kinds: str) -> Iterator[str]:
+    """What stands in the brackets of each rule about the shell."""
+    for kind in kinds:
+        for rule in permissions.get(kind) or ():
+            if isinstance(rule, str) and rule.startswith(_TOOL) and rule.endswith(")"):
+                yield rule[len(_TOOL) : -1]
+
+
+def _disallowed(context: Context) -> Iterator[str]:
+    """Rules on the client's command line: after a flag, in one word or several, up to the next flag."""
+    listening = False
+    for word in _command_line(context):
+        name, _, value = word.partition("=")
+        if word.startswith("--"):
+            listening = name in _FLAGS
+            word = value
+        if listening:
+            yield from re.findall(r"Bash\(([^)]*)\)", word)
+
+
+def _command_line(context: Context) -> list[str]:
+    """The words that the client was started with, where the system tells."""
+    pid = context.process.partition(":")[0]
+    data = read_file(f"/proc/{pid}/cmdline", _MOST) if pid.isdigit() else None
+    return [os.fsdecode(word) for word in (data or b"").split(b"\0")]

@@ -1,0 +1,36 @@
+"""``lockgate contain``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+
+@click.command(
+    short_help="Run a command in a sandbox without network.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--workspace",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    default=None,
+    help="The folder that may be written to.  [default: the current project]",
+)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def contain(workspace: str | None, command: tuple[str, ...]) -> None:
+    """Run COMMAND as an agent's command runs that nobody can see through.
+
+    It has no network, sees no secrets, and writes to the project alone, but not to git hooks, CI, and settings of
+    agents and editors.
+
+    Exit status: the command's own; 125 where it was not run, because this machine cannot contain it.
+    """
+    from lockgate.configuration import find_workspace
+    from lockgate.contain import end
+    from lockgate.folders import folders
+
+    where = folders()
+    project = workspace or find_workspace(os.getcwd(), where.home) or os.getcwd()
+    options = {"home": where.home, "state": where.state, "config": where.config, "workspace": project}
+    end(options, list(command))
