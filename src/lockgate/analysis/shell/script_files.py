@@ -33,6 +33,7 @@ _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
 """What a sandbox keeps a script from doing: it has no network, and what runs or is trusted later cannot be written."""
 _PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
 """What counts in full where it is certain: a sandbox does not give back what was removed."""
+_OWN_OF_A_PROCESS = ("levels", "frames", "cuts", "interrupts", "last_in_shell")
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
@@ -116,7 +117,7 @@ class _Inside(Findings):
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Keep an effect with the place where it was found."""
         if effect.kind is EffectKind.EXECUTE:
-            if effect.rule != FOLLOWED:
+            if effect.rule not in (FOLLOWED, PARTLY):
                 self.unfollowed = self.unfollowed or self._said(effect)
             return
         if effect.changed is None:
@@ -169,7 +170,9 @@ def _written(machine: Machine, cwd: str, full: str) -> bool:
     return any(place is not None and inside(full, place) for place in places)
 
 
-def followed(machine: Machine, script: File, what: str, body: Callable[[], None]) -> list[Effect]:
+def followed(
+    machine: Machine, script: File, what: str, body: Callable[[], None], *, apart: bool = True
+) -> list[Effect]:
     """Follow a file that is open, and say what it does.
 
     Args:
@@ -177,29 +180,33 @@ def followed(machine: Machine, script: File, what: str, body: Callable[[], None]
         script: The file.
         what: Who runs it, for a person: a sentence that the evidence begins with.
         body: Follows it; whatever it finds is kept here.
+        apart: Whether a process of its own runs it, so that leaving a loop or setting a trap in it means nothing here.
 
     Returns:
         One ``execute`` effect for the file, and what was found in it and in the files that it runs.
     """
     scripts = machine.scripts = machine.scripts or Scripts()
     found = _Inside(scripts)
-    outer, machine.findings = machine.findings, found
-    left, machine.left = machine.left, scripts.left
-    place, scripts.place = scripts.place, script.base + _NO_LINE
     first = len(scripts.files) - 1
-    state = (machine.levels, machine.frames, machine.cuts, machine.interrupts, machine.last_in_shell)
-    machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
+    outer, left, around = machine.findings, machine.left, (scripts.place, scripts.silent)
+    state = {name: getattr(machine, name) for name in _OWN_OF_A_PROCESS} if apart else {}
+    if apart:
+        machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
+    machine.findings, machine.left, scripts.place = found, scripts.left, script.base + _NO_LINE
     scripts.depth += 1
     try:
         body()
     except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the rest of the command does
         found.unfollowed = found.unfollowed or f"not all of it was followed ({type(error).__name__})"
     finally:
-        machine.levels, machine.frames, machine.cuts, machine.interrupts, machine.last_in_shell = state
-        machine.findings, scripts.place = outer, place
-        scripts.left, machine.left = max(machine.left, 0), left
+        for name, value in state.items():
+            setattr(machine, name, value)
+        scripts.left = max(machine.left, 0)
+        machine.findings, machine.left, (scripts.place, scripts.silent) = outer, left, around
         scripts.depth -= 1
     outer.programs += found.programs
+    if isinstance(outer, _Inside):
+        outer.unfollowed = outer.unfollowed or found.unfollowed
     # Of several files each can put words into what another runs.
     return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
 

@@ -121,10 +121,12 @@ def _in_this_shell(
             unsafe_arithmetic(machine)
             inner.ever.evaluated = False
 
-    machine.findings.merge(followed(machine, script, because, body), ())
+    machine.findings.merge(followed(machine, script, because, body, apart=False), ())
     for name, meanings in inner.functions.items():
         # The file may be another one by then: what a name meant before it can mean still.
         scope.functions[name] = tuple(dict.fromkeys((*meanings, *scope.functions.get(name, (None,)))))
-    scope.cwds = tuple(dict.fromkeys((*scope.cwds, *inner.cwds)))
+    if inner.cwds != scope.cwds:
+        scope.enter(*inner.cwds, *inner.before_cd)
     scope.pinned |= inner.pinned
+    scope.ifs_changed |= inner.ifs_changed
     return OPAQUE

@@ -37,7 +37,7 @@ def test_script_is_followed(row):
 @pytest.mark.parametrize("row", ROWS)
 def test_running_a_file_is_never_less_than_running_code(row):
     analysis = look(row)
-    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects} or row.get("local")
+    assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
 
 
 @pytest.mark.parametrize("row", ROWS)
