@@ -23,6 +23,8 @@ ROLES = {
     "packed": "files.packed",
     "read": "files.read",
     "read-below": "files.read_below",
+    "paged": "files.paged",
+    "archive": "files.archive",
     "write": "files.write",
     "edit": "files.edit",
     "into": "files.into",

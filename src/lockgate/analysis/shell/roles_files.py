@@ -7,6 +7,7 @@ import posixpath
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.scope import PLAIN, Arg, known
 from lockgate.analysis.spelling import inside
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
 _ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
+_KEYS = lazy_re(r"\+{1,2}(?:\d{0,9}[gGFp%]?|[/?][ -~]{0,200})")
+"""Keys for a pager that go to a line, to the end or to what is looked for."""
 
 
 def read(call: Invocation, words: list[Arg], _: str) -> None:
@@ -173,3 +176,23 @@ def _joined(cwd: str, word: Arg, call: Invocation) -> str:
     if text.startswith("/"):
         return posixpath.normpath(text)
     return posixpath.normpath(f"{cwd}/{text}") if cwd else ""
+
+
+def paged(call: Invocation, words: list[Arg], option: str) -> None:
+    """What a pager shows; after ``+`` stand keys that it is given, and some of them run a command or write a file."""
+    for word in words:
+        if not word.text.startswith("+"):
+            read(call, [word], option)
+        elif not _KEYS.fullmatch(word.text):
+            call.opaque(f"`{word.shown}` are keys for `{call.what}`, and they can run a command")
+
+
+def archive(call: Invocation, words: list[Arg], option: str) -> None:
+    """An archive that is written or read: ``host:path`` lies on another machine, to which ``ssh`` connects."""
+    from lockgate.analysis.shell.roles_network import host
+
+    write(call, words, option)
+    for word in words:
+        place, colon, _ = word.text.partition(":")
+        if colon and "/" not in place and "--force-local" not in call.matched.given:
+            host(call, [Arg(place)], option)
