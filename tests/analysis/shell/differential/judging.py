@@ -1,10 +1,11 @@
-"""Comparing the programs that real bash executed with those that the analysis expected."""
+"""Comparing what real bash executed with what the analysis expected: programs, and what they do with their words."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, EffectKind
+from support.bash_oracle import Command
 from support.stub_oracle import KNOWN, executed
 
 AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
@@ -24,24 +26,52 @@ _NOT_OPAQUE = frozenset({"shell:unknown-program", *(f"program:{name}" for name i
 def is_opaque(analysis: Analysis) -> bool:
     """Whether the analysis says that more may run than the programs it names."""
     return None in analysis.programs or any(
-        effect.kind is EffectKind.EXECUTE and "/".join(effect.rule.split("/")[:1]) not in _NOT_OPAQUE
+        effect.kind is EffectKind.EXECUTE and effect.rule.partition("/")[0] not in _NOT_OPAQUE
         for effect in analysis.effects
     )
 
 
 def misses(texts: list[str]) -> tuple[dict[str, set[str]], int]:
-    """The programs that ran without being expected, by text; and how many texts were followed to their end."""
+    """What ran or had an effect without being expected, by text; and how many texts were followed to their end."""
     found: dict[str, set[str]] = {}
     followed = 0
     for text, commands in zip(texts, executed(texts), strict=True):
-        analysis = analyse_shell(text, "/work/project", AROUND)
+        analysis = _analysis(text)
         if is_opaque(analysis):
             continue
         followed += 1
-        ran = {command.argv[0].rpartition("/")[2] for command in commands}
-        if unexpected := ran - set(analysis.programs):
-            found[text] = {name for name in unexpected if name is not None}
+        if unexpected := _programs(commands) - set(analysis.programs) or _effects(commands, analysis) - _kinds(
+            analysis
+        ):
+            found[text] = unexpected
     return found, followed
+
+
+def _analysis(text: str) -> Analysis:
+    return analyse_shell(text, "/work/project", AROUND)
+
+
+def _programs(commands: Iterable[Command]) -> set[str]:
+    return {command.argv[0].rpartition("/")[2] for command in commands}
+
+
+def _effects(commands: Iterable[Command], analysis: Analysis) -> set[str]:
+    """What the known programs that ran can do with the words that they really got.
+
+    A program of which the analysis said that it may run anything is left out.
+    """
+    opaque = {effect.rule.partition("/")[0] for effect in analysis.effects if effect.kind is EffectKind.EXECUTE}
+    names = ((command.argv[0].rpartition("/")[2], command.argv[1:]) for command in commands)
+    return {
+        kind
+        for name, words in names
+        if name in KNOWN and f"program:{name}" not in opaque
+        for kind in _kinds(_analysis(shlex.join((name, *words))))
+    }
+
+
+def _kinds(analysis: Analysis) -> set[str]:
+    return {effect.kind.value for effect in analysis.effects}
 
 
 _PIECES = re.compile(r"\s+|[A-Za-z0-9_./-]+|.", re.DOTALL)
@@ -76,6 +106,6 @@ def report(found: dict[str, set[str]]) -> None:
     rows = []
     for text, names in list(found.items())[:_MOST_SHRUNK]:
         small = shrunk(text, lambda texts, names=names: [one for one, lost in misses(texts)[0].items() if lost & names])
-        rows.append({"text": text, "programs": sorted(names), "small": small})
+        rows.append({"text": text, "unexpected": sorted(names), "small": small})
     Path(folder).mkdir(parents=True, exist_ok=True)
     Path(folder, "programs.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
