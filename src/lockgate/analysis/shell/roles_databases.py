@@ -17,6 +17,10 @@ _SOCKETS = frozenset({"unix", "redis+socket", "mysqlx+socket"})
 _ELSEWHERE = re.compile(r"host|proxy|server|service|socket|srv", re.IGNORECASE)
 """Parameters with such a name can say another place than the authority does."""
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s'\\]*)(?=\s|$)")
+_SEVERAL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+"""Between addresses of one cluster, each with its scheme."""
+_SERVER = re.compile(r"^tcp:(?!//)|,\d{1,5}$")
+"""What Microsoft's clients write around a host: ``tcp:host,1433``."""
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
 _SOCKET = "/"
 _UNCLEAR = "?"
@@ -24,8 +28,9 @@ _UNCLEAR = "?"
 
 def dsn(call: Invocation, words: list[Arg], _: str) -> None:
     """The name of a database, its address (``postgres://host/name``) or libpq's ``host=... dbname=...``."""
-    for word in words:
-        text = word.text
+    parts = [Arg(part, word.glob) for word in words for part in _SEVERAL.split(word.text)]
+    for word in parts:
+        text = _SERVER.sub("", word.text)
         scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//|[^\\\d]|$)", text)
         plain = scheme.group(1).lower() if scheme is not None else ""
         if text[:1] in (OPAQUE, ENVIRONMENT):
