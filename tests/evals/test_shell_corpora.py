@@ -35,6 +35,13 @@ def test_the_threshold_is_met(corpus):
     assert result.passes(), misses
 
 
+@pytest.mark.parametrize(("corpus", "commands", "groups"), [(ATTACKS, 1500, 25), (EVERYDAY, 3000, 25)])
+def test_a_corpus_is_large_and_of_many_kinds(corpus, commands, groups):
+    cases = corpus.cases()
+    assert len(cases) >= commands
+    assert len({case.group for case in cases}) >= groups
+
+
 @pytest.mark.parametrize("corpus", run.CORPORA, ids=lambda corpus: corpus.name)
 def test_no_command_stands_twice(corpus):
     counts = Counter((case.command.strip(), case.cwd) for case in corpus.cases())
