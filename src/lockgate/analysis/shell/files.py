@@ -10,6 +10,7 @@ from lockgate.analysis.paths import (
     write_effects,
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
+from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -67,6 +68,8 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     machine.written.add(path)
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
+    for own in _own_below(text, machine):
+        found += write_effects(own, "", machine.around)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
 
@@ -136,6 +139,15 @@ def _any_file_in(text: str) -> str | None:
     """The folder of which a word may name any file, where that is all that is known of it."""
     folder, slash, name = text.rpartition("/")
     return (folder or "/") if slash and name == PLAIN and known(folder) else None
+
+
+def _own_below(text: str, machine: Machine) -> list[str]:
+    """What belongs to the gate and can be meant by a name that is looked for at any depth of a folder."""
+    folder, _, name = text.rpartition("/")
+    if not folder.endswith(PLAIN) or not known(name):
+        return []
+    folder = folder.removesuffix(PLAIN).rstrip("/") or "/"
+    return [own for own in machine.around.own_paths if inside(own, folder) and name in own.split("/")]
 
 
 def _pattern(text: str) -> str:

@@ -15,6 +15,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.shell.syntax import Function
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
@@ -51,25 +52,35 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
 
 
 def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
-    from lockgate.analysis.shell.builtins import builtin
-
     if functions and word in _OTHER_IN_ZSH and machine.around.may_be_zsh:
         from lockgate.analysis.shell.zsh import heed_words
 
         heed_words(machine, scope, word, args[1:])
     meanings = scope.functions.get(word, (None,)) if functions else (None,)
-    shapes = [machine.call(function, args[1:], scope, stdin) for function in meanings if function is not None]
-    if None in meanings:
-        name = word.rpartition("/")[2] or word
-        machine.findings.programs.append(name)
-        handler = builtin(word)
-        if handler is not None:
-            # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
-            _keep(machine, args, [], ())
-            shapes.append(machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin)))
-        else:
-            shapes.append(_program(machine, scope, name, args, stdin))
+    if len(meanings) == 1:
+        return _meant(machine, scope, meanings[0], args, stdin)
+    # One of them runs, each in the state that there is now.
+    ends = [scope.copy() for _ in meanings]
+    shapes = [_meant(machine, end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
+    scope.join(*ends)
     return blur(*shapes)
+
+
+def _meant(machine: Machine, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
+    """Run what a name means: a function, a builtin or a program."""
+    from lockgate.analysis.shell.builtins import builtin
+
+    if function is not None:
+        return machine.call(function, args[1:], scope, stdin)
+    word = args[0].text
+    name = word.rpartition("/")[2] or word
+    machine.findings.programs.append(name)
+    handler = builtin(word)
+    if handler is None:
+        return _program(machine, scope, name, args, stdin)
+    # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
+    _keep(machine, args, [], ())
+    return machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin))
 
 
 def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:

@@ -157,8 +157,9 @@ def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
     for root in call.matched.operands or [Arg(".")]:
         call.own += files.delete(root, call.machine, call.scope, below=not names)
         for name in names:
-            found = Arg(f"{root.text.rstrip('/')}/{name.text}", glob=True)
-            call.own += files.write(found, call.machine, call.scope)
+            for place in ("", f"{PLAIN}/"):
+                found = Arg(f"{root.text.rstrip('/')}/{place}{name.text}", glob=True)
+                call.own += files.write(found, call.machine, call.scope)
 
 
 def cwd(call: Invocation, words: list[Arg], _: str) -> None:
