@@ -25,6 +25,12 @@ def _python(call: Invocation, text: str) -> None:
     python_effects(call, text)
 
 
+def _javascript(call: Invocation, text: str) -> None:
+    from lockgate.analysis.shell.inline_javascript import javascript_effects
+
+    javascript_effects(call, text)
+
+
 def _sql(client: str) -> Callable[[Invocation, str], None]:
     def read(call: Invocation, text: str) -> None:
         from lockgate.analysis.shell.inline_sql import reader
@@ -251,6 +257,7 @@ LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
     "yq": _yq,
     "patch": _patch,
     "perl": _perl,
+    "javascript": _javascript,
     "sqlite": _sql("sqlite"),
     "psql": _sql("psql"),
     "mysql": _sql("mysql"),

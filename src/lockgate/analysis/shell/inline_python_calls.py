@@ -62,7 +62,7 @@ class Calls:
             self._play(self.table[full], node, None)
         elif full is not None and full.rpartition(".")[0] in self.sinks:
             texts = self.texts(node.args[0]) if node.args else [OPAQUE]
-            if all(_is_here(text) for text in texts):
+            if all(is_here(text) for text in texts):
                 self.nearby.add(id(function))
         elif isinstance(function, ast.Attribute):
             self._member(node, function, full)
@@ -214,7 +214,7 @@ _ROLES = {
 }
 
 
-def _is_here(url: str) -> bool:
+def is_here(url: str) -> bool:
     """Whether an address is one of this machine."""
     from lockgate.analysis.addresses import host_of
     from lockgate.analysis.hosts import is_loopback

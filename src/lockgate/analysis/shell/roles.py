@@ -71,6 +71,7 @@ ROLES = {
     "passed": "running.passed",
     "compiled": "running.compiled",
     "code-perl": "running.code:perl",
+    "code-javascript": "running.code:javascript",
     "code-sqlite": "running.code:sqlite",
     "code-psql": "running.code:psql",
     "code-mysql": "running.code:mysql",
@@ -90,6 +91,10 @@ ROLES = {
     "transfer": "network.transfer",
     "ssh-option": "network.ssh_option",
     "assignment": "running.assignment",
+    "send-to": "clients.send_to",
+    "httpie": "clients.httpie",
+    "socket": "clients.socket",
+    "socat": "clients.socat",
 }
 """Role to the function that plays it; after a colon, what that function is made for."""
 
@@ -112,6 +117,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_network
 
         return roles_network
+    if name == "clients":
+        from lockgate.analysis.shell import roles_clients
+
+        return roles_clients
     if name == "databases":
         from lockgate.analysis.shell import roles_databases
 
