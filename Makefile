@@ -7,6 +7,8 @@ BIN := .venv/bin
 # The modules that compile a knowledge table, each run as `python -m MODULE [--check]`.
 KNOWLEDGE := $(shell find src/lockgate -name build.py | sort | sed -e 's|^src/||' -e 's|/|.|g' -e 's|\.py$$||')
 PYTEST_ARGS ?=
+TIME ?= 60
+FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
 .PHONY: help demo test lint format unit e2e evals knowledge lock setup system clients clean
 
@@ -40,6 +42,13 @@ e2e: setup clients ## the tests with real agent clients
 evals: setup ## measure the shell analysis against the corpora
 	@$(BIN)/python evals/shell/run.py --misses --times
 
+fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
+	@test -x .fuzz/venv/bin/python || $(BIN)/python -m venv .fuzz/venv
+	@for file in requirements.lock evals/fuzz/requirements.txt; do \
+	  .fuzz/venv/bin/pip install --quiet --disable-pip-version-check -r "$$file"; done
+	@for target in $(FUZZ_TARGETS); do \
+	  PYTHONPATH=src .fuzz/venv/bin/python evals/fuzz/fuzz.py "$$target" -max_total_time=$(TIME) -verbosity=0; done
+
 knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module"; done
 
@@ -56,5 +65,5 @@ clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh
 
 clean: ## remove everything that is made
-	rm -rf .venv .venvs .clients dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venvs .clients dist build .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,120 @@
+"""What must hold for every input, whatever it is: one function for each reader of text that others may have written.
+
+Each takes bytes and raises where a law does not hold. ``fuzz.py`` looks for such bytes; the tests replay those that are
+kept in ``corpus``.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+
+from lockgate.adapters import claude_code, payload
+from lockgate.analysis import addresses, mentions, redact
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.shell.reader import read
+from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.analysis.shell.walk import walk
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.errors import BadInputError
+from lockgate.model import Analysis, EffectKind
+
+AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
+_FAULTS = frozenset({"shell:fault", "analysis:error"})
+
+
+def _text(data: bytes) -> str:
+    """Any text; what is no UTF-8 becomes half of a surrogate pair, as with names of files."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _analysed(command: str) -> Analysis:
+    analysis = analyse_shell(command, "/work/project", AROUND)
+    faults = [effect for effect in analysis.effects if effect.rule in _FAULTS]
+    assert not faults, faults
+    assert all(effect.because and effect.rule for effect in analysis.effects)
+    return analysis
+
+
+def reader(data: bytes) -> None:
+    """The shell reader: a tree, or why there is none."""
+    text = _text(data)
+    for dialect in ("bash", "sh"):
+        script = read(text, dialect)
+        if isinstance(script, Unparsed):
+            assert script.reason
+            assert 0 <= script.position <= len(text)
+        else:
+            assert sum(1 for _ in walk(script)) <= len(text)
+
+
+def shell(data: bytes) -> None:
+    """A whole command: no fault, and what stands before it is not forgotten."""
+    text = _text(data)
+    _analysed(text)
+    kinds = {effect.kind for effect in _analysed(f"git push\n{text}").effects}
+    assert kinds & {EffectKind.EGRESS, EffectKind.EXECUTE}
+
+
+def _code(*words: str) -> Callable[[bytes], None]:
+    def target(data: bytes) -> None:
+        text = _text(data).replace("\0", "")
+        _analysed(f"{shlex.join(words)} {shlex.quote(text)}")
+
+    target.__doc__ = f"Code on the command line of {words[0]}."
+    return target
+
+
+python = _code("python3", "-c")
+sed = _code("sed")
+awk = _code("awk")
+jq = _code("jq")
+sql = _code("sqlite3", "a.db")
+curl = _code("curl", "-s")
+git = _code("git")
+
+
+def address(data: bytes) -> None:
+    """An address has one spelling, and that spelling is its own."""
+    text = _text(data)
+    once = addresses.normalise(text)
+    if once is not None:
+        assert addresses.normalise(once) == once
+        assert addresses.host_of(once) == addresses.host_of(text)
+        assert once.isascii()
+    for found in addresses.extract(text):
+        assert addresses.normalise(found) == found
+
+
+def result(data: bytes) -> None:
+    """A tool's result: what is redacted stays so."""
+    text = _text(data)
+    once = redact.redact(text)
+    assert redact.redact(once) == once
+    mentions.mention_effects(text, "/work/project", AROUND)
+
+
+def event(data: bytes) -> None:
+    """A client's payload: an event, or an error of the one kind that a hook turns into a refusal."""
+    try:
+        found = claude_code.decode(payload.parse(data), {})
+    except BadInputError:
+        return
+    json.dumps(repr(found))
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "reader": reader,
+    "shell": shell,
+    "python": python,
+    "sed": sed,
+    "awk": awk,
+    "jq": jq,
+    "sql": sql,
+    "curl": curl,
+    "git": git,
+    "address": address,
+    "result": result,
+    "event": event,
+}
