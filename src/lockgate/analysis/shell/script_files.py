@@ -7,9 +7,10 @@ may be another one by the time it runs (``docs/adr/0014-scripts-are-read.md``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from lockgate.analysis.paths import absolute, read_effects
+from lockgate.analysis.paths import absolute, outside_workspace, read_effects
 from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
@@ -17,6 +18,7 @@ from lockgate.analysis.shell.script_printing import installs, swallowed, unprint
 from lockgate.analysis.shell.syntax import Script, Simple, Unparsed
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -34,6 +36,9 @@ _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
 _PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
 """What counts in full where it is certain: a sandbox does not give back what was removed."""
 _OWN_OF_A_PROCESS = ("levels", "frames", "cuts", "interrupts", "last_in_shell")
+_TOP = lazy_re(r"^(?=[^ \t\n#)}])", re.MULTILINE)
+"""The begin of a line that may begin a command of its own."""
+_MOST_TRIES = 5
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
@@ -102,11 +107,11 @@ class Scripts:
 class _Inside(Findings):
     """What is found in one file."""
 
-    __slots__ = ("scripts", "unfollowed")
+    __slots__ = ("around", "scripts", "unfollowed")
 
-    def __init__(self, scripts: Scripts) -> None:
+    def __init__(self, scripts: Scripts, around: Surroundings) -> None:
         super().__init__()
-        self.scripts = scripts
+        self.scripts, self.around = scripts, around
         self.unfollowed = ""
         """The first reason why not all of it could be followed."""
 
@@ -121,7 +126,7 @@ class _Inside(Findings):
                 self.unfollowed = self.unfollowed or self._said(effect)
             return
         if effect.changed is None:
-            variant = Variant.SCRIPT if _is_held(effect) else effect.variant
+            variant = Variant.SCRIPT if _is_held(effect, self.around) else effect.variant
             # The project's packages are read by its scripts all day.
             gives = None if effect.rule.startswith("place:vendored") else effect.gives
             effect = effect._replace(because=self._said(effect), variant=variant, gives=gives, changed=0.0)
@@ -133,10 +138,13 @@ class _Inside(Findings):
         return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
 
 
-def _is_held(effect: Effect) -> bool:
+def _is_held(effect: Effect, around: Surroundings) -> bool:
     if effect.kind in _PLACED:
-        # In a script most names are made of variables that nobody knows here.
-        return any(mark in effect.what for mark in ("$\N{HORIZONTAL ELLIPSIS}", OPAQUE, ENVIRONMENT, PLAIN, "*"))
+        # In a script most names are made of variables that nobody knows here; and a project may be the gate's own.
+        root = around.workspace
+        here = any(inside(path, root) for path in around.own_paths) and not outside_workspace(effect.what, root, around)
+        own = effect.rule == "place:own/write" and here
+        return own or any(mark in effect.what for mark in ("$\N{HORIZONTAL ELLIPSIS}", OPAQUE, ENVIRONMENT, PLAIN, "*"))
     return effect.kind in _HELD and effect.variant is not Variant.KNOWN
 
 
@@ -186,7 +194,7 @@ def followed(
         One ``execute`` effect for the file, and what was found in it and in the files that it runs.
     """
     scripts = machine.scripts = machine.scripts or Scripts()
-    found = _Inside(scripts)
+    found = _Inside(scripts, machine.around)
     first = len(scripts.files) - 1
     outer, left, around = machine.findings, machine.left, (scripts.place, scripts.silent)
     state = {name: getattr(machine, name) for name in _OWN_OF_A_PROCESS} if apart else {}
@@ -227,10 +235,23 @@ def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin:
     if isinstance(tree, Unparsed):
         if machine.scripts is not None:
             machine.scripts.place = script.base + tree.position
-        return machine.not_read(script.name, tree)
+        machine.not_read(script.name, tree)
+        tree = _before(script, tree.position, reader_for(dialect))
     if machine.scripts is not None:
         machine.scripts.read(tree)
     return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
+
+
+def _before(script: File, position: int, dialect: str) -> Script:
+    """The commands before the one that is not read: a shell runs a file as it reads it, one after the other."""
+    from lockgate.analysis.shell.reader import read
+
+    starts = [match.start() for match in _TOP.finditer(script.text, 0, position + 1)]
+    for start in reversed(starts[-_MOST_TRIES:]):
+        tree = read(script.text[:start], dialect, script.base)
+        if isinstance(tree, Script):
+            return tree
+    return Script()
 
 
 def process(scope: Scope) -> Scope:

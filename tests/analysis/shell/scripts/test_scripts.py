@@ -55,3 +55,10 @@ def test_what_a_sandbox_holds_is_decided_like_running_code(row):
 def test_what_the_command_itself_says_is_no_script(row):
     analysis = look(row)
     assert row["typed"] in {effect.row for effect in analysis.effects}
+
+
+def test_a_project_that_is_the_gates_own_may_be_built():
+    around = surroundings({"setup.sh": "rm -rf .venv\nlockgate approve 1\n"})._replace(own_paths=(f"{PROJECT}/.venv",))
+    rows = [effect.row for effect in analyse_shell("bash setup.sh", PROJECT, around).effects]
+    assert rows == ["execute", "execute", "tamper_self"]
+    assert "tamper_self" in {effect.row for effect in analyse_shell("rm -rf .venv", PROJECT, around).effects}
