@@ -83,6 +83,7 @@ class _Program:
         ast, call = self.ast, self.call
         for node in self.nodes:
             self.calls.visit(node)
+        self.calls.finish()
         self._types()
         for node in self.nodes:
             self._sink(node)

@@ -33,6 +33,9 @@ class Calls:
         self.nearby: set[int] = set()
         """Functions that are called for an address of this machine."""
         self.problem = ""
+        self.listed: dict[str, bool] = {}
+        """Folders and patterns whose files the program lists, and whether all below is meant."""
+        self.reads_unknown = False
         operands = call.matched.operands
         self.operands = operands[1:] if operands and operands[0].text == "-" else operands
         self.argv = ("", *(word.text for word in self.operands)) if names.plain_argv else ()
@@ -80,6 +83,16 @@ class Calls:
             if not (function.attr == "replace" and plain and len(node.args) > 1):
                 self._play(self.members[function.attr], node, function.value)
 
+    def finish(self) -> None:
+        """Where it reads files whose names it makes: what it lists is read, and what it is given."""
+        call = self.call
+        if not self.reads_unknown:
+            return
+        for word in self.operands:
+            call.own += files.read(word, call.machine, call.scope)
+        for text, below in self.listed.items():
+            call.own += files.read(Arg(text, glob=not below), call.machine, call.scope, below=below)
+
     def texts(self, node: ast.expr | None) -> list[str]:
         """The texts that a value can be."""
         return self.names.texts(node, self.call.machine.around.home, self.argv)
@@ -125,8 +138,13 @@ class Calls:
         call = self.call
         for text in texts or ():
             call.own += files.read(Arg(text), call.machine, call.scope)
-            for word in self.operands if OPAQUE in text else ():
-                call.own += files.read(word, call.machine, call.scope)
+            self.reads_unknown |= OPAQUE in text
+
+    def _list(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+        self.listed |= dict.fromkeys(texts or ["."], True)
+
+    def _glob(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+        self.listed |= dict.fromkeys(texts or [], False)
 
     def _below(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
@@ -199,6 +217,8 @@ _ROLES = {
     "read": Calls._read,
     "source": Calls._read,
     "below": Calls._below,
+    "listed": Calls._list,
+    "globbed": Calls._glob,
     "write": Calls._write,
     "edit": Calls._edit,
     "move": Calls._move,
