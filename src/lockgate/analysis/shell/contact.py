@@ -29,9 +29,13 @@ class Contact:
         """Why more than the address is sent, empty where it is not."""
         self.rerouted = False
         """Whether an option can send the request elsewhere than the address says."""
+        self.here = False
+        """Whether an option sends all requests to a program of this machine."""
 
     def effects(self, invocation: Invocation) -> list[Effect]:
         """All effects of the contacts."""
+        if self.here and not self.rerouted:
+            return []
         found = [effect for kind, arg in self.targets for effect in self._one(kind, arg, invocation)]
         if not self.targets and self.sends and self.rerouted:
             found.append(self._egress(invocation, invocation.what))
@@ -50,10 +54,10 @@ class Contact:
         url = text if named else f"http://{text}"
         name = url.partition(":")[0].lower()
         if name == "file":
-            from lockgate.analysis.shell.files import read
+            from lockgate.analysis.shell.files import read, write
 
-            return read(Arg(url[5:].removeprefix("//localhost").removeprefix("//"), arg.glob),
-                        invocation.machine, invocation.scope)  # fmt: skip
+            path = Arg(re.sub("^//[^/]*", "", url[5:]), arg.glob)
+            return (write if self.sends else read)(path, invocation.machine, invocation.scope)
         if name not in _READING and known(name):
             self.sends = self.sends or f"`{name}:` is a protocol that can send anything"
         return self._url(url, invocation)

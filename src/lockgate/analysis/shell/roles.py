@@ -121,6 +121,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_clients
 
         return roles_clients
+    if name == "clients":
+        from lockgate.analysis.shell import roles_clients
+
+        return roles_clients
     if name == "databases":
         from lockgate.analysis.shell import roles_databases
 

@@ -64,7 +64,7 @@ def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
     from lockgate.analysis.addresses import host_of
     from lockgate.analysis.hosts import is_loopback, trusted
 
-    if text.startswith(_LOCAL):
+    if text.startswith(_LOCAL) or text == "off":
         return
     host = host_of(text if "://" in text else f"http://{text}") if known(text) else None
     if host is None or not (is_loopback(host) or trusted(host, machine.around)):

@@ -1,0 +1,106 @@
+"""Roles of words for clients that say in a way of their own whom they talk to."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.analysis.paths import absolute
+from lockgate.analysis.shell import files
+from lockgate.analysis.shell.roles_network import host, method, reroute, send
+from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.spelling import inside
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp")  # noqa: S108 - where programs put sockets that others may use
+_STREAMS = frozenset({"-", "STDIO", "STDIN", "STDOUT", "STDERR"})
+_FILES = frozenset({"FILE", "OPEN", "GOPEN", "CREATE", "CREAT", "PIPE", "FIFO"})
+_RUNNING = {"EXEC": "program", "SYSTEM": "command", "SHELL": "command"}
+_CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
+
+
+def send_to(call: Invocation, words: list[Arg], _: str) -> None:
+    """Addresses that something is sent to: data, or many requests."""
+    call.contact.sends = call.contact.sends or f"`{call.what}` sends to the address that it is given"
+    call.contact.targets += [("url", word) for word in words]
+
+
+def httpie(call: Invocation, words: list[Arg], _: str) -> None:
+    """``http [METHOD] URL [ITEM...]``: items are data, and so is a standard input."""
+    rest = list(words)
+    if len(rest) > 1 and (rest[0].static is None or re.fullmatch(r"[A-Za-z]+", rest[0].text)):
+        method(call, [rest.pop(0)], "method")
+    address, items = rest[:1], rest[1:]
+    call.contact.targets += [("url", Arg(_of_this_machine(word.text), word.glob)) for word in address]
+    for item in items:
+        send(call, [], "items")
+        named = re.search(r"@(.+)", item.text)
+        if named is not None:
+            call.own += files.read(Arg(named.group(1)), call.machine, call.scope)
+    if call.stdin is not None and not call.matched.given & {"-I", "--ignore-stdin"}:
+        send(call, [], "standard input")
+
+
+def _of_this_machine(text: str) -> str:
+    """The address that ``:3000/x`` or ``:/x`` is short for."""
+    if not text.startswith(":"):
+        return text
+    return f"localhost{text[1:]}" if text[1:2] in ("/", "") else f"localhost{text}"
+
+
+def socket(call: Invocation, words: list[Arg], option: str) -> None:
+    """A socket of this machine that is talked to instead of what the address names."""
+    # What follows ``--next`` is asked in the usual way.
+    several = {"--next", "-:"} & {*call.matched.given, *(arg.text for arg in call.args)}
+    if all(_is_plain_socket(call, word) for word in words) and not several:
+        call.contact.here = True
+    else:
+        reroute(call, words, option)
+
+
+def _is_plain_socket(call: Invocation, word: Arg) -> bool:
+    """Whether a socket lies in the project or among temporary files, where no service that acts for others is."""
+    around, cwd = call.machine.around, call.scope.cwds[0]
+    path = absolute(word.text, cwd, around) if word.static is not None else None
+    if path is None or len(call.scope.cwds) > 1 or word.text in call.machine.written:
+        return False
+    places = (*_TEMPORARY, *([around.workspace] if around.workspace else []))
+    own = all(any(inside(form, place) for place in places) for form in (path, around.realpath(path)))
+    return own and not re.search(r"/\.|/ssh-|docker|containerd|podman|buildkit", path.removeprefix(around.workspace))
+
+
+def socat(call: Invocation, words: list[Arg], _: str) -> None:
+    """The two ends of ``socat``: ``TYPE:ADDRESS,OPTION...``."""
+    for word in words:
+        _end(call, word)
+
+
+def _end(call: Invocation, word: Arg) -> None:
+    kind, colon, rest = word.text.partition(":")
+    address = Arg(rest.partition(",")[0])
+    if word.static is None or re.search(r"[\\\"'(\[{]|!!", word.text):
+        call.add("connect")
+    elif word.text.partition(",")[0].upper() in _STREAMS:
+        return
+    elif not colon and "/" in kind:
+        _file(call, Arg(kind.partition(",")[0]))
+    elif kind.upper() in _FILES:
+        _file(call, address)
+    elif _CONNECTING.fullmatch(kind):
+        host(call, [address], "")
+    elif kind.upper() in ("UNIX", "UNIX-CONNECT", "UNIX-CLIENT") and _is_plain_socket(call, address):
+        return
+    elif kind.upper() in _RUNNING:
+        from lockgate.analysis.shell import roles_running
+
+        getattr(roles_running, _RUNNING[kind.upper()])(call, [address], "")
+    else:
+        call.add("connect")
+
+
+def _file(call: Invocation, word: Arg) -> None:
+    call.own += files.read(word, call.machine, call.scope)
+    call.own += files.write(word, call.machine, call.scope)
