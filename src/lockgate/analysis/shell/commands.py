@@ -308,6 +308,9 @@ def _writes(redirect: Redirect) -> bool:
     return redirect.fd in ("", "1") and redirect.operator[0] in ">&"
 
 
+_READERS = {"zsh": "bash", "dash": "sh"}
+
+
 def reader_for(dialect: str) -> str:
     """The reader's dialect for a shell. What zsh reads differently from bash is refused by the reader for bash."""
-    return "bash" if dialect in ("bash", "zsh") else "sh"
+    return _READERS.get(dialect, dialect)

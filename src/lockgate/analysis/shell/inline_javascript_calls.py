@@ -76,7 +76,7 @@ class Calls:
                 self._touch(role, given)
         if "shell" in given:
             for text in self.names.texts(given["shell"]):
-                self.call.machine.run_text(text, self.call.scope.copy(), "sh", OPAQUE)
+                self.call.machine.run_text(text, self.call.scope.new_shell(), "sh", OPAQUE)
         if "program" in given:
             self._program(given["program"], given.get("args"))
 

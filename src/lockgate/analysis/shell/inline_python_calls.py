@@ -37,7 +37,9 @@ class Calls:
         """Folders and patterns whose files the program lists, and whether all below is meant."""
         self.reads_unknown = False
         operands = call.matched.operands
-        self.operands = operands[1:] if operands and operands[0].text == "-" else operands
+        inline = any(option.role.startswith("code") for option in call.matched.options)
+        # The first is ``-`` or the file that is run.
+        self.operands = operands if inline else operands[1:]
         self.argv = ("", *(word.text for word in self.operands)) if names.plain_argv else ()
 
     def visit(self, node: ast.AST) -> None:
@@ -193,7 +195,7 @@ class Calls:
     def _shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         call = self.call
         for text in texts or [OPAQUE]:
-            call.machine.run_text(text, call.scope.copy(), "sh", OPAQUE)
+            call.machine.run_text(text, call.scope.new_shell(), "sh", OPAQUE)
 
     def _command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         """The words of a program, or a shell's text where ``shell`` is true."""
