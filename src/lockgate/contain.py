@@ -41,8 +41,8 @@ def end(options: Mapping[str, str], command: Sequence[str], text: str = "") -> N
         command: The program and its arguments; empty where there is a shell's text.
         text: A shell's text.
     """
-    folder_to, folder = int(options.get("folder-to", "-1")), ""
     try:
+        folder_to = int(options.get("folder-to", "-1"))
         status, folder = _run(options, command, text)
     except BaseException as error:  # noqa: BLE001 - as above
         _refuse(error)

@@ -9,6 +9,7 @@ import pytest
 from escape.machine import Machine
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+@pytest.fixture(params=["bubblewrap", "namespaces"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
+    """A machine for each way to build a sandbox."""
+    return Machine(tmp_path, request.param)

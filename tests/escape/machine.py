@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import lockgate.contain
+from lockgate.escape.containment.host import _facts
 
 PROGRAM = os.path.abspath(lockgate.contain.__file__)
 SECRET = "the-secret-itself"
@@ -17,7 +20,7 @@ SECRET = "the-secret-itself"
 class Machine:
     """One person's machine, all of it below one folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, way: str) -> None:
         self.root = root.resolve()
         self.home = self.root / "home"
         self.project = self.home / "code" / "project"
@@ -26,12 +29,18 @@ class Machine:
         for folder in (self.project, self.state, self.config):
             folder.mkdir(parents=True)
         self.state.chmod(0o700)
+        self.know(way)
         self.environment = {
             "HOME": str(self.home),
             "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "SHELL": "/bin/bash",
         }
+
+    def know(self, way: str, program: str = "/usr/bin/bwrap", problem: str = "") -> None:
+        """Let the gate know which way this machine has."""
+        known = {"facts": _facts(), "way": way, "program": program * (way == "bubblewrap"), "problem": problem}
+        (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
 
     def write(self, name: str, text: str = SECRET) -> Path:
         """A file below the home folder."""

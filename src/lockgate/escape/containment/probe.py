@@ -6,10 +6,14 @@ import os
 import subprocess
 import sys
 
+from lockgate.escape.containment.bubblewrap import ISOLATION
 from lockgate.escape.containment.host import Host
 
 _SECONDS = 1.5
 _OUTSIDE = "/proc/self/ns/net"
+_INSIDE = ("/bin/sh", "-c", f"ls -l {_OUTSIDE}")
+_SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+_OWN = "import sys; sys.path.append({folder!r}); from lockgate.escape.containment.namespaces import probe; probe()"
 
 
 def probe(bubblewraps: tuple[str, ...]) -> Host:
@@ -22,31 +26,33 @@ def probe(bubblewraps: tuple[str, ...]) -> Host:
         return Host(problem=f"there is no way yet to contain a command on {sys.platform}")
     problems = []
     for program in bubblewraps:
-        why = _try([program, "--unshare-all", "--disable-userns", "--unshare-user", "--ro-bind", "/", "/"])
+        why = _try([program, *ISOLATION, "--ro-bind", "/", "/", "--proc", "/proc", "--", *_INSIDE])
         if not why:
             return Host("bubblewrap", program)
         problems.append(f"{program}: {why}")
-    return Host(problem="; ".join(problems) or "bubblewrap (0.8 or newer) is not installed")
+    why = _try([sys.executable, "-I", "-S", "-c", _OWN.format(folder=_SOURCE)])
+    if not why:
+        return Host("namespaces")
+    return Host(problem="; ".join([*problems, why]) if problems else f"bubblewrap is not installed, and {why}")
 
 
 def _try(sandbox: list[str]) -> str:
     """Why a sandbox does not work; empty where it does."""
-    inside = [sys.executable, "-I", "-S", "-c", f"import os; print(os.readlink({_OUTSIDE!r}))"]
     try:
         done = subprocess.run(  # noqa: S603 - the system's own program, and this interpreter
-            [*sandbox, "--proc", "/proc", "--", *inside],
+            sandbox,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
             timeout=_SECONDS,
             check=False,
-            env={},
+            env={"PATH": os.defpath},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return type(error).__name__
     if done.returncode:
         return done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else f"exit code {done.returncode}"
-    if not done.stdout.startswith("net:") or done.stdout.strip() == os.readlink(_OUTSIDE):
+    if "net:[" not in done.stdout or os.readlink(_OUTSIDE) in done.stdout:
         return "it does not keep the network away"
     return ""

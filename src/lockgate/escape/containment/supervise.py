@@ -81,9 +81,9 @@ def _be_supervisor(layout: Layout, host: Host, channel: socket.socket, *, tell_f
             signal.signal(number, signal.SIG_IGN)
         status, folder = _supervise(layout, host, channel, tell_folder=tell_folder)
     except ContainmentError as error:
-        _say(str(error))
-    except BaseException as error:  # noqa: BLE001 - whatever it was, the command must not seem to have run
-        _say(f"cannot contain this command ({type(error).__name__}: {error})")
+        _say(f"the command was not run, because it cannot be contained: {error}")
+    except BaseException as error:  # noqa: BLE001 - whatever it was, the command must not seem to have run well
+        _say(f"this contained command was ended by a fault of the gate ({type(error).__name__}: {error})")
     try:
         channel.sendall(_RESULT.pack(status, len(folder)) + folder)
     finally:

@@ -6,12 +6,23 @@ import json
 import os
 import signal
 import stat
+from collections.abc import Callable
 
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import bubblewrap
 from lockgate.escape.containment.filter import program
 from lockgate.escape.containment.host import Host
 from lockgate.escape.containment.plan import Plan
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_OWN_SIGNALS = (
+    *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
+    *(signal.SIGUSR1, signal.SIGUSR2),
+)
+"""What the interpreter and the supervisor ignore or handle, and a command does not expect to be so."""
 
 FOLDER_DESCRIPTOR = 9
 """Where the shell in a sandbox tells its last folder. No other process of the command has it."""
@@ -59,7 +70,7 @@ class Running:
         self._reap()
         said = self._said()
         if not any("child-pid" in line for line in said):
-            raise ContainmentError("the sandbox could not be built, so the command was not run (lockgate doctor)")
+            raise ContainmentError("the sandbox could not be built (lockgate doctor)")
         ended = os.waitstatus_to_exitcode(self._ended or 0)
         return 128 - ended if ended < 0 else ended
 
@@ -87,37 +98,47 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running:
     Raises:
         ContainmentError: This host cannot contain.
     """
-    if host.way != "bubblewrap":
-        raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
     calls = program()
     if calls is None:
         raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
-    filter_descriptor = _memory("filter", calls)
     status = _memory("status", b"")
-    words = bubblewrap.arguments(plan, filter_descriptor, status)
-    told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
-    argv = [host.program, "--args", str(told), "--", *plan.command]
+    if host.way == "bubblewrap":
+        filter_descriptor = _memory("filter", calls)
+        words = bubblewrap.arguments(plan, filter_descriptor, status)
+        told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+        argv = [host.program, "--args", str(told), "--", *plan.command]
+        return _started(status, (filter_descriptor, told), folder_to, lambda: _execute(argv, plan))
+    if host.way == "namespaces":
+        from lockgate.escape.containment import namespaces
+
+        kept = (FOLDER_DESCRIPTOR,) if folder_to >= 0 else ()
+        return _started(status, (), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+    raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
+
+
+def _started(status: int, given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> Running:
     pid = os.fork()
     if pid == 0:
-        _become(argv, plan, folder_to, (filter_descriptor, status, told))
-    for descriptor in (filter_descriptor, told):
+        try:
+            keep = (*given, status)
+            if folder_to >= 0:
+                os.dup2(folder_to, FOLDER_DESCRIPTOR)
+                keep = (*keep, FOLDER_DESCRIPTOR)
+            for number in _OWN_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            _close_all_but(keep)
+            os.chdir("/")
+            become()
+        except BaseException as error:  # noqa: BLE001 - this process must not go on as its parent
+            os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
+        os._exit(127)
+    for descriptor in given:
         os.close(descriptor)
     return Running(pid, status)
 
 
-def _become(argv: list[str], plan: Plan, folder_to: int, keep: tuple[int, ...]) -> None:
-    try:
-        for number in signal.valid_signals():
-            if signal.getsignal(number) not in (signal.SIG_DFL, None):
-                signal.signal(number, signal.SIG_DFL)
-        if folder_to >= 0:
-            os.dup2(folder_to, FOLDER_DESCRIPTOR)
-            keep = (*keep, FOLDER_DESCRIPTOR)
-        _close_all_but(keep)
-        os.chdir("/")
-        os.execve(argv[0], argv, dict(plan.environment))  # noqa: S606 - no shell is wanted
-    except BaseException:  # noqa: BLE001 - this process must not go on as its parent
-        os._exit(127)
+def _execute(argv: list[str], plan: Plan) -> NoReturn:
+    os.execve(argv[0], argv, dict(plan.environment))  # noqa: S606 - no shell is wanted
 
 
 def _close_all_but(keep: tuple[int, ...]) -> None:
