@@ -160,7 +160,7 @@ class Invocation:
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
-        entry = self.entry = knowledge.changed(self.entry, {option.name for option in options})
+        entry = self.entry = knowledge.changed(self.entry, {name for option in options for name in option.names})
         if self._asks_about_subcommand() or (entry.help and self._asks_only(options)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE

@@ -25,6 +25,12 @@ class Option(Record):
     role: str
     value: tuple[Arg, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What `when` may call it: its name, and its name with its value where that is known."""
+        value = self.value[0].static if len(self.value) == 1 else None
+        return (self.name,) if value is None else (self.name, f"{self.name}={value}")
+
 
 class Matched(Record):
     """A command's words, sorted."""

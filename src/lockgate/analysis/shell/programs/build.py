@@ -142,7 +142,8 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
             for change in raw["when"]
         ]
     for change in result.get("when", []):
-        if missing := set(change["options"]) - result.get("options", {}).keys() - above:
+        named = {name.partition("=")[0] for name in change["options"]}
+        if missing := named - result.get("options", {}).keys() - above:
             raise KnowledgeError(f"{where}: `when` names options that there are not: {' '.join(sorted(missing))}")
     if "commands" in raw:
         given = frozenset() if raw.get("before_only") else above.union(result.get("options", {}))
