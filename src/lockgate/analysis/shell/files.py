@@ -35,7 +35,7 @@ def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> li
 def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
     if arg.text in _NOWHERE or _DESCRIPTOR.fullmatch(arg.text):
         return []
-    path = _pattern(arg.text)
+    path = _pattern(_one_level(arg))
     if not path.strip("*/_."):
         path = arg.text if arg.static is not None else ""
     look = recursive_read_effects if below else read_effects
@@ -62,7 +62,7 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
-    path = _pattern(text)
+    path = _pattern(_one_level(arg))
     if not path.strip("*/_."):
         path = text if arg.static is not None else ""
     machine.written.add(path)
@@ -148,6 +148,11 @@ def _own_below(text: str, machine: Machine) -> list[str]:
         return []
     folder = folder.removesuffix(PLAIN).rstrip("/") or "/"
     return [own for own in machine.around.own_paths if inside(own, folder) and name in own.split("/")]
+
+
+def _one_level(arg: Arg) -> str:
+    """The word, where ``**`` is for the shell what ``*`` is: below it are folders, and none that begins with a dot."""
+    return arg.text.replace("**", "*") if arg.glob else arg.text
 
 
 def _pattern(text: str) -> str:

@@ -28,6 +28,8 @@ def printed(call: Invocation) -> str:
         return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
     if kind == "date":
         return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+    if kind == "revisions":
+        return f"{ENVIRONMENT}\n" if _asks_for_hashes(call) else OPAQUE
     if kind == "word":
         if (part := _part_of_path(call)) is not None:
             return f"{part}\n"
@@ -41,6 +43,11 @@ def printed(call: Invocation) -> str:
         return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
     if kind == "cat":
         return OPAQUE if any(arg.text != "-" for arg in call.read_words) or call.stdin is None else call.stdin
+    return _place(call, kind)
+
+
+def _place(call: Invocation, kind: str) -> str:
+    """What is printed that depends on nothing that was read."""
     if kind == "nothing":
         return ""
     if kind == "temporary":
@@ -83,6 +90,16 @@ def _part_of_path(call: Invocation) -> str | None:
     if program == "dirname" and len(operands) == 1:
         return operands[0].rpartition("/")[0] or ("/" if operands[0].startswith("/") else ".")
     return None
+
+
+def _asks_for_hashes(call: Invocation) -> bool:
+    """Whether a format of ``git log`` has nothing in it but hashes, dates and numbers."""
+    given = [o.value[0].text for o in call.matched.options if o.name in ("--format", "--pretty") and o.value]
+    forms = [text.removeprefix("format:").removeprefix("tformat:") for text in given]
+    return (
+        len(forms) == 1
+        and re.fullmatch(r"(?:%[hHtTpP]|%[ac][tIs])(?:[ ,:]*(?:%[hHtTpP]|%[ac][tIs]))*", forms[0]) is not None
+    )
 
 
 def _dull_format(arg: Arg) -> bool:
