@@ -54,23 +54,26 @@ def _place(call: Invocation, kind: str) -> str:
         return f"{call.machine.around.variables.get('TMPDIR', '/tmp').rstrip('/')}/tmp.{PLAIN}\n"  # noqa: S108
     if kind == "root":
         return f"{call.machine.around.workspace or PLAIN}\n"
-    return call.shapes[-1] if call.shapes and call.entry.prints == "command" else OPAQUE
+    return call.shapes[-1] if call.shapes and kind == "command" else OPAQUE
 
 
-def found_names(call: Invocation, roots: list[str]) -> list[str]:
-    """What the names of files below some folders look like."""
-    return [f"{root.rstrip('/')}/{name}" for root in roots for name in _names(call)]
+def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
+    """What the names of files below some folders look like: those that some actions of ``find`` are for, or all."""
+    return [f"{root.rstrip('/')}/{name}" for root in roots for name in _names(call, actions)]
 
 
-def _names(call: Invocation) -> list[str]:
+def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
     """What the names below a folder look like: with ``find -name`` they end in the pattern."""
+    if call.entry.style != "find":
+        return [PLAIN]
     for before, arg in zip(call.args, call.args[1:], strict=False):
         if arg.text in _BY_PATH and before.text not in ("!", "-not"):
             return [ENVIRONMENT]
-    given = [
-        value.text for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value
-    ]
-    if not given or not all(map(harmless, given)):
+    from lockgate.analysis.shell import find_expression
+
+    words = [arg.text for arg in call.args[1:]]
+    given = find_expression.names(words, call.entry.options, actions or find_expression.PRINT)
+    if given is None or find_expression.EMPTY in given or not all(map(harmless, given)):
         return [PLAIN]
     names: list[str] = []
     for text in given:

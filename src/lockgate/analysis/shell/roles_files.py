@@ -152,14 +152,18 @@ def recursive(call: Invocation, _words: list[Arg], _: str) -> None:
 
 
 def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
-    """``find -delete``: what it finds is below the folders, and named like the pattern."""
-    names = [value for option in call.matched.options if option.name in ("-name", "-iname") for value in option.value]
-    for root in call.matched.operands or [Arg(".")]:
-        call.own += files.delete(root, call.machine, call.scope, below=not names)
-        for name in names:
-            for place in ("", f"{PLAIN}/"):
-                found = Arg(f"{root.text.rstrip('/')}/{place}{name.text}", glob=True)
-                call.own += files.write(found, call.machine, call.scope)
+    """``find -delete``: what it finds is below the folders, and named like the patterns before it."""
+    from lockgate.analysis.shell import find_expression
+
+    names = find_expression.names([arg.text for arg in call.args[1:]], call.entry.options, find_expression.DELETE)
+    roots = [word for word in call.matched.operands if word.text not in ("!", "(", ")", ",")]
+    for root in roots or [Arg(".")]:
+        if names is None:
+            call.own += files.delete(root, call.machine, call.scope, below=True)
+        # Where there is nothing in it, nothing is lost.
+        named = [name for name in names or () if name != find_expression.EMPTY]
+        for found in (f"{root.text.rstrip('/')}/{place}{name}" for name in named for place in ("", f"{PLAIN}/")):
+            call.own += files.write(Arg(found, glob=True), call.machine, call.scope)
 
 
 def cwd(call: Invocation, words: list[Arg], _: str) -> None:

@@ -72,13 +72,13 @@ def argv(call: Invocation, words: list[Arg], _: str) -> None:
             _invoke(call, each)
 
 
-def execute_found(call: Invocation, words: list[Arg], _: str) -> None:
+def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
     """A command for what was found."""
     from lockgate.analysis.shell.output import found_names
 
     roots = [word.text for word in call.matched.operands if not word.text.startswith("-") and harmless(word.text)]
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
-    for found in found_names(call, roots or ["."])[:_MOST_LINES]:
+    for found in found_names(call, roots or ["."], frozenset({option}))[:_MOST_LINES]:
         # Escaped, because the text is a replacement pattern.
         name = found.replace("\\", "\\\\")
         _invoke(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
