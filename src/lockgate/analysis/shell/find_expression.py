@@ -93,7 +93,8 @@ class _Expression:
         return held, refused
 
     def _sequence(self, limit: Names, depth: int) -> tuple[Names, Names]:
-        held, refused = limit, ()
+        held: Names = limit
+        refused: Names = ()
         while self.at < len(self.words) and self._next() not in _OR | _CLOSING:
             if self._next() in _AND:
                 self.at += 1
