@@ -11,6 +11,7 @@ from collections.abc import Callable
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect
 from lockgate.record import TYPE_CHECKING
@@ -187,10 +188,18 @@ def _awk(call: Invocation, text: str) -> None:
         if word in ("system", "@") or (word in ("|", "|&")):
             call.opaque("the awk program runs another program or loads code")
             return
-        if word == "getline" and following == "<":
-            _awk_file(call, tokens, index + 2, files.read)
+        if word == "ENVIRON" and not (following == "[" and _is_plain_variable(tokens[index + 2 : index + 4])):
+            call.own += made_by("read-secret", "awk ENVIRON", call.rule)
+        if word == "getline" and "<" in tokens[index + 1 : index + 3]:
+            _awk_file(call, tokens, tokens.index("<", index) + 1, files.read)
         if printing and depth <= 0 and word in (">", ">>"):
             _awk_file(call, tokens, index + 1, files.write)
+
+
+def _is_plain_variable(tokens: list[str]) -> bool:
+    """Whether an index is the name of a variable that holds no secret."""
+    name, closing = [*tokens, "", ""][:2]
+    return closing == "]" and name.startswith('"') and not is_secret_name(name)
 
 
 def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..., list[Effect]]) -> None:

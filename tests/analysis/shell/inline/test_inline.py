@@ -20,6 +20,7 @@ AROUND = {
         "perl -pi.bak -e {} src/a.txt",
     ],
     "javascript": ["node -e {}", "node -p {}", "node <<< {}", "deno eval {}"],
+    "awk": ["awk {} a", "gawk -e {} a"],
     "sqlite": ["sqlite3 a.db {}", "sqlite3 a.db <<< {}", "sqlite3 -cmd {} a.db 'select 1'"],
     "psql": ["psql -c {}", "psql app me <<< {}"],
     "mysql": ["mysql -e {}", "mysql app <<< {}", "mysql --init-command={} -e 'select 1'"],
