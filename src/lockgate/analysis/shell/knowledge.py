@@ -67,7 +67,7 @@ class Entry(Record):
     default: Sequence[str] = ()
     """The words that a wrapper runs where it is given none."""
     recipes: str = ""
-    """Whose file of the project says what it runs: ``make`` (a makefile), ``npm`` (``package.json``)."""
+    """Whose file of the project says what it runs: ``make``, ``just``, ``npm`` (``package.json``)."""
     help: Sequence[str] = ()
     """Options with which it only prints help, wherever they stand."""
     quiet: Sequence[str] = ()

@@ -27,6 +27,10 @@ def run_recipes(call: Invocation) -> bool:
         from lockgate.analysis.shell.make_running import run_make
 
         return run_make(call)
+    if call.entry.recipes == "just":
+        from lockgate.analysis.shell.just_files import run_just
+
+        return run_just(call)
     from lockgate.analysis.shell.npm_scripts import run_npm
 
     return run_npm(call)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _UNPACKING = frozenset({"tar", "bsdtar", "unzip", "cpio", "sh", "bash", "zsh", "dash", "python", "python3", "node"})
 """Programs that make files of what they read, or run it, and do not print it."""
+_RUNNING = frozenset({"sudo", "doas", "command", "exec"})
+"""Words before the program's own name."""
 _SHOWN = ("-", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2")
 _INSTALLING = frozenset({EffectKind.FETCH, EffectKind.INGEST, EffectKind.EXECUTE})
 
@@ -70,5 +72,5 @@ def _takes(redirect: Redirect) -> bool:
 def _swallows(node: object) -> bool:
     if not isinstance(node, Simple) or not node.words:
         return False
-    name = (node.words[0].literal or "").rpartition("/")[2]
-    return name in _UNPACKING or _to_file(node)
+    names = ((word.literal or "").rpartition("/")[2] for word in node.words)
+    return next((name for name in names if name not in _RUNNING), "") in _UNPACKING or _to_file(node)

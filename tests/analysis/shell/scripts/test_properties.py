@@ -16,17 +16,19 @@ MAKE = (
 SHELL = "; | & ' \" # if then fi for i in do done case esac { x() <<E E ./x"
 PIECES = [
     *MAKE.split(), *SHELL.split(), "\t", "\n", "\\\n", " ", "\r", "\x00", "\x01", "ä", "git push", "curl https://e.example",
-    "bash x", "source x", "npm run x", "#!/bin/sh\n", "#!/usr/bin/env -S ", '{"scripts": {"x": "', '"}}',
+    "bash x", "source x", "npm run x", "x a='b':", "{{a}}", "a := `",
+    "#!/bin/sh\n", "#!/usr/bin/env -S ", '{"scripts": {"x": "', '"}}',
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=80)
 SHELLS = ["bash x", "sh x", ". ./x", "./x"]
-WAYS = [*SHELLS, "python3 x", "make -f x", "make -f x all", "make", "npm run x", "yarn x", "sed -f x a", "awk -f x"]
+MAKING = ["make -f x", "make -f x all", "make", "just", "just x a", "npm run x", "yarn x"]
+WAYS = [*SHELLS, *MAKING, "python3 x", "sed -f x a", "awk -f x"]
 
 
 @given(text=TEXTS, way=st.sampled_from(WAYS))
 @settings(max_examples=600, deadline=None)
 def test_any_file_is_code_of_the_project(text, way):
-    files = {"x": text, "Makefile": text, "package.json": text}
+    files = {"x": text, "Makefile": text, "package.json": text, "justfile": text}
     analysis = analyse_shell(way, "/work/project", surroundings(files))
     assert "shell:fault" not in {effect.rule for effect in analysis.effects}
     assert not any("not all of it was followed" in effect.because for effect in analysis.effects)

@@ -13,7 +13,7 @@ from support.projects import PROJECT, surroundings
 
 ROWS = [
     pytest.param(row, id=f"{name} {section} {index}: {row['run']!r}")
-    for name in ("scripts", "make", "npm")
+    for name in ("scripts", "make", "npm", "just")
     for section, rows in yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8")).items()
     for index, row in enumerate(rows)
 ]
