@@ -114,13 +114,15 @@ def source(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 
 def trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``trap``: text that runs later, or between any two commands."""
+    from lockgate.analysis.shell.traps import interrupt
+
     words = [arg for arg in args if not re.fullmatch(r"-[lp-]+", arg.text)]
     if len(words) > 1 and words[0].text not in ("-", ""):
         machine.run_text(words[0].text, scope.copy())
         machine.traps.append((words[0].text, scope.copy()))
         if any(word.text not in ("EXIT", "0") for word in words[1:]):
             machine.interrupts.append(words[0].text)
-            machine.interrupt(words[0].text, scope)
+            interrupt(words[0].text, machine, scope)
     return "" if words else OPAQUE
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.flow import assigned, leaves_early
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, positional, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, unknown
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.record import TYPE_CHECKING
@@ -27,11 +26,6 @@ _MOST_COMMANDS = 1500
 _DEEPEST = 16
 LONGEST_SHAPE = 8_000
 """Characters of a shape; a longer one is opaque."""
-
-
-_CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preexec periodic zshexit zshaddhistory"
-_CALLED_BY_ITSELF = frozenset(_CALLED.split())
-"""Names of functions that a shell calls by itself."""
 
 
 class Machine:
@@ -86,9 +80,10 @@ class Machine:
 
     def run_traps(self) -> None:
         """Run what was said to run later, with all that the script may have changed until then."""
-        while self.traps:
-            text, scope = self.traps.pop()
-            self.run_text(text, scope.later())
+        if self.traps:
+            from lockgate.analysis.shell.traps import run_later
+
+            run_later(self)
 
     def hide(self, name: str, scope: Scope) -> Kept:
         """Note that a variable becomes local to the function that runs."""
@@ -98,20 +93,6 @@ class Machine:
             scope.exported -= {name}
             scope.ever.locals.add(name)
         return kept
-
-    def interrupt(self, text: str, scope: Scope) -> None:
-        """Run text that may run between any two commands from here on: what it assigns is never known again."""
-        before, scope.ever.touched = scope.ever.touched, set()
-        inner = scope.copy()
-        self.run_text(text, inner)
-        for name in scope.ever.touched:
-            scope.pinned.add(name)
-        scope.forget(scope.ever.touched.copy())
-        scope.ever.touched |= before
-        if inner.functions != scope.functions or inner.positional != scope.positional:
-            self.findings.execute(text, "shell:trap", "a trap changes what words stand for", unknown=True)
-        if inner.cwds != scope.cwds:
-            scope.enter("")
 
     def leave(self, scope: Scope) -> None:
         """Note that a loop or a function may be left here: which one is not always known."""
@@ -223,12 +204,9 @@ class Machine:
         if isinstance(node, AndOr):
             return self._and_or(node, scope, stdin)
         if isinstance(node, Function):
-            scope.define(node)
-            for text in self.interrupts:
-                self.interrupt(text, scope)
-            if node.name in _CALLED_BY_ITSELF or node.name.startswith("TRAP"):
-                self.call(node, [Arg(OPAQUE)], scope.copy(), None)
-            return ""
+            from lockgate.analysis.shell.calls import define
+
+            return define(node, self, scope)
         return self._compound(node, scope, stdin)
 
     def _pipeline(self, node: Pipeline, scope: Scope, stdin: str | None) -> str:
@@ -275,26 +253,13 @@ class Machine:
 
     def call(self, function: Function, args: list[Arg], scope: Scope, stdin: str | None) -> str:
         """Run a function's body with its arguments."""
-        if self.depth >= _DEEPEST:
-            return self.too_much("functions call each other too deeply")
-        self.depth += 1
-        outer, scope.positional = scope.positional, positional(args)
-        self.frames.append([])
-        try:
-            from lockgate.analysis.shell.redirects import apply_redirects
+        from lockgate.analysis.shell.calls import call
 
-            stdin, output = apply_redirects(function.redirects, self, scope, stdin)
-            before = scope.copy()
-            shape = output.of(self.until_left(scope, lambda: self.command(function.body, scope, stdin)))
-            if leaves_early(function.body):
-                scope.forget(assigned(function.body))
-                scope.join(before)
-        finally:
-            self.depth -= 1
-            scope.positional = outer
-            for kept in reversed(self.frames.pop()):
-                scope.give_back(kept)
-        return shape
+        return (
+            call(function, args, self, scope, stdin)
+            if self.depth < _DEEPEST
+            else self.too_much("functions call each other too deeply")
+        )
 
 
 def _changes_folder(node: Command) -> bool:

@@ -14,20 +14,9 @@ from collections.abc import Iterable
 
 from lockgate.analysis.shell.commands import Machine
 from lockgate.analysis.shell.flow import nodes
+from lockgate.analysis.shell.marks import FIRST_MARK, WEAK, marks_of, weaker, without_marks
 from lockgate.analysis.shell.options import Option
-from lockgate.analysis.shell.scope import (
-    ENVIRONMENT,
-    FIRST_MARK,
-    OPAQUE,
-    WEAK,
-    Arg,
-    Scope,
-    known,
-    marks_of,
-    shown,
-    weaker,
-    without_marks,
-)
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, Scope, known, shown
 from lockgate.analysis.shell.syntax import Literal, Param, Redirect, Script
 from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.analysis.shell.words import expand

@@ -59,6 +59,22 @@ _ROLES = {
     "config": "sets",
     "config-write": "sets for good",
     "assignment": "sets",
+    "archive": "packs into or unpacks",
+    "unpack": "unpacks",
+    "compiled": "compiles",
+    "output": "writes",
+    "backup": "writes copies that end in",
+    "prefix": "writes what begins with",
+    "format": "prints by",
+    "dsn": "connects to",
+    "socket": "connects to",
+    "socat": "connects to",
+    "httpie": "asks",
+    "send-to": "sends to",
+    "process": "signals",
+    "ssh-option": "sets",
+    "apt-option": "sets",
+    "action": "does",
 }
 """What the role of a word is called in a sentence. Code has a role per language: ``runs code``.
 

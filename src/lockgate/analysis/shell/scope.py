@@ -7,6 +7,7 @@ placeholder never comes from a script.
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.marks import marks_of, weaker, without_marks
 from lockgate.analysis.shell.syntax import Function
 from lockgate.record import Record
 
@@ -17,11 +18,6 @@ PLAIN = "\x01"
 
 ENVIRONMENT = "\x02"
 """The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
-
-FIRST_MARK, WEAK = "\U000f0000", "\U00100000"
-"""Characters from here on follow a placeholder and say where its text comes from, or (``WEAK``) may come from.
-
-Only ``dataflow.py`` makes them, in a run of its own."""
 
 _SEVERAL = 6
 _SHELLS_OWN = """
@@ -84,21 +80,6 @@ def unknown(*texts: str) -> str:
     """Text that could be anything, made from the given ones: where they come from is kept."""
     marks = marks_of("".join(texts))
     return OPAQUE + "".join(dict.fromkeys(map(weaker, marks))) if marks else OPAQUE
-
-
-def marks_of(text: str) -> str:
-    """What says where a text comes from, each once."""
-    return "" if text.isascii() else "".join(dict.fromkeys(letter for letter in text if letter >= FIRST_MARK))
-
-
-def weaker(mark: str) -> str:
-    """The mark that says that a text may come from the same place."""
-    return mark if mark >= WEAK or not mark else chr(ord(mark) - ord(FIRST_MARK) + ord(WEAK))
-
-
-def without_marks(text: str) -> str:
-    """A text without what says where it comes from."""
-    return text if text.isascii() else "".join(letter for letter in text if letter < FIRST_MARK)
 
 
 def harmless(text: str) -> bool:

@@ -1,0 +1,31 @@
+"""Traps: text that runs when a script ends, or between any two of its commands."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.scope import Scope
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+
+
+def run_later(machine: Machine) -> None:
+    """Run what was said to run later, with all that the script may have changed until then."""
+    while machine.traps:
+        text, scope = machine.traps.pop()
+        machine.run_text(text, scope.later())
+
+
+def interrupt(text: str, machine: Machine, scope: Scope) -> None:
+    """Run text that may run between any two commands from here on: what it assigns is never known again."""
+    before, scope.ever.touched = scope.ever.touched, set()
+    inner = scope.copy()
+    machine.run_text(text, inner)
+    for name in scope.ever.touched:
+        scope.pinned.add(name)
+    scope.forget(scope.ever.touched.copy())
+    scope.ever.touched |= before
+    if inner.functions != scope.functions or inner.positional != scope.positional:
+        machine.findings.execute(text, "shell:trap", "a trap changes what words stand for", unknown=True)
+    if inner.cwds != scope.cwds:
+        scope.enter("")
