@@ -27,6 +27,16 @@ class Calls:
         self.handled: set[int] = set()
         """Nodes that were judged here."""
         self.problem = ""
+        self._listed: list[str] = []
+        self._reads_unknown = False
+
+    def finish(self) -> None:
+        """Where it reads files whose names it makes: what it lists is read, and what it is given."""
+        call = self.call
+        for text in self._listed if self._reads_unknown else ():
+            call.own += files.read(Arg(text), call.machine, call.scope, below=True)
+        for word in call.matched.operands if self._reads_unknown else ():
+            call.own += files.read(word, call.machine, call.scope)
 
     def visit(self, node: Any) -> None:
         """Keep what a call does."""
@@ -74,6 +84,8 @@ class Calls:
         for role in given:
             if role in ("read", "write", "delete", "tree", "source", "move", "into"):
                 self._touch(role, given)
+            elif role == "listed":
+                self._listed += self.names.texts(given[role])
         if "shell" in given:
             for text in self.names.texts(given["shell"]):
                 self.call.machine.run_text(text, self.call.scope.new_shell(), "sh", OPAQUE)
@@ -86,8 +98,7 @@ class Calls:
             arg = Arg(text)
             if role in ("read", "source", "move"):
                 call.own += files.read(arg, call.machine, call.scope)
-                for word in call.matched.operands if OPAQUE in text else ():
-                    call.own += files.read(word, call.machine, call.scope)
+                self._reads_unknown |= OPAQUE in text
             if role in ("write", "move"):
                 call.own += files.write(arg, call.machine, call.scope)
             if role in ("delete", "tree"):
