@@ -40,6 +40,7 @@ ROLES = {
     "format": "network.format_",
     "host": "network.host",
     "lookup": "network.lookup",
+    "peer": "network.peer",
     "send": "network.send",
     "send-file": "network.send_file",
     "static": "network.static",

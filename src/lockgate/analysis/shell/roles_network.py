@@ -21,6 +21,7 @@ _RUNNING = """
 """
 _SSH_RUNNING = frozenset(_RUNNING.split())
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_PEER = lazy_re(r"(?:^|\s)[46]?(?:tcp|udp)?@([^\s:]+)|\b(?:dst|src)[\s=!]+(?![\s:*])([^\s:)]+)", re.IGNORECASE)
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
 
@@ -78,6 +79,12 @@ def host(call: Invocation, words: list[Arg], _: str) -> None:
 def lookup(call: Invocation, words: list[Arg], _: str) -> None:
     """Names that are looked up."""
     call.contact.targets += [("lookup", word) for word in words]
+
+
+def peer(call: Invocation, words: list[Arg], option: str) -> None:
+    """A filter for connections (``TCP@host:443``, ``dst host``), whose host is looked up where it is a name."""
+    text = " ".join(word.text for word in words)
+    lookup(call, [Arg(host) for found in _PEER.finditer(text) for host in found.groups() if host], option)
 
 
 def send(call: Invocation, words: list[Arg], option: str) -> None:
