@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _VALUES = ("home", "state", "config", "workspace", "folder-to")
 _SHELLS = ("bash", "zsh", "dash", "sh")
 _NOT_RUN = 125
+_ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
+"""What looks like an absolute path in a shell's text."""
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
@@ -86,6 +88,8 @@ def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
 
 
 def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple[int, str]:
+    import re
+
     from lockgate.errors import ContainmentError
     from lockgate.escape.containment import host, supervise, ways
     from lockgate.escape.containment.host import forget
@@ -109,6 +113,7 @@ def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple
             tuple(command) or _shell_command(text, moves=moves),
             dict(os.environ),
             surroundings_of(where, workspace, "", rules_of(where, workspace)),
+            named=tuple(re.findall(_ABSOLUTE, text)) or tuple(command),
             git="background" not in options and ("git" in text or bool(command)),
         )
     )

@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -172,3 +174,14 @@ def test_temporary_files_and_the_cache_last_and_are_not_those_outside(machine: M
     assert machine.run("cat ~/.cache/mine; ls ~/.cache").stdout == "mine\nmine\n"
     assert not (machine.home / ".cache" / "mine").exists()
     assert machine.run("mktemp -d").returncode == 0
+
+
+def test_a_temporary_file_that_the_command_names(machine: Machine) -> None:
+    """An agent writes a script there with another tool, and runs it."""
+    with tempfile.TemporaryDirectory(prefix="lockgate-test-") as folder:
+        script, other = Path(folder, "job.py"), Path(folder, "other.txt")
+        script.write_text("import os; print('ran', os.path.exists('other.txt'))\n")
+        other.write_text("other")
+        done = machine.run(f"python3 {script}; cat {other}; echo evil > {script}; cat {other}x")
+        assert done.stdout == "ran False\nother", done
+        assert script.read_text().startswith("import os")

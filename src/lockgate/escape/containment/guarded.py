@@ -12,9 +12,10 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 
-from lockgate.analysis.globs import Names, is_wild
+from lockgate.analysis.globs import Names, is_wild, path_matches, paths_meet
 from lockgate.analysis.paths import read_effects, write_effects
-from lockgate.analysis.places import Path, find_begun, pattern_names, places
+from lockgate.analysis.places import HOME, Path, find_begun, floats, pattern_names, places
+from lockgate.analysis.spelling import names_of
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import ContainmentError
 from lockgate.model import EffectKind
@@ -48,25 +49,52 @@ class Entry(Record):
 
 
 class Guard:
-    """Asks about paths. One for a run."""
+    """Asks about paths. One for a run.
+
+    To ask the analysis about a path takes a while, and a project has many. So a path is asked about only where its
+    names meet a pattern of the table, or where places with one fixed path lie in the folder.
+    """
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around._replace(realpath=str)
-        self._names = frozenset(name for pattern in _patterns(around) for name in pattern if not is_wild(name))
-        wild = {pattern[-1] if pattern[-1] != "**" else pattern[-2] for pattern in _patterns(around)}
-        marks = [fnmatch.translate(name) for name in sorted(wild) if is_wild(name) and name != "**"]
-        self._wild = re.compile("|".join(marks) or r"(?!)")
+        self._by_name: dict[str, list[Names]] = {}
+        self._begin: set[str] = set()
+        self._anchored: list[Names] = []
+        wild: set[str] = set()
+        for pattern in _patterns(around):
+            if not floats(pattern):
+                self._anchored.append(pattern)
+                continue
+            self._begin.add(pattern[1])
+            plain = [name for name in pattern[1:] if not is_wild(name)]
+            if plain:
+                self._by_name.setdefault(max(plain, key=len), []).append(pattern)
+            else:
+                wild.add(pattern[-1] if pattern[-1] != "**" else pattern[-2])
+        self._wild = re.compile("|".join(map(fnmatch.translate, sorted(wild))) or r"(?!)")
 
-    def matters(self, name: str) -> bool:
-        """Whether a path with this name, in any of its folders, can matter."""
-        folded = name.casefold()
-        return folded in self._names or self._wild.match(folded) is not None
+    def patterns(self, name: str) -> tuple[Names, ...]:
+        """Patterns that a path with this name in it may meet."""
+        return tuple(self._by_name.get(name, ()))
 
-    def entry(self, path: str, *, folder: bool, socket: bool = False) -> Entry | None:
+    def from_root(self, root: str, *, anchored: bool) -> tuple[Names, ...] | None:
+        """Patterns that a folder's own names may begin to meet; ``None`` where everything in it is asked about."""
+        names = names_of(root)
+        home = names_of(self._around.home)
+        views = [names, *([(HOME, *names[len(home) :])] if names[: len(home)] == home else [])]
+        if anchored and any(paths_meet(pattern, (*view, "**")) for view in views for pattern in self._anchored):
+            return None
+        return tuple(pattern for name in names for pattern in self.patterns(name))
+
+    def matters(self, path: str, name: str, patterns: tuple[Names, ...]) -> bool:
+        """Whether a path is worth asking about."""
+        if name in self._begin or self._wild.match(name):
+            return True
+        return bool(patterns) and any(path_matches(pattern, names_of(path)) for pattern in patterns)
+
+    def entry(self, path: str, *, folder: bool) -> Entry | None:
         """What a path is; ``None`` where it does not matter."""
         around = self._around
-        if socket:
-            return Entry(path, hidden=True)
         if any(effect.kind in _CHANGES for effect in write_effects(path, "", around)):
             pinned = folder and os.path.basename(path) == ".git"
             return Entry(path, folder, protected=not pinned, hidden=self._secret(path), pinned=pinned)
@@ -96,8 +124,9 @@ def _patterns(around: Surroundings) -> Iterator[Names]:
         if place.kind not in ("vendored", "destroy"):
             yield from place.match
     rules = around.rules
-    for patterns in (rules.protected_paths, rules.secret_paths, rules.persistent_paths):
-        yield from map(pattern_names, patterns)
+    for pattern in (*rules.protected_paths, *rules.secret_paths, *rules.persistent_paths):
+        names = pattern_names(pattern)
+        yield from (names, (*names, "**"))
 
 
 def survey(
@@ -106,50 +135,52 @@ def survey(
     *,
     deep: int = 64,
     most: int = MOST_ENTRIES,
+    anchored: bool = True,
     into: Callable[[str], bool] = lambda _: True,
 ) -> Iterator[Entry]:
     """Go through everything below a folder and yield what matters, the topmost first.
 
-    What is protected or hidden as a whole is not looked into. Links are not followed.
+    What is hidden as a whole is not looked into, and of what is protected as a whole only secrets are told. Links are
+    not followed.
 
     Args:
         root: The folder, absolute, with links resolved.
         guard: Tells what matters.
         deep: How many levels to go down.
         most: How many entries to look at.
+        anchored: Whether places with one fixed path are looked for too, and not only those found in any folder.
         into: Whether to look into a folder.
 
     Raises:
         ContainmentError: There are more entries.
     """
-    # Below a folder whose name matters, all names do.
-    asked = any(map(guard.matters, root.split("/")[1:]))
-    todo = [(root, asked, 0)]
+    todo = [(root, guard.from_root(root, anchored=anchored), 0, False)]
     while todo:
-        folder, asked, depth = todo.pop()
+        folder, known, depth, protected = todo.pop()
         for item in _entries(folder):
             if _is_gits_own(item):
                 continue
             most -= 1
             if most < 0:
                 raise ContainmentError(f"{root} has too many files to look through")
+            name = item.name.lower() if item.name.isascii() else names_of(f"/{item.name}")[-1]
+            patterns = None if known is None else known + guard.patterns(name)
             is_folder = item.is_dir(follow_symlinks=False)
-            matters = asked or guard.matters(item.name)
-            # A link may lead to a folder now or later.
-            found = guard.entry(item.path, folder=is_folder or item.is_symlink()) if matters else None
+            found = None
+            if patterns is None or guard.matters(item.path, name, patterns):
+                # A link may lead to a folder now or later.
+                found = guard.entry(item.path, folder=is_folder or item.is_symlink())
             if found is None and _is_socket(item):
                 found = Entry(item.path, hidden=True)
-            if found is not None:
+            if found is not None and (found.hidden or not protected):
                 yield found._replace(link=_link(item))
             if is_folder and depth < deep and _is_open(item, found) and into(item.path):
-                todo.append((item.path, matters, depth + 1))
+                todo.append((item.path, patterns, depth + 1, protected or (found is not None and found.protected)))
 
 
 def _is_open(item: os.DirEntry[str], found: Entry | None) -> bool:
     """Whether to look into a folder."""
-    if found is not None and not found.pinned:
-        return False
-    return item.name not in VENDORED
+    return item.name not in VENDORED and (found is None or not found.hidden)
 
 
 def _is_gits_own(item: os.DirEntry[str]) -> bool:

@@ -68,7 +68,7 @@ def _near(home: str, around: Surroundings, workspace: str) -> Iterator[str]:
 
     guard = Guard(around)
     try:
-        for entry in survey(home, guard, deep=_NEAR_LEVELS, most=_NEAR_ENTRIES, into=into):
+        for entry in survey(home, guard, deep=_NEAR_LEVELS, most=_NEAR_ENTRIES, anchored=False, into=into):
             if entry.hidden and not entry.folder and not entry.path.startswith(f"{workspace}/"):
                 yield entry.path
     except ContainmentError:  # there are more: what is near was looked at first

@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
+from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import hidden
@@ -33,6 +34,8 @@ class Run(Record):
     command: tuple[str, ...]
     environ: Mapping[str, str]
     around: Surroundings
+    named: tuple[str, ...] = ()
+    """Paths that the command names: of temporary files, only these are seen."""
     git: bool = True
     """Whether git's records may change (and never its hooks and configuration)."""
 
@@ -105,8 +108,19 @@ def _volatile(run: Run) -> tuple[str, ...]:
 def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
     """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
     wanted = [run.home, *run.environ.get("PATH", "").split(":"), sys.prefix, *_SYSTEM, run.cwd]
-    real = sorted({os.path.realpath(path) for path in wanted if path.startswith("/")})
-    return tuple(path for path in real if path not in volatile and _below(path, volatile) and os.path.isdir(path))
+    real = {os.path.realpath(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
+    real |= {os.path.realpath(path) for path in run.named if _is_own_file(path, run.around)}
+    return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))
+
+
+def _is_own_file(path: str, around: Surroundings) -> bool:
+    """Whether a path is a plain file or folder of the person's own that holds no secret and no record."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
+    return plain and found.st_uid == os.getuid() and not read_effects(path, "", around)
 
 
 def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder: str) -> Iterator[Mount]:
