@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lockgate.analysis.globs import name_matches, names_meet, path_matches, paths_meet
 
 ALPHABET = "ab."
-EVERY_NAME = ["".join(letters) for size in range(6) for letters in itertools.product(ALPHABET, repeat=size)]
+EVERY_NAME = ["".join(letters) for size in range(9) for letters in itertools.product(ALPHABET, repeat=size)]
 patterns = st.text(st.sampled_from([*ALPHABET, "*", "?"]), max_size=4)
 
 
