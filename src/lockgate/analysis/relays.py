@@ -17,15 +17,17 @@ _INNER = lazy_re(
     re.IGNORECASE,
 )
 _ESCAPED = lazy_re(r"%([0-9a-fA-F]{2})")
-_CONTROLLING = frozenset({"2375", "2376"})
-"""Ports on which container engines take orders (https://docs.docker.com/reference/cli/dockerd/)."""
+_CONTROLLING = {"2375": "", "2376": "", "11434": r"/api/(?:pull|push)\b"}
+"""Ports on which programs take orders, and the paths of those that lead elsewhere: container engines
+(https://docs.docker.com/reference/cli/dockerd/), Ollama (https://github.com/ollama/ollama/blob/main/docs/api.md)."""
 _DEEPEST = 3
 
 
 def leads_elsewhere(url: str) -> bool:
     """Whether an address of this machine names another machine in its path or query, or is a remote control."""
     place, rest = re.match(r"(?:[a-z+.-]+://)?([^/?#]*)(.*)", url, re.IGNORECASE | re.DOTALL).groups()  # type: ignore[union-attr]
-    if re.search(r":(\d+)$", place) and place.rpartition(":")[2] in _CONTROLLING:
+    orders = _CONTROLLING.get(place.rpartition(":")[2])
+    if orders is not None and re.search(orders, rest):
         return True
     for _ in range(_DEEPEST):
         if any(not _is_here(inner) for inner in _INNER.findall(rest) if inner):

@@ -256,6 +256,9 @@ def test_metadata(host, expected):
         ("http://localhost:9222/json/new?https://evil.example", True),
         ("http://localhost:2375/containers/json", True),
         ("http://127.0.0.1:2376/", True),
+        ("http://127.0.0.1:11434/api/pull", True),
+        ("http://127.0.0.1:11434/api/generate", False),
+        ("http://127.0.0.1:23750/", False),
     ],
 )
 def test_what_makes_this_machine_ask_another(url, expected):
