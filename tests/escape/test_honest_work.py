@@ -59,6 +59,25 @@ def test_git_in_another_work_tree(machine: Machine) -> None:
     assert machine.outside("git log -1 --format=%s side").stdout == "side\n", done
 
 
+def test_git_is_read_only_where_nobody_speaks_of_it(machine: Machine) -> None:
+    machine.git()
+    machine.file("x.sh", "echo x > .git/index.lock; ls .git/HEAD\n")
+    done = machine.run("sh x.sh")
+    assert done.stdout == ".git/HEAD\n"
+    assert not (machine.project / ".git/index.lock").exists()
+    machine.run("git status; sh x.sh", options=("--background",))
+    assert not (machine.project / ".git/index.lock").exists()
+
+
+def test_a_work_tree_of_a_bare_repository(machine: Machine) -> None:
+    """Its hooks have no place that the table knows; so nothing of it is written."""
+    machine.git()
+    machine.outside("git clone -q --bare . ../bare && git -C ../bare worktree add -q ../tree -b side")
+    machine.project = machine.project.parent / "tree"
+    machine.run("git status; echo evil > $(git rev-parse --git-common-dir)/hooks/pre-commit")
+    assert not (machine.project.parent / "bare/hooks/pre-commit").exists()
+
+
 def test_node(machine: Machine) -> None:
     machine.file("package.json", '{"name": "x", "scripts": {"test": "node test.js"}}')
     machine.file("test.js", "const fs = require('fs'); fs.writeFileSync('out', 'x'); console.log('tested')\n")

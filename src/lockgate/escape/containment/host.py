@@ -105,7 +105,8 @@ def _recent(at: object) -> bool:
 # ---------------------------------------------------------------- facts
 def _bubblewraps() -> tuple[str, ...]:
     """Programs named ``bwrap`` that only the system's administrator can have put there."""
-    return tuple(path for folder in _PROGRAMS if _is_the_systems(path := f"{folder}/bwrap"))
+    found = (f"{folder}/bwrap" for folder in _PROGRAMS)
+    return tuple({os.path.realpath(path): path for path in found if _is_the_systems(path)}.values())
 
 
 def _is_the_systems(path: str) -> bool:

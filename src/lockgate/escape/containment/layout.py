@@ -65,7 +65,7 @@ def lay_out(run: Run) -> Layout:
         raise ContainmentError(why)
     folder = own_folder(run.state, workspace)
     guard = Guard(run.around)
-    roots = (workspace, *_git_folders(workspace, os.path.realpath(run.cwd)))
+    roots = (workspace, *(_git_folders(workspace, os.path.realpath(run.cwd)) if run.git else ()))
     before = {entry.path: entry for root in roots for entry in survey(root, guard)}
     volatile = _volatile(run)
     back = _brought_back(run, volatile)
@@ -215,8 +215,10 @@ def _git_folders(*folders: str) -> tuple[str, ...]:
             continue
         name, _, target = text.strip().partition(" ")
         own = os.path.realpath(os.path.join(folder, target))
-        if name == "gitdir:" and os.path.exists(os.path.join(own, "HEAD")):
-            found.append(_common(own))
+        common = _common(own)
+        # Where a repository has another name, the table of places does not know its hooks.
+        if name == "gitdir:" and os.path.exists(os.path.join(own, "HEAD")) and ".git" in common.split("/"):
+            found.append(common)
     return tuple(dict.fromkeys(path for path in found if not any(path.startswith(f"{f}/") for f in folders)))
 
 

@@ -9,7 +9,8 @@ import sys
 from lockgate.escape.containment.bubblewrap import ISOLATION
 from lockgate.escape.containment.host import Host
 
-_SECONDS = 1.5
+_SECONDS = 1.2
+"""For one try. Two have to fit into the time that a hook has for its decision."""
 _OUTSIDE = "/proc/self/ns/net"
 _INSIDE = ("/bin/sh", "-c", f"ls -l {_OUTSIDE}")
 _SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -25,7 +26,7 @@ def probe(bubblewraps: tuple[str, ...]) -> Host:
     if not sys.platform.startswith("linux"):
         return Host(problem=f"there is no way yet to contain a command on {sys.platform}")
     problems = []
-    for program in bubblewraps:
+    for program in bubblewraps[:1]:
         why = _try([program, *ISOLATION, "--ro-bind", "/", "/", "--proc", "/proc", "--", *_INSIDE])
         if not why:
             return Host("bubblewrap", program)

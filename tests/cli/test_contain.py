@@ -1,0 +1,58 @@
+"""``lockgate contain``: a person runs a command as an agent's is run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    project = tmp_path / "home" / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".env").write_text("KEY=geheim\n")
+    return tmp_path / "home"
+
+
+def _lockgate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lockgate", *arguments],
+        cwd=home / "project",
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def test_output_and_exit_status_are_the_commands(home: Path) -> None:
+    done = _lockgate(home, "contain", "--", "sh", "-c", "cat .env; echo made > made; echo said; exit 7")
+    assert (done.returncode, done.stdout) == (7, "said\n")
+    assert (home / "project" / "made").read_text() == "made\n"
+
+
+def test_options_belong_to_the_command(home: Path) -> None:
+    assert _lockgate(home, "contain", "echo", "-n", "--help", "a  b").stdout == "--help a  b"
+
+
+def test_the_workspace_can_be_named(home: Path) -> None:
+    (home / "other").mkdir()
+    done = _lockgate(home, "contain", "--workspace", str(home / "other"), "sh", "-c", "touch ../other/in made")
+    assert done.returncode != 0
+    assert (home / "other" / "in").exists()
+    assert not (home / "project" / "made").exists()
+
+
+def test_what_cannot_be_contained_is_not_run(home: Path) -> None:
+    done = _lockgate(home, "contain", "--workspace", str(home), "touch", "made")
+    assert done.returncode == 125
+    assert "not run" in done.stderr
+    assert not (home / "project" / "made").exists()
+
+
+def test_no_command_is_wrong_usage(home: Path) -> None:
+    assert _lockgate(home, "contain").returncode == 2
