@@ -36,11 +36,33 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     take_names(machine, scope, names)
     machine.take(stdin, lines=not cut)
     value = OPAQUE if other else _line(stdin)
-    if cut or ("\\" in value and not raw) or scope.ever.letters:
+    pieces = value.split()
+    split = len(names) > 1 or array
+    if split and _is_exact(machine, scope, value, stdin, cut=cut or other):
+        _give(scope, [name.text for name in names], value, array=array)
+        return ""
+    if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
         value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
     return ""
+
+
+def _is_exact(machine: Machine, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
+    """Whether it is known which words ``read`` finds: there is one line, split at white space."""
+    one = stdin is not None and known(stdin) and stdin.count("\n") <= 1
+    return one and not cut and not scope.ifs_changed and "\\" not in value and not machine.around.may_be_zsh
+
+
+def _give(scope: Scope, names: list[str], value: str, *, array: bool) -> None:
+    """Give variables the words of a line: the last one has what is left."""
+    if array:
+        scope.assign(names[0], "")
+        scope.arrays[names[0]] = tuple(map(Arg, value.split()))
+        return
+    words = value.split(None, len(names) - 1)
+    for name, word in zip(names, [*words, *[""] * len(names)], strict=False):
+        scope.assign(name, word)
 
 
 def _line(stdin: str | None) -> str:
@@ -64,6 +86,9 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
         stdin = OPAQUE
     for name in names:
         lines = (stdin if stdin is not None else OPAQUE).splitlines()
+        if any(arg.text.startswith("-") and arg.text != "-t" for arg in args):
+            # Lines may be left out, or end elsewhere.
+            lines = [blur("", *lines)]
         if all(map(harmless, lines)) and len(lines) <= 50:
             scope.assign(name.text, lines[0] if lines else "")
             scope.arrays[name.text] = tuple(Arg(line) for line in lines)

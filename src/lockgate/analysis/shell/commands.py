@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockgate.analysis.shell.findings import Findings
+from lockgate.analysis.shell.flow import in_parts
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, unknown
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
@@ -176,6 +177,9 @@ class Machine:
                 scope.settle()
         finally:
             self.depth -= 1
+        if any(script.background):
+            # What runs at the same time prints in any order.
+            shape = in_parts(shape)
         return shape if len(shape) <= LONGEST_SHAPE else OPAQUE
 
     def too_much(self, why: str) -> str:
@@ -235,7 +239,7 @@ class Machine:
                 # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
                 shape = shape + more if _changes_folder(node.commands[0]) else blur(shape, shape + more)
             else:
-                shape = blur(shape, more)
+                shape = blur(shape, more, shape + more)
         scope.join(*skipped)
         return shape
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from lockgate.analysis.shell.commands import LONGEST_SHAPE
-from lockgate.analysis.shell.flow import assigned, file_name, known_lines, leaves_early
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, known
+from lockgate.analysis.shell.flow import assigned, file_name, in_parts, known_lines, leaves_early
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless
 from lockgate.analysis.shell.syntax import (
     ArithCommand,
     ArithFor,
@@ -44,15 +44,14 @@ def _group(node: Group, machine: Machine, scope: Scope, stdin: str | None) -> st
 def _if(node: If, machine: Machine, scope: Scope, stdin: str | None) -> str:
     ends: list[Scope] = []
     shapes: list[str] = []
+    asked = ""
     for condition, body in node.branches:
-        machine.run(condition, scope, machine.rest(stdin))
+        asked += machine.run(condition, scope, machine.rest(stdin))
         branch = scope.copy()
-        shapes.append(machine.run(body, branch, machine.rest(stdin)))
+        shapes.append(asked + machine.run(body, branch, machine.rest(stdin)))
         ends.append(branch)
-    if node.otherwise is not None:
-        shapes.append(machine.run(node.otherwise, scope, machine.rest(stdin)))
-    else:
-        shapes.append("")
+    otherwise = "" if node.otherwise is None else machine.run(node.otherwise, scope, machine.rest(stdin))
+    shapes.append(asked + otherwise)
     scope.join(*ends)
     return blur(*shapes)
 
@@ -96,14 +95,8 @@ def _until_known(machine: Machine, scope: Scope, once: Callable[[], str]) -> str
         shapes.append(machine.until_left(scope, once))
         scope.join(before)
         if scope.same(before):
-            return _in_parts(shapes[-1])
+            return in_parts(shapes[-1])
     return machine.too_much("a loop does not come to rest")
-
-
-def _in_parts(shape: str) -> str:
-    """The shape where any of the lines may be missing: one that is known is not, then."""
-    lines = shape.splitlines()
-    return f"{blur('', *lines)}\n" if any(map(known, lines)) else shape
 
 
 def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
@@ -128,7 +121,7 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
         return shape
     scope.forget(assigned(node))
     scope.join(before)
-    return _in_parts(shape)
+    return in_parts(shape)
 
 
 def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.analysis.shell.scope import PLAIN, Arg, known
+from lockgate.analysis.shell.scope import PLAIN, Arg, blur, known
 from lockgate.analysis.shell.syntax import Assignment, For, Simple, While, Word
 from lockgate.record import TYPE_CHECKING
 
@@ -27,6 +27,12 @@ def file_name(value: Arg) -> str:
     text = value.text.replace("*", PLAIN).replace("?", PLAIN)
     head, bracket, tail = text.partition("[")
     return head + PLAIN + tail.partition("]")[2] if bracket else text
+
+
+def in_parts(shape: str) -> str:
+    """The shape where any of the lines may be missing, or come in another order: none is known, then."""
+    lines = shape.splitlines()
+    return f"{blur('', *lines)}\n" if any(map(known, lines)) else shape
 
 
 def nodes(node: Any) -> Iterator[tuple[Any, ...]]:

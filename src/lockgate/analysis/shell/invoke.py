@@ -39,7 +39,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
     if machine.left < 0 or machine.depth > 40:
         machine.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
         return OPAQUE
-    word = args[0].static
+    word = None if args[0].loose else args[0].static
     if word is None:
         because = "which program this runs is only known when it runs"
         machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)

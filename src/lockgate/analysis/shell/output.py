@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.flow import file_name
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless
+from lockgate.analysis.shell.flow import file_name, in_parts
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, unknown
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def printed(call: Invocation) -> str:
     if kind == "input":
         return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
     if kind == "cat":
-        return OPAQUE if any(arg.text != "-" for arg in call.read_words) or call.stdin is None else call.stdin
+        other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
+        return OPAQUE if other or call.stdin is None else call.stdin
     return _place(call, kind)
 
 
@@ -114,11 +115,8 @@ def _dull_format(arg: Arg) -> bool:
 
 
 def _part_of(text: str) -> str:
-    """Some lines of a text."""
-    lines = text.splitlines()
-    if len(lines) <= 1:
-        return text
-    return text if all(map(harmless, lines)) else OPAQUE
+    """Some lines of a text, in any order."""
+    return in_parts(text) if all(map(harmless, text.splitlines())) else unknown(text)
 
 
 def echo(args: list[Arg]) -> str:
@@ -142,7 +140,8 @@ def printf(args: list[Arg]) -> str:
         return ""
     form, values = args[0].text, [arg.text for arg in args[1:]]
     plain = re.sub(r"%[sbd]|%%", "", form)
-    if "%" in plain or any(arg.glob for arg in args):
+    numbers = "%d" not in form or all(value.replace(PLAIN, "0").isdigit() for value in values)
+    if "%" in plain or form.startswith("-") or not numbers or any(arg.glob or arg.loose for arg in args):
         return OPAQUE
     parts = re.split(r"(%[sbd]|%%)", form)
     slots = sum(part in ("%s", "%b", "%d") for part in parts)

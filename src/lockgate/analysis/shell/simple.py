@@ -61,10 +61,14 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Sc
             args.append(Arg(assignment.name))
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
-        if args[0].text in BUILTINS:
-            # A builtin that does not heed them changes this shell.
-            target = scope
+    changed, split = scope.ifs_changed, scope.variables.get("IFS")
+    if args[0].text in BUILTINS:
+        # A builtin changes this shell, where they do not last. It may split by them.
+        scope.ifs_changed |= target.ifs_changed
+        target = scope
     shape = invoke(machine, target, args, stdin)
+    if not reaches and scope.variables.get("IFS") == split:
+        scope.ifs_changed = changed
     for before in reversed(kept):
         # Whether the value stays depends on the shell and its mode.
         scope.give_back(before)

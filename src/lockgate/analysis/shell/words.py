@@ -114,8 +114,7 @@ class _Fields:
                 continue
             text = text_of(part, self.machine, self.scope)
             if isinstance(part, (Param, CommandSub)) and not part.quoted:
-                self.made |= isinstance(part, CommandSub)
-                self._split(text)
+                self._split(text, made=isinstance(part, CommandSub))
             else:
                 self.text += text
                 self.glob |= isinstance(part, Glob)
@@ -148,16 +147,18 @@ class _Fields:
             self.loose |= item.loose
         return True
 
-    def _split(self, text: str) -> None:
+    def _split(self, text: str, *, made: bool = False) -> None:
+        """Add text that the shell splits; ``made`` is whether a command printed it."""
         if self.scope.ifs_changed and text and (self.scope.ever.letters or not text.isalnum()):
             text = unknown(text)
-        # It may be no word at all.
-        self.maybe |= not known(text)
-        self.loose |= OPAQUE in text
         pieces = re.split(r"[ \t\n]+", text)
         for index, piece in enumerate(pieces):
             if index:
                 self._close()
+            # It may be no word at all, and then the others stand elsewhere.
+            self.maybe |= not known(text)
+            self.made |= made
+            self.loose |= OPAQUE in text
             self.text += piece
             self.open |= bool(piece)
             self.glob |= any(mark in piece for mark in "*?[")
