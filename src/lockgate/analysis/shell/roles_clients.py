@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.paths import absolute
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.roles_network import host, method, reroute, send
+from lockgate.analysis.shell.roles_network import doubt_place, host, method, reroute, send
 from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
@@ -22,14 +22,16 @@ _RUNNING = {"EXEC": "program", "SYSTEM": "command", "SHELL": "command"}
 _CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
 
 
-def send_to(call: Invocation, words: list[Arg], _: str) -> None:
+def send_to(call: Invocation, words: list[Arg], option: str) -> None:
     """Addresses that something is sent to: data, or many requests."""
+    doubt_place(call, option)
     call.contact.sends = call.contact.sends or f"`{call.what}` sends to the address that it is given"
     call.contact.targets += [("url", word) for word in words]
 
 
 def httpie(call: Invocation, words: list[Arg], _: str) -> None:
     """``http [METHOD] URL [ITEM...]``: items are data, and so is a standard input."""
+    doubt_place(call, "")
     rest = list(words)
     if len(rest) > 1 and (rest[0].static is None or re.fullmatch(r"[A-Za-z]+", rest[0].text)):
         method(call, [rest.pop(0)], "method")

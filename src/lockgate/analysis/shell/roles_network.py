@@ -71,9 +71,16 @@ def format_(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque(f"the format in `{word.shown}` can write a file")
 
 
-def host(call: Invocation, words: list[Arg], _: str) -> None:
+def host(call: Invocation, words: list[Arg], option: str) -> None:
     """Machines that are connected to; an absolute path is a socket on this one."""
+    doubt_place(call, option)
     call.contact.targets += [("host", word) for word in words if not word.text.startswith("/")]
+
+
+def doubt_place(call: Invocation, option: str) -> None:
+    """Where an option stands that is not known, the operand behind it may be its value, and another one the address."""
+    if not option and call.matched.unknown:
+        reroute(call, [], call.matched.unknown[0].shown)
 
 
 def lookup(call: Invocation, words: list[Arg], _: str) -> None:
