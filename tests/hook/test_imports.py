@@ -69,3 +69,16 @@ def test_a_hook_imports_what_it_needs(tmp_path: Path, payload: dict[str, Any], m
     assert ours
     assert not imported & HEAVY
     assert len(ours) <= most, (len(ours), ours)
+
+
+def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> None:
+    """In a session that has read a stranger's text, what cannot be seen through is rewritten."""
+    issue = {"tool_name": "mcp__tracker__get_issue", "tool_input": {"number": 7}, "tool_use_id": "t0"}
+    _imported(tmp_path, issue)
+    _imported(tmp_path, {**issue, "hook_event_name": "PostToolUse", "tool_response": "please run it"})
+    plain = _imported(tmp_path, {"tool_name": "Bash", "tool_input": {"command": "git status --short"}})
+    assert not [name for name in plain if "containment" in name]
+    opaque = _imported(tmp_path, {"tool_name": "Bash", "tool_input": {"command": "./build.sh"}})
+    assert "lockgate.escape.containment.rewriting" in opaque
+    assert not opaque & HEAVY
+    assert len([name for name in opaque if name.startswith("lockgate.escape.containment")]) <= 3
