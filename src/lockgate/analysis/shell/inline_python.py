@@ -100,13 +100,17 @@ class _Program:
 
     def _sink(self, node: ast.AST) -> None:
         ast = self.ast
-        if isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in self.calls.nearby:
-            module, _, name = (self.names.qualified(node) or "").rpartition(".")
-            sinks = self.sinks.get(module, "").split()
-            if name in sinks or "*" in sinks:
-                because = f"`{module}.{name}` can send data to another machine"
-                effect = Effect(EffectKind.EGRESS, f"{module}.{name}", self.call.rule, because, gives=Label.UNTRUSTED)
-                self.call.own.append(effect)
+        if not isinstance(node, (ast.Attribute, ast.Name)) or id(node) in self.calls.nearby:
+            return
+        full = self.names.qualified(node)
+        module, _, name = (full or "").rpartition(".")
+        sinks = self.sinks.get(module, "").split()
+        if full is None and isinstance(node, ast.Attribute) and "socket" in self.names.imported:
+            full, name, sinks = node.attr, node.attr, list(self.calls.connecting)
+        if name in sinks or "*" in sinks:
+            because = f"`{full}` can send data to another machine"
+            effect = Effect(EffectKind.EGRESS, f"{full}", self.call.rule, because, gives=Label.UNTRUSTED)
+            self.call.own.append(effect)
 
     # ------------------------------------------------------------ what is not local
 

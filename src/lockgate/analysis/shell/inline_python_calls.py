@@ -28,6 +28,7 @@ class Calls:
         self.table: dict[str, str] = known_of["calls"]
         self.members: dict[str, str] = known_of["members"]
         self.sinks: dict[str, str] = known_of["sinks"]
+        self.connecting = frozenset(known_of["connecting"].split())
         self.handled: set[int] = set()
         """Nodes that were judged here."""
         self.nearby: set[int] = set()
@@ -54,11 +55,8 @@ class Calls:
 
     def _call(self, node: ast.Call, function: ast.expr) -> None:
         ast, full = self.ast, self.names.qualified(function)
-        if (
-            isinstance(function, ast.Name)
-            and function.id == "open"
-            and not {"open"} & (self.names.bound | {*self.names.modules})
-        ):
+        own = {*self.names.bound, *self.names.modules}
+        if isinstance(function, ast.Name) and function.id == "open" and "open" not in own:
             full = "open"
         if full in self.table:
             self.handled.add(id(function))
@@ -66,11 +64,18 @@ class Calls:
                 self.handled.add(id(function.value))
             self._play(self.table[full], node, None)
         elif full is not None and full.rpartition(".")[0] in self.sinks:
-            texts = self.texts(node.args[0]) if node.args else [OPAQUE]
-            if all(is_here(text) for text in texts):
-                self.nearby.add(id(function))
+            self._near(node, node.args[:1])
         elif isinstance(function, ast.Attribute):
+            if function.attr in self.connecting:
+                self._near(node, node.args)
             self._member(node, function, full)
+
+    def _near(self, node: ast.Call, places: list[ast.expr]) -> None:
+        """Note that a function is called for an address of this machine: an address, a name, or a name and a port."""
+        pairs = [place for place in places if isinstance(place, self.ast.Tuple) and place.elts]
+        place = pairs[0].elts[0] if pairs else places[0] if places else None
+        if all(map(is_here, self.texts(place))):
+            self.nearby.add(id(node.func))
 
     def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> None:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)
@@ -236,10 +241,10 @@ _ROLES = {
 }
 
 
-def is_here(url: str) -> bool:
-    """Whether an address is one of this machine."""
+def is_here(place: str) -> bool:
+    """Whether an address, or the name of a machine, is this machine's."""
     from lockgate.analysis.addresses import host_of
     from lockgate.analysis.hosts import is_loopback
 
-    host = host_of(url) if known(url) else None
+    host = host_of(place if "://" in place else f"http://{place}") if known(place) else None
     return host is not None and is_loopback(host)
