@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.inline_javascript_names import Names, literal, text_of
+from lockgate.analysis.shell.inline_javascript_names import FUNCTIONS, Names, literal, text_of
 from lockgate.analysis.shell.inline_python_calls import is_here
 from lockgate.analysis.shell.scope import OPAQUE, Arg
 from lockgate.analysis.shell.variables import is_secret_name
@@ -54,9 +54,13 @@ class Calls:
         """Whether a function is called for an address of this machine."""
         parent = node.parent
         arguments = parent.child_by_field_name("arguments") if parent.type == "call_expression" else None
-        if arguments is None or not arguments.named_child_count:
-            return False
-        return all(map(is_here, self.names.texts(arguments.named_child(0))))
+        places = arguments.named_children if arguments is not None else []
+        if places and places[0].type == "number":
+            # A port comes before the machine's name; without one it is this machine.
+            places = places[1:]
+            if not places or places[0].type in FUNCTIONS:
+                return True
+        return bool(places) and all(map(is_here, self.names.texts(places[0])))
 
     def _require(self, node: Any, function: Any, arguments: Any) -> None:
         """A module of Node's own, or a JSON file, which is read."""
