@@ -94,7 +94,14 @@ def _meet(left: str, right: str) -> bool:
     return any(character not in outside[1:] for character in inside[1:])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
+def _ends(name: str) -> tuple[str, str]:
+    """What stands before the first mark of a wild name and behind its last one."""
+    first = min(at for mark in "*?[" if (at := name.find(mark)) >= 0)
+    return name[:first], name[max(map(name.rfind, "*?[]")) + 1 :]
+
+
+@lru_cache(maxsize=8192)
 def names_meet(left: str, right: str) -> bool:
     """Whether some one name is matched by both patterns.
 
@@ -104,9 +111,20 @@ def names_meet(left: str, right: str) -> bool:
         return True
     if right[:1] in {"*", "?", "["} and left[:1] == ".":
         return False
-    if not (is_wild(left) or is_wild(right)) and max(len(left), len(right)) <= _LONGEST:
+    left_wild, right_wild = is_wild(left), is_wild(right)
+    if max(len(left), len(right)) > _LONGEST:
+        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+    if not (left_wild or right_wild):
         return False
-    return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+    before, after = _ends(left) if left_wild else (left, left)
+    other_before, other_after = _ends(right) if right_wild else (right, right)
+    if not (before.startswith(other_before) or other_before.startswith(before)):
+        return False
+    if not (after.endswith(other_after) or other_after.endswith(after)):
+        return False
+    if left_wild and right_wild:
+        return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
+    return name_matches(left, right) if left_wild else name_matches(right, left)
 
 
 def _can_meet(
@@ -130,13 +148,15 @@ def _can_meet(
 
 def paths_meet(pattern: Names, path: Names) -> bool:
     """Whether some one path is matched by both."""
+    index = 0
     for mine, theirs in zip(pattern, path, strict=False):
         # Most pairs differ in one of the first names: the table is not needed for them.
         if mine == "**" or theirs == "**":
-            break
+            return _can_meet(pattern[index:], path[index:], lambda name: name == "**", names_meet)
         if not names_meet(mine, theirs):
             return False
-    return _can_meet(pattern, path, lambda name: name == "**", names_meet)
+        index += 1
+    return all(name == "**" for name in (*pattern[index:], *path[index:]))
 
 
 @lru_cache(maxsize=8192)

@@ -82,6 +82,76 @@ def _table() -> _Table:
     return _Table(tuple(rows), compiled["by_name"], compiled["others"])
 
 
+Hits = list[tuple[int, Names]]
+"""Numbers of places, each with one of its patterns."""
+
+
+class _Index(Record):
+    """The table's patterns by one of their names, for the questions that any part of a pattern can answer.
+
+    ``None`` stands for names with marks and for ``**``: such patterns are always looked at.
+    """
+
+    rooted: Mapping[str, Mapping[str | None, Hits]]
+    """From the root or a home folder: by that, and by the name behind it."""
+    begun: Mapping[str | None, Hits]
+    """Looked for in any folder, with more than one name: by the first of them."""
+    ended: Mapping[str, Hits]
+    """Looked for in any folder: by the last name, or where that is ``**``, by the first."""
+
+
+@lru_cache(maxsize=1)
+def _index() -> _Index:
+    rooted: dict[str, dict[str | None, Hits]] = {"": {}, HOME: {}}
+    begun: dict[str | None, Hits] = {}
+    ended: dict[str, Hits] = {}
+    for number, place in enumerate(places()):
+        for pattern in place.match:
+            hit = number, pattern
+            if not floats(pattern):
+                rooted[pattern[0]].setdefault(_plain(pattern[1:2]), []).append(hit)
+                continue
+            ended.setdefault(pattern[1] if pattern[-1] == "**" else pattern[-1], []).append(hit)
+            if len(pattern) > 2:
+                begun.setdefault(_plain(pattern[1:2]), []).append(hit)
+    return _Index(rooted, begun, ended)
+
+
+def _plain(names: Names) -> str | None:
+    return names[0] if names and names[0] != "**" and not is_wild(names[0]) else None
+
+
+def _rooted(view: Names | None) -> Hits:
+    """The patterns from a root or a home folder that a path may meet."""
+    if view is None:
+        return []
+    index = _index().rooted
+    name = _plain(view[1:2])
+    if _plain(view[:1]) is None:
+        return [hit for below in index.values() for hits in below.values() for hit in hits]
+    below = index.get(view[0], {})
+    if name is None:
+        return [hit for hits in below.values() for hit in hits]
+    return [*below.get(name, ()), *below.get(None, ())]
+
+
+def _begun(names: Names) -> Hits:
+    """The patterns for any folder that a folder's names may begin to spell."""
+    index = _index().begun
+    return [hit for name in {*names, None} for hit in index.get(name, ())]
+
+
+def _ended(names: Names) -> Hits:
+    """The patterns for any folder that a wild path may meet."""
+    last = names[-1]
+    return [
+        hit
+        for name, hits in _index().ended.items()
+        if names_meet(name, last) or "**" in names or any(hit[1][-1] == "**" for hit in hits)
+        for hit in hits
+    ]
+
+
 def places() -> tuple[Place, ...]:
     """The shipped table."""
     return _table().places
@@ -120,7 +190,8 @@ def _reaches(pattern: Names, path: Path) -> bool:
     return (not floats(pattern) or _telling(pattern, path)) and paths_meet(pattern, view)
 
 
-def find(path: Path) -> list[Place]:
+@lru_cache(maxsize=256)
+def find(path: Path) -> tuple[Place, ...]:
     """All places that a path is, or where a shell still expands it, can become. In the order of the table."""
     table, by_name, others = _table()
     found: set[int] = set()
@@ -130,10 +201,10 @@ def find(path: Path) -> list[Place]:
         if number not in found and _matches(place.match[which], path) and not _excepted(place, path):
             found.add(number)
     if path.wild:
-        for number, place in enumerate(table):
-            if number not in found and any(_reaches(pattern, path) for pattern in place.match):
+        for number, pattern in (*_rooted(path.names), *_rooted(path.home), *_ended(path.names)):
+            if number not in found and _reaches(pattern, path):
                 found.add(number)
-    return [table[number] for number in sorted(found)]
+    return tuple(table[number] for number in sorted(found))
 
 
 def _excepted(place: Place, path: Path) -> bool:
@@ -150,25 +221,28 @@ def _starts(pattern: Names, names: Names) -> bool:
     return any(all(map(name_matches, spelt[:length], names[-length:])) for length in range(1, longest + 1))
 
 
-def find_below(path: Path) -> list[Place]:
+@lru_cache(maxsize=256)
+def find_below(path: Path) -> tuple[Place, ...]:
     """All places that a folder is or that lie below it.
 
     Patterns for any folder count only where the folder's own name begins to spell them. Text of packages does not
     count: people search in ``node_modules`` for code all day.
     """
-    below = [
-        place
-        for place in places()
-        if place.kind != "vendored" and any(_lies_below(pattern, path) for pattern in place.match)
-    ]
-    return [*below, *(place for place in find(path) if place not in below)]
+    hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path.names))
+    numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
+    below = [place for place in _of(numbers) if place.kind != "vendored"]
+    return (*below, *(place for place in find(path) if place not in below))
 
 
-def find_begun(path: Path) -> list[Place]:
+@lru_cache(maxsize=256)
+def find_begun(path: Path) -> tuple[Place, ...]:
     """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
-    return [
-        place for place in places() if any(floats(pattern) and _starts(pattern, path.names) for pattern in place.match)
-    ]
+    return tuple(_of({number for number, pattern in _begun(path.names) if _starts(pattern, path.names)}))
+
+
+def _of(numbers: set[int]) -> list[Place]:
+    table = places()
+    return [table[number] for number in sorted(numbers)]
 
 
 def _lies_below(pattern: Names, path: Path) -> bool:
