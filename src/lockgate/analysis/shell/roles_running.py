@@ -289,6 +289,10 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
 
         if problem := shadow(call.machine, call.scope):
             call.opaque(problem)
+        read(call, call.matched.operands, "")
+        if name == "json.tool":
+            # A file after the first is where the result goes.
+            write(call, call.matched.operands[1:], "")
     else:
         call.opaque(f"`python -m {name}` runs code that can lie in this folder")
         if lookup(name) is not None:
