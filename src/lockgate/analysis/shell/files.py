@@ -144,9 +144,9 @@ def _any_file_in(text: str) -> str | None:
 def _own_below(text: str, machine: Machine) -> list[str]:
     """What belongs to the gate and can be meant by a name that is looked for at any depth of a folder."""
     folder, _, name = text.rpartition("/")
-    if not folder.endswith(PLAIN) or not known(name):
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name):
         return []
-    folder = folder.removesuffix(PLAIN).rstrip("/") or "/"
+    folder = folder[:-1].rstrip("/") or "/"
     return [own for own in machine.around.own_paths if inside(own, folder) and name in own.split("/")]
 
 

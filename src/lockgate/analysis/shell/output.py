@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell.flow import file_name, in_parts
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known, unknown
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
+_LOOKING_UP = frozenset({"which", "whereis", "command"})
+"""Programs that print where another one lies."""
 _LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 
@@ -33,6 +35,8 @@ def printed(call: Invocation) -> str:
     if kind == "word":
         if (part := _part_of_path(call)) is not None:
             return f"{part}\n"
+        if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
+            return f"{ENVIRONMENT}/{call.matched.operands[0].text}\n"
         # A name or a hash: no option and no code, but which one is not known.
         words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
         return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
