@@ -94,6 +94,7 @@ ROLES = {
     "assignment": "running.assignment",
     "send-to": "clients.send_to",
     "httpie": "clients.httpie",
+    "image": "clients.image",
     "socket": "clients.socket",
     "socat": "clients.socat",
 }
@@ -118,10 +119,6 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_network
 
         return roles_network
-    if name == "clients":
-        from lockgate.analysis.shell import roles_clients
-
-        return roles_clients
     if name == "clients":
         from lockgate.analysis.shell import roles_clients
 

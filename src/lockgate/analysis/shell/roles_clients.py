@@ -53,6 +53,14 @@ def _of_this_machine(text: str) -> str:
     return f"localhost{text[1:]}" if text[1:2] in ("/", "") else f"localhost{text}"
 
 
+def image(call: Invocation, words: list[Arg], _: str) -> None:
+    """Pictures of systems: a registry's where a name begins with a machine, else files or what is here already."""
+    for word in words:
+        name = word.text.removeprefix("registry:")
+        if word.static is None or name != word.text or re.match(r"[\w-]+(\.[\w-]+)+(:\d+)?/", name):
+            call.contact.targets.append(("url", Arg(name, word.glob)))
+
+
 def socket(call: Invocation, words: list[Arg], option: str) -> None:
     """A socket of this machine that is talked to instead of what the address names."""
     # What follows ``--next`` is asked in the usual way.
