@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -140,3 +141,17 @@ def test_what_a_rule_lets_run_unasked_stays_so(world: World, serve: Serve) -> No
     world.run(model, bypass=False)
     assert "Exit code 7" in model.result(1).text
     assert "approval" in model.result(2).text, model.result(2)
+
+
+def test_a_command_that_takes_too_long_leaves_nothing_behind(world: World, serve: Serve) -> None:
+    """Version 2.1.197 kills it; 2.1.329 lets it go on in the background, and waits for it before it ends."""
+    _fill(world)
+    loop = "for i in $(seq 60); do date > alive.txt; sleep 0.1; done"
+    (world.project / "slow.sh").write_text(f"({loop}) & {loop}\n")
+    slow = Call("Bash", {"command": "sh slow.sh", "description": "step", "timeout": 2000})
+    model = serve(Script.of(fetch_issue(), slow))
+    world.run(model)
+    assert (world.project / "alive.txt").exists()
+    before = (world.project / "alive.txt").stat().st_mtime_ns
+    time.sleep(0.5)
+    assert (world.project / "alive.txt").stat().st_mtime_ns == before

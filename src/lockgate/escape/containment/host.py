@@ -105,8 +105,11 @@ def _recent(at: object) -> bool:
 # ---------------------------------------------------------------- facts
 def _bubblewraps() -> tuple[str, ...]:
     """Programs named ``bwrap`` that only the system's administrator can have put there."""
-    found = (f"{folder}/bwrap" for folder in _PROGRAMS)
-    return tuple({os.path.realpath(path): path for path in found if _is_the_systems(path)}.values())
+    found: dict[str, str] = {}
+    for path in (f"{folder}/bwrap" for folder in _PROGRAMS):
+        if _is_the_systems(path):
+            found.setdefault(os.path.realpath(path), path)
+    return tuple(found.values())
 
 
 def _is_the_systems(path: str) -> bool:
