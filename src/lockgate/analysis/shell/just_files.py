@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.scope import Arg
 
 _NAMES = ("justfile", "Justfile", ".justfile")
-_MOST_FOLDERS, _MOST_RECIPES = 12, 100
+_MOST_FOLDERS, _MOST_RECIPES, _MOST_COMMANDS = 12, 100, 20
+_LONGEST = 4000
+"""Longest line of which more is read than where it ends."""
 _ONLY_TOLD = frozenset({"-n", "--dry-run", "-l", "--list", "--summary", "--show", "-s", "--dump", "--variables"})
 _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 _ASSIGNMENT = lazy_re(r"(?:export\s+)?([A-Za-z_][\w-]*)\s*:=\s*(.*)")
 _ALIAS = lazy_re(r"alias\s+([\w-]+)\s*:=\s*([\w-]+)")
-_HEADER = lazy_re(r"@?([A-Za-z_][\w-]*)((?:[ \t]+[^:\n]*?)?)[ \t]*:(?!=)[ \t]*(.*)")
+_NAME = lazy_re(r"[A-Za-z_][\w-]*")
 _SHELL = lazy_re(r"""set\s+shell\s*:=\s*\[\s*["']([^"']+)["']""")
 _PIECE = lazy_re(r"""\s*(?:'([^']*)'|"((?:[^"\\]|\\.)*)"|`([^`]*)`|([A-Za-z_][\w-]*))\s*([+/]|$)""")
 _NEED = lazy_re(r"\(\s*([A-Za-z_][\w-]*)[^)]*\)|([A-Za-z_][\w-]*)")
@@ -74,13 +76,19 @@ class Justfile:
             self.variables.setdefault(match[1], self.value(match[2], {}))
         elif re.match(r"(?:import|mod)\b", row):
             self.problem = "it has parts in other files"
-        elif not row.startswith("set ") and (match := _HEADER.fullmatch(row)):
-            names = [re.sub(r"^[+*$]+", "", word).partition("=")[0] for word in match[2].split()]
-            lines: list[tuple[str, int]] = []
-            needs = tuple(inside or plain for inside, plain in _NEED.findall(match[3]))
-            self.recipes.setdefault(match[1], Recipe(tuple(names), needs, lines))
-            return lines
+        elif not row.startswith("set "):
+            return self._recipe(row)
         return None
+
+    def _recipe(self, row: str) -> list[tuple[str, int]] | None:
+        """Keep the recipe that a line begins; give its body, ``None`` where it begins none."""
+        head, colon, needs = row.removeprefix("@").partition(":")
+        words = head.split()
+        if not colon or not words or len(row) > _LONGEST or _NAME.fullmatch(words[0]) is None:
+            return None
+        names = tuple(word.lstrip("+*$").partition("=")[0] for word in words[1:])
+        needed = tuple(inside or plain for inside, plain in _NEED.findall(needs))
+        return self.recipes.setdefault(words[0], Recipe(names, needed, [])).lines
 
     def value(self, text: str, own: Mapping[str, str]) -> str:
         """What an expression stands for, as far as it is known."""
@@ -88,7 +96,7 @@ class Justfile:
         while at < len(text):
             match = _PIECE.match(text, at)
             if match is None:
-                for command in re.findall(r"`([^`]*)`", text[at:]):
+                for command in re.findall(r"`([^`]*)`", text[at:])[:_MOST_COMMANDS]:
                     self.run(command)
                 return UNKNOWN
             raw, escaped, command, name, operator = match.groups()
@@ -119,6 +127,8 @@ class Justfile:
             yield from _joined(rows)
 
     def _inserted(self, text: str, own: Mapping[str, str]) -> str:
+        if len(text) > _LONGEST:
+            return UNKNOWN
         return _INSERTED.sub(lambda match: "{{" if match[1] is None else self.value(match[1], own), text)
 
 

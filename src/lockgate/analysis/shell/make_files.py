@@ -15,6 +15,10 @@ _DEFAULTS = {"MAKE": "make", "RM": "rm -f", "CC": "cc", "CXX": "g++", "AR": "ar"
 """Variables that make itself sets, as far as recipes use them."""
 
 
+_MODIFIERS = frozenset({"export", "override", "private"})
+"""Words before an assignment."""
+
+
 class Source(Record):
     """A text that is read, and what offsets in it count from."""
 
@@ -134,13 +138,17 @@ class Makefile:
             self._assign(Assignment(name, operator, "\n".join(body)))
 
     def _directive(self, word: str, rest: str, text: str, place: int) -> None:
-        if word in ("export", "override", "private") and isinstance(statement(rest), Assignment):
-            self._directive(rest.partition(" ")[0], rest.partition(" ")[2], rest, place)
+        if word in _MODIFIERS:
+            while (first := rest.partition(" ")[0]) in _MODIFIERS:
+                rest = rest[len(first) :].lstrip()
+            if isinstance(said := statement(rest), Assignment):
+                self._open = None
+                self._assign(said)
         elif word in ("include", "-include", "sinclude") and not isinstance(statement(text), Assignment):
             self._included(self.words.expand(rest))
         elif word in ("load", "-load"):
             self.problem = "it loads code into make"
-        elif word in ("export", "unexport", "undefine", "vpath"):
+        elif word in ("unexport", "undefine", "vpath"):
             return
         else:
             self._said(text, place)

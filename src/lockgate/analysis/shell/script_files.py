@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 SPAN = 1 << 20
 """Positions in the first file count from here, in the second from twice this: more than a file or a text is long."""
 _NO_LINE = SPAN - 1
-_MOST_FILES = 24
+_MOST_FILES, _MOST_TEXT = 24, 200_000
+_MOST_TIMES = 4
+"""How often one file is followed."""
 _MOST_COMMANDS = 1200
 _MOST_EFFECTS = 40
 _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
@@ -38,7 +40,7 @@ _PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
 _OWN_OF_A_PROCESS = ("levels", "frames", "cuts", "interrupts", "last_in_shell")
 _TOP = lazy_re(r"^(?=[^ \t\n#)}])", re.MULTILINE)
 """The begin of a line that may begin a command of its own."""
-_MOST_TRIES = 5
+_MOST_TRIES, _MOST_TRIED = 3, 20_000
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
@@ -151,12 +153,14 @@ def _is_held(effect: Effect, around: Surroundings) -> bool:
 def opened(machine: Machine, scope: Scope, path: str) -> File | None:
     """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
     scripts = machine.scripts = machine.scripts or Scripts()
-    if "" in scope.cwds or len(scripts.files) >= _MOST_FILES:
+    if "" in scope.cwds or len(scripts.files) >= _MOST_FILES or sum(len(f.text) for f in scripts.files) > _MOST_TEXT:
         return None
     # Where a ``cd`` may have failed, it is taken to have worked.
     for cwd in scope.cwds:
         full = absolute(path, cwd, machine.around)
         if full is None or _written(machine, cwd, full) or _is_secret(full, machine.around):
+            return None
+        if sum(file.path == full for file in scripts.files) >= _MOST_TIMES:
             return None
         if (file := machine.around.read_script(full)) is not None:
             name = full.removeprefix(f"{machine.around.workspace}/")
@@ -248,6 +252,8 @@ def _before(script: File, position: int, dialect: str) -> Script:
 
     starts = [match.start() for match in _TOP.finditer(script.text, 0, position + 1)]
     for start in reversed(starts[-_MOST_TRIES:]):
+        if start > _MOST_TRIED:
+            break
         tree = read(script.text[:start], dialect, script.base)
         if isinstance(tree, Script):
             return tree

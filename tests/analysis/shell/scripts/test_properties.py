@@ -63,3 +63,19 @@ def test_many_files_and_long_ones_are_bounded():
         analysis = analyse_shell(way, "/work/project", surroundings(files))
         assert EffectKind.EXECUTE in {effect.kind for effect in analysis.effects}
         assert len(analysis.effects) < 2000
+
+
+LONG = 60_000
+TIRING = {
+    "just": ("justfile", ["a" + " " * LONG, "a := " + "`" * LONG, "a:\n " + "{{" * (LONG // 2), "a: " + "(b " * (LONG // 3)]),
+    "make": ("Makefile", ["export " * (LONG // 7) + "A=1", "$" * LONG, "A:=" + "$(subst a,b," * 5000, "define x\n" * 6000]),
+    "bash x": ("x", ["#!" + " " * LONG, "source x\n" * (LONG // 9), "(" * LONG, "a\n" * (LONG // 2) + "case"]),
+}  # fmt: skip
+
+
+def test_texts_that_are_made_to_tire_the_reader_are_code_of_the_project():
+    for way, (name, texts) in TIRING.items():
+        for text in texts:
+            analysis = analyse_shell(way, "/work/project", surroundings({name: text}))
+            assert {effect.kind for effect in analysis.effects} == {EffectKind.EXECUTE}
+            assert not any("not all of it was followed" in effect.because for effect in analysis.effects)
