@@ -67,10 +67,10 @@ def test_many_files_and_long_ones_are_bounded():
 
 LONG = 60_000
 TIRING = {
-    "just": ("justfile", ["a" + " " * LONG, "a := " + "`" * LONG, "a:\n " + "{{" * (LONG // 2), "a: " + "(b " * (LONG // 3)]),
-    "make": ("Makefile", ["export " * (LONG // 7) + "A=1", "$" * LONG, "A:=" + "$(subst a,b," * 5000, "define x\n" * 6000]),
-    "bash x": ("x", ["#!" + " " * LONG, "source x\n" * (LONG // 9), "(" * LONG, "a\n" * (LONG // 2) + "case"]),
-}  # fmt: skip
+    "just": ("justfile", ["a" + " " * LONG, "a := " + "`" * LONG, "a:\n " + "{{" * 30_000, "a: " + "(b " * 20_000]),
+    "make": ("Makefile", ["export " * 8_000 + "A=1", "$" * LONG, "A:=" + "$(subst a,b," * 5_000, "define x\n" * 6_000]),
+    "bash x": ("x", ["#!" + " " * LONG, "source x\n" * 6_000, "(" * LONG, "a\n" * 30_000 + "case"]),
+}
 
 
 def test_texts_that_are_made_to_tire_the_reader_are_code_of_the_project():
