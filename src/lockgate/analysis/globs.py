@@ -166,6 +166,10 @@ def name_matches(pattern: str, name: str) -> bool:
         return True
     if not is_wild(pattern):
         return False
+    if max(len(pattern), len(name)) <= _LONGEST:
+        before, after = _ends(pattern)
+        if not (name.startswith(before) and name.endswith(after)):
+            return False
     return _matches(_tokens(pattern), name[:_LONGEST])
 
 

@@ -133,6 +133,8 @@ class Invocation:
         self.read_words: list[Arg] = []
         self.placeholder = ""
         self.shapes: list[str] = []
+        self.found: dict[frozenset[str], list[str]] = {}
+        """What was worked out of the names that some actions of ``find`` are for: each asks."""
         self.matched = Matched([], [], [], [])
 
     @property

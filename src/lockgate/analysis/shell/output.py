@@ -64,7 +64,10 @@ def _place(call: Invocation, kind: str) -> str:
 
 def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
     """What the names of files below some folders look like: those that some actions of ``find`` are for, or all."""
-    return [f"{root.rstrip('/')}/{name}" for root in roots for name in _names(call, actions)]
+    names = call.found.get(actions)
+    if names is None:
+        names = call.found[actions] = _names(call, actions)
+    return [f"{root.rstrip('/')}/{name}" for root in roots for name in names]
 
 
 def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
