@@ -103,6 +103,22 @@ def test_what_was_made_is_kept_beside_and_said(machine: Machine) -> None:
     assert done.returncode == 0
 
 
+def test_who_makes_it_again_and_again_is_ended(machine: Machine) -> None:
+    done = machine.run("while :; do echo evil > .envrc; sleep 0.01; done")
+    assert done.returncode == 137
+    assert "again and again" in done.stderr
+    assert not (machine.project / ".envrc").exists()
+
+
+def test_a_prepared_cache_leads_nowhere(machine: Machine) -> None:
+    """What lies in the command's own folders is its own choice, so nothing is mounted below them."""
+    machine.write(".cache/huggingface/token")
+    machine.run("ln -s $PWD ~/.cache/huggingface; ls ~/.cache")
+    done = machine.run("cat ~/.cache/huggingface/token; ls")
+    assert SECRET not in done.stdout
+    assert not (machine.project / "token").exists()
+
+
 OUTSIDE = (
     "{home}/made",
     "{home}/.bashrc",

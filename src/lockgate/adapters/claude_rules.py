@@ -65,10 +65,11 @@ def _begins(rule: str, command: str) -> bool:
 
 # ---------------------------------------------------------------- where rules stand
 def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
-    client = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
+    # A project's settings can set the variable for hooks, and must not hide the person's rules so.
+    clients = dict.fromkeys((os.path.join(home, ".claude"), os.environ.get("CLAUDE_CONFIG_DIR") or home))
     project = os.path.join(context.workspace, ".claude")
     mac = "/Library/Application Support/ClaudeCode"
-    files = [os.path.join(client, "settings.json")]
+    files = [os.path.join(client, "settings.json") for client in clients]
     files += [os.path.join(project, name) for name in ("settings.json", "settings.local.json")]
     files += [os.path.join(folder, "managed-settings.json") for folder in ("/etc/claude-code", mac)]
     words = _command_line(context)

@@ -154,11 +154,13 @@ def _folder_inside(run: Run, roots: tuple[str, ...]) -> str:
 def _outside(run: Run, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
     """What is hidden of the rest of the machine: secrets, records, the gate's state, sockets."""
     covered: list[str] = []
+    # The cache is the command's own already; what lies below it there was its own choice.
+    cache = (os.path.realpath(os.path.join(run.home, ".cache")),)
     nothing = os.path.join(run.state, "contained", "nothing")
     paths = [*hidden.secrets(run.home, run.around, os.path.realpath(run.workspace)), *hidden.sockets()]
     for path in [run.state, *paths]:
         real = os.path.realpath(path)
-        if real in covered or _below(real, covered) or (_below(real, volatile) and not _below(real, back)):
+        if real in covered or _below(real, (*covered, *cache)) or (_below(real, volatile) and not _below(real, back)):
             continue
         mount = _hide(real, nothing)
         if mount is not None:

@@ -17,7 +17,7 @@ SUFFIX = ".kept-by-lockgate"
 _SHALLOW = 2
 """Levels of a project that are looked at while a command runs."""
 _MOST_SHALLOW = 5_000
-_MOST_MOVED = 50
+_MOST_MOVED = 20
 _SAID = 5
 
 
