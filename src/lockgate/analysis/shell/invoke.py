@@ -26,7 +26,9 @@ _ZSH = """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
-_NAMED_IN_FULL = lazy_re(r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/")
+_NAMED_IN_FULL = lazy_re(
+    r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/|\b(?:gcr\.io|pkg\.dev)/"
+)
 """A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
 
 
