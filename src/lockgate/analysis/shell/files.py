@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
+_OPTION_NAME = "place:persist/option-name"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
 _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
 
@@ -96,7 +97,8 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
 
 def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
     """Effects of removing a file, or with ``below`` a whole folder."""
-    found = write(arg, machine, scope, below=below)
+    # A name that a command takes for an option is a danger while it is there.
+    found = [effect for effect in write(arg, machine, scope, below=below) if effect.rule != _OPTION_NAME]
     if below and (reason := _destroys(arg, machine, scope)):
         found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
     return found
