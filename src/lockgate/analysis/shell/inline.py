@@ -46,6 +46,8 @@ def _sql(client: str) -> Callable[[Invocation, str], None]:
 _ADDRESS = lazy_re(
     r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL
 )
+_WORD_ALONE = lazy_re(r"[ \t]*\S*[ \t]*")
+"""A label, or a version, at which GNU sed ends at a blank: a command may follow."""
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 
 
@@ -78,6 +80,8 @@ def _sed_problem(call: Invocation, text: str) -> str:
             line = _text_lines(text, at) if command in "aic" else text[at:].partition("\n")[0]
             if command == "e":
                 return "the sed command `e` runs a program"
+            if command in ":v" and not _WORD_ALONE.fullmatch(line.partition(";")[0]):
+                return f"what follows the sed command `{command}` may be another command"
             at += _rest_of_line(call, command, line)
         elif command not in _PLAIN_COMMAND:
             return f"the sed command `{command}` is not known"
