@@ -82,6 +82,18 @@ def _table() -> _Table:
     return _Table(tuple(rows), compiled["by_name"], compiled["others"])
 
 
+@lru_cache(maxsize=1024)
+def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
+    """Of the patterns that are known by no name: those that a path can match which ends in this one."""
+    table = _table()
+    found = []
+    for hit in table.others:
+        last = table.places[hit[0]].match[hit[1]][-1]
+        if last == "**" or name_matches(last, name):
+            found.append(hit)
+    return tuple(found)
+
+
 Hits = list[tuple[int, Names]]
 """Numbers of places, each with one of its patterns."""
 
@@ -193,10 +205,10 @@ def _reaches(pattern: Names, path: Path) -> bool:
 @lru_cache(maxsize=256)
 def find(path: Path) -> tuple[Place, ...]:
     """All places that a path is, or where a shell still expands it, can become. In the order of the table."""
-    table, by_name, others = _table()
+    table, by_name, _ = _table()
     found: set[int] = set()
     candidates = [hit for name in set(path.names) for hit in by_name.get(name, ())]
-    for number, which in [*candidates, *others]:
+    for number, which in (*candidates, *_of_odd_name(path.names[-1])):
         place = table[number]
         if number not in found and _matches(place.match[which], path) and not _excepted(place, path):
             found.add(number)
