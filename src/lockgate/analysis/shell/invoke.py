@@ -9,7 +9,6 @@ from lockgate.analysis.shell.findings import WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
-from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
@@ -26,10 +25,6 @@ _ZSH = """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
-_NAMED_IN_FULL = lazy_re(
-    r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/|\b(?:gcr\.io|pkg\.dev)/"
-)
-"""A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
 
 
 def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
@@ -179,7 +174,11 @@ class Invocation:
 
             words = [word for word in words if word != "execute"] if run_recipes(self) else words
         for word in words:
-            self.add(self._asked(word, options))
+            if word in ("query", "fetch-own"):
+                from lockgate.analysis.shell.queries import asked
+
+                word = asked(self, word, options)
+            self.add(word)
         if self.matched.surprises:
             self._surprised()
         found = self.contact.effects(self)
@@ -297,23 +296,6 @@ class Invocation:
         entry = self.entry
         reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"
         return bool(reads) and not any(arg.text != "-" for arg in self.read_words)
-
-    def _asked(self, word: str, options: list[Option]) -> str:
-        """A query whose words are only numbers and names of options carries nothing out.
-
-        What is asked of one's own account goes there and nowhere else. It still counts as composed where the text is
-        only made at run time, since nobody can read then what is asked, or where a resource is named in full, since
-        that can be a stranger's, who sees in the records of that account what was asked for.
-        """
-        if word == "fetch-own":
-            whole = [arg.static for arg in self.args]
-            return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
-        if word != "query":
-            return word
-        told = [option for option in options if option.role != "local"]
-        words = [*self.matched.operands, *(value for option in told for value in option.value)]
-        fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in self.entry.commands) for arg in words)
-        return "fetch-known" if fixed and not self.matched.unknown else "fetch"
 
     def _surprised(self) -> None:
         """A word that is put together at run time may turn out to be any option."""

@@ -1,0 +1,33 @@
+"""What is asked of a service: whether the question itself can carry data to a stranger."""
+
+from __future__ import annotations
+
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.options import Option
+
+_NAMED_IN_FULL = lazy_re(
+    r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/|\b(?:gcr\.io|pkg\.dev)/"
+)
+"""A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
+
+
+def asked(call: Invocation, word: str, options: list[Option]) -> str:
+    """The effect that ``query`` or ``fetch-own`` comes to.
+
+    A query whose words are only numbers and names of subcommands carries nothing out.
+
+    What is asked of one's own account goes there and nowhere else. It still counts as composed where the text is only
+    made at run time, since nobody can read then what is asked, or where a resource is named in full, since that can be
+    a stranger's, who sees in the records of that account what was asked for.
+    """
+    if word == "fetch-own":
+        whole = [arg.static for arg in call.args]
+        return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
+    told = [option for option in options if option.role != "local"]
+    words = [*call.matched.operands, *(value for option in told for value in option.value)]
+    fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in call.entry.commands) for arg in words)
+    return "fetch-known" if fixed and not call.matched.unknown else "fetch"
