@@ -128,10 +128,33 @@ def _shell_command(text: str, *, moves: bool) -> tuple[str, ...]:
     shell = os.environ.get("SHELL", "")
     if os.path.basename(shell) not in _SHELLS or not os.access(shell, os.X_OK):
         shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
-    if not moves:
+    start = _start_file()
+    if not moves and not start:
         return (shell, "-c", text)
-    quoted = "'" + text.replace("'", "'\\''") + "'"
-    return (shell, "-c", f"{{ eval {quoted}; }} 9>&- && pwd -P >&9")
+    script = f"eval {_quoted(text)}"
+    if moves:
+        script = f"{{ {script}; }} 9>&- && pwd -P >&9"
+    return (shell, "-c", f". {_quoted(start)} 2>/dev/null || true; {script}" if start else script)
+
+
+def _start_file() -> str:
+    """The file with the person's functions and aliases, which Claude Code's shell has read before this process began.
+
+    It is read in the sandbox, so that nothing rests on what it says. Empty where there is none.
+    """
+    import re
+
+    try:
+        with open(f"/proc/{os.getppid()}/cmdline", "rb") as file:
+            words = os.fsdecode(file.read(1 << 20))
+    except OSError:
+        return ""
+    found = re.search(r"\bsource (/[^\s\0';|&]+/shell-snapshots/snapshot-[\w-]+\.sh) ", words)
+    return found[1] if found else ""
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 if __name__ == "__main__":

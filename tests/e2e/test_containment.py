@@ -155,3 +155,13 @@ def test_a_command_that_takes_too_long_leaves_nothing_behind(world: World, serve
     before = (world.project / "alive.txt").stat().st_mtime_ns
     time.sleep(0.5)
     assert (world.project / "alive.txt").stat().st_mtime_ns == before
+
+
+def test_a_persons_own_functions_and_aliases_are_there(world: World, serve: Serve) -> None:
+    (world.home / ".bashrc").write_text("greet() { echo \"hello $1\"; }\nalias twice='greet twice;greet'\n")
+    model = serve(Script.of(fetch_issue(), bash("greet you | tr a-z A-Z"), bash("cd .git && twice you")))
+    world.run(model)
+    assert model.result(1).text.strip() == "HELLO YOU"
+    assert model.result(2).text.strip() == "hello twice\nhello you"
+    decided = world.lockgate("audit", "show", "--json")
+    assert decided.count('"contain"') >= 2

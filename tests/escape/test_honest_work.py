@@ -175,6 +175,16 @@ def test_the_folder_that_it_ended_in(machine: Machine) -> None:
         assert machine.run(text, options=("--folder-to=1",)).stdout in (str(machine.project), "/proc")
 
 
+@pytest.mark.parametrize("more", range(10))
+def test_any_number_of_descriptors(machine: Machine, more: int) -> None:
+    """The run's own descriptors get out of the way of each other, whatever numbers are free."""
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(more)]
+    done = machine.run("cd /usr", options=("--folder-to=1",), pass_fds=held)
+    for descriptor in held:
+        os.close(descriptor)
+    assert (done.stdout, done.stderr) == ("/usr", "")
+
+
 def test_signals_are_passed_on(machine: Machine) -> None:
     text = "trap 'echo stopped; exit 9' TERM INT; echo ready > ready; while :; do sleep 0.05; done"
     running = subprocess.Popen(

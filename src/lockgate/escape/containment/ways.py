@@ -176,8 +176,12 @@ def _is_connection(descriptor: int) -> bool:
 
 
 def _memory(name: str, content: bytes) -> int:
-    """A file in memory, at its beginning."""
-    descriptor = os.memfd_create(f"lockgate-{name}")
+    """A file in memory, at its beginning, with a number that no descriptor of the command has."""
+    import fcntl
+
+    low = os.memfd_create(f"lockgate-{name}")
+    descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
+    os.close(low)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
