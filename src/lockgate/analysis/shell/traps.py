@@ -25,6 +25,7 @@ def interrupt(text: str, machine: Machine, scope: Scope) -> None:
         scope.pinned.add(name)
     scope.forget(scope.ever.touched.copy())
     scope.ever.touched |= before
+    scope.ifs_changed |= inner.ifs_changed
     if inner.functions != scope.functions or inner.positional != scope.positional:
         machine.findings.execute(text, "shell:trap", "a trap changes what words stand for", unknown=True)
     if inner.cwds != scope.cwds:
