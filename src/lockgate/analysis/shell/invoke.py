@@ -245,7 +245,8 @@ class Invocation:
     def _options(self, options: list[Option]) -> None:
         from lockgate.analysis.shell.roles import play
 
-        order = sorted(options, key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
+        # Said twice, an option means what it means once.
+        order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
         for option in order:
             if option.role in WORDS:
                 self.add(option.role)

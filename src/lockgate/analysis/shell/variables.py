@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.scope import ENVIRONMENT, Arg, Scope, harmless, known
@@ -48,8 +49,14 @@ def role_of(name: str) -> str:
     roles = table("variables")
     if name in roles:
         return str(roles[name])
-    families = [key for key in roles if key.endswith("*") and name.startswith(key[:-1])]
+    families = [key for key in _families() if name.startswith(key[:-1])]
     return str(roles[max(families, key=len)]) if families else ""
+
+
+@cache
+def _families() -> tuple[str, ...]:
+    """The keys that stand for all names which begin so."""
+    return tuple(key for key in table("variables") if key.endswith("*"))
 
 
 def _usual(place: str, machine: Machine) -> bool:
