@@ -4,12 +4,11 @@
 
     LockgateError
      +-- BadInputError          what a client sent cannot be read
-     +-- ConfigError       a configuration file is not valid (file, line and key are known)
-     +-- StoreError        the state could not be read or written
-     +-- AuditError        the audit chain does not hold
-     +-- DeadlineError  the decision took longer than it may
-     +-- InstallError      a client's settings could not be read or changed
-     +-- ContainmentError  a command cannot be run contained
+     +-- ConfigError            a configuration file is not valid (file, line and key are known)
+     +-- StoreError             the state could not be read or written
+     +-- AuditError             the audit chain does not hold
+     +-- InstallError           a client's settings could not be read or changed
+     +-- ContainmentError       a command cannot be run contained
 
 Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
 """
@@ -47,10 +46,6 @@ class StoreError(LockgateError):
 
 class AuditError(LockgateError):
     """The audit chain does not hold."""
-
-
-class DeadlineError(LockgateError):
-    """The decision took longer than it may."""
 
 
 class InstallError(LockgateError):

@@ -213,7 +213,3 @@ def literal(node: Any) -> str | None:
 
 def _is_function(node: Any) -> bool:
     return node is not None and node.type in (*FUNCTIONS, "function_declaration")
-
-
-def _counts(node: Any) -> bool:
-    return node is not None and node.type in _COUNTS

@@ -2,8 +2,8 @@
 
 The gate rewrites the command so that ``lockgate/contain.py`` runs it in a sandbox: no network, no sockets of this
 machine, no secrets, and write access to the project alone, without the places that are executed or trusted later.
-What the sandbox looks like is a :class:`~lockgate.escape.containment.plan.Plan`; who builds it (bubblewrap, the
-kernel's namespaces, macOS's sandbox) is a *way*. Where none works on this host, the table's next verdict is taken.
+What the sandbox looks like is a :class:`~lockgate.escape.containment.plan.Plan`; who builds it (bubblewrap, or the
+kernel's namespaces) is a *way*. Where none works on this host, the table's next verdict is taken.
 """
 
 from lockgate.escape.containment.host import Host, host, problem

@@ -41,7 +41,7 @@ def _existing(folder: str, patterns: list[Names]) -> Iterator[str]:
     if any(names[0] == "**" for names in patterns):
         yield folder
         return
-    for name in _names(folder, patterns):
+    for name in _names(folder):
         folded = name.casefold()
         rest = [names[1:] for names in patterns if name_matches(names[0], folded)]
         if not rest:
@@ -53,7 +53,7 @@ def _existing(folder: str, patterns: list[Names]) -> Iterator[str]:
             yield from _existing(path, rest)
 
 
-def _names(folder: str, patterns: list[Names]) -> list[str]:
+def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
@@ -78,7 +78,7 @@ def _near(home: str, around: Surroundings, workspace: str) -> Iterator[str]:
 def harmless(folders: Iterable[str], around: Surroundings) -> Iterator[str]:
     """Files directly in hidden folders that hold no secret (``~/.ssh/known_hosts``)."""
     for folder in folders:
-        for name in _names(folder, []):
+        for name in _names(folder):
             path = os.path.join(folder, name)
             effects = read_effects(path, "", around)
             if os.path.isfile(path) and not any(effect.gives or effect.kind is EffectKind.TAMPER for effect in effects):
