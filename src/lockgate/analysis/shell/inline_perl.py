@@ -41,8 +41,11 @@ def perl_effects(call: Invocation, text: str) -> None:
     Perl joins the texts of all ``-e`` with line ends, so they are one program.
     """
     texts = [word.text for option in call.matched.options if option.name in ("-e", "-E") for word in option.value]
-    if not is_plain("\n".join(texts) or text):
-        call.opaque("perl code on the command line cannot be seen through")
+    code = "\n".join(texts) or text
+    if not is_plain(code):
+        from lockgate.analysis.shell.unread import unread
+
+        unread(call, "perl", code, "perl code on the command line cannot be seen through")
 
 
 def is_plain(text: str) -> bool:

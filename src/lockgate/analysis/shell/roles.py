@@ -61,6 +61,7 @@ ROLES = {
     "code-shell": "running.code:shell",
     "code-sh": "running.code:sh",
     "code-zsh": "running.code:zsh",
+    "code-other-shell": "running.code:other-shell",
     "code-python": "running.code:python",
     "code-sed": "running.code:sed",
     "code-awk": "running.code:awk",

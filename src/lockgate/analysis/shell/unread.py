@@ -1,0 +1,45 @@
+"""Code on the command line that no reader of ours can read.
+
+That it runs is found anyway. What is told here is how it may be written to be read, and whether it looks as if it
+brought in what strangers wrote: a look at words, which only makes a verdict stricter.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+OTHER_SHELL = "other-shell"
+"""The language of shells that are not of the Bourne family."""
+
+_HINT = "write it for bash or sh: other shells' languages are not read"
+
+
+def unread(call: Invocation, language: str, text: str, because: str = "") -> None:
+    """Keep that code runs that is not read.
+
+    Args:
+        call: The command that runs it.
+        language: As in the role ``code-LANGUAGE``.
+        text: The code, as far as it is known.
+        because: Why it is not read; a sentence is made where that is left out.
+    """
+    if language == OTHER_SHELL:
+        because = f"the language of `{call.entry.name}` is not read, only bash, sh and zsh are"
+        call.own.append(Effect(EffectKind.EXECUTE, call.what, "shell:dialect", because))
+        call.machine.findings.hints[_HINT] = None
+    else:
+        call.opaque(because or f"`{call.what}` runs code that cannot be seen through")
+    if talks(" ".join((*(arg.text for arg in call.args), text))):
+        call.add("ingest")
+
+
+def talks(text: str) -> bool:
+    """Whether a text names what is used to talk to other machines."""
+    return any(re.search(rf"(?:(?<!\w)|(?<=-[rM]))(?:{word})", text, re.IGNORECASE) for word in table("network_words"))
