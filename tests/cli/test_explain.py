@@ -280,6 +280,13 @@ def test_json_of_another_tool_has_no_tree(project):
     assert told["flows"] == []
 
 
+def test_only_a_shell_command_is_shown_as_contained(project):
+    done = explain("--json", "--tool", "PowerShell", "--input", '{"command": "ls"}', cwd=project)
+    answer = json.loads(done.stdout)
+    assert answer["verdicts"]["untrusted"] == "ask"
+    assert {effect["verdicts"]["untrusted"] for effect in answer["effects"]} == {"allow", "ask"}
+
+
 def test_verdicts_are_the_profiles_and_the_hosts_beside_them(project, tmp_path, monkeypatch):
     from lockgate.cli import explaining
     from lockgate.cli.explain_json import whole

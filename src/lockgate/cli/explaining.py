@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
 
     def of(self, effect: Effect) -> Verdicts:
         """What one effect alone would get."""
-        return _verdicts([(policy, (effect,)) for policy in self.policies], _CONTAINS)
+        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call))
 
     def here(self) -> tuple[Verdicts, str]:
         """The verdicts on this host, and why it cannot contain (empty where it can)."""
@@ -78,7 +78,12 @@ def explained(call: ToolCall) -> Explanation:
     """Analyse a call and decide on it. Raises ``LockgateError``."""
     analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
     found = [(policy, analysis.effects) for policy, analysis in analyses]
-    return Explanation(call, merged([analysis for _, analysis in analyses]), _verdicts(found, _CONTAINS), found)
+    return Explanation(call, merged([analysis for _, analysis in analyses]), _verdicts(found, _able(call)), found)
+
+
+def _able(call: ToolCall) -> frozenset[Verdict]:
+    """What a host that can do all could do with a call: only a shell command can be contained."""
+    return _CONTAINS if call.tool == "Bash" else frozenset()
 
 
 @lru_cache(maxsize=64)
