@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lockgate
 from lockgate.adapters import claude_command, claude_settings
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import Launch
@@ -73,9 +74,8 @@ def this_launch(folders: Folders, settings: str = "") -> Launch:
     Raises:
         InstallError: A path holds what cannot stand in a command line.
     """
-    import lockgate.hook
-
-    launch = Launch(sys.executable, os.path.abspath(lockgate.hook.__file__), folders, settings)
+    hook = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "hook.py")
+    launch = Launch(sys.executable, hook, folders, settings)
     for path in (launch.python, launch.hook, *folders, settings):
         if not path.isprintable():
             raise InstallError(f"the path {path!r} holds control characters; move it first")
