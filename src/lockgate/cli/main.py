@@ -24,9 +24,9 @@ _COMMANDS = {
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",
-    "trust": "lockgate.cli.config:trust",
+    "trust": "lockgate.cli.trust:trust",
     "uninstall": "lockgate.cli.install:uninstall",
-    "untrust": "lockgate.cli.config:untrust",
+    "untrust": "lockgate.cli.trust:untrust",
 }
 
 

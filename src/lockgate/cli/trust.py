@@ -1,0 +1,148 @@
+"""``lockgate trust`` and ``untrust``: whether a project's configuration files may loosen."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+from lockgate.audit.record import happened
+from lockgate.cli.person import require_person
+from lockgate.cli.state import unreadable
+from lockgate.configuration import Place, digest_of, find_workspace, places, read_file, trust_name
+from lockgate.errors import StoreError
+from lockgate.events import Context
+from lockgate.folders import folders
+from lockgate.model import Subject
+from lockgate.policy.merging import Layer, merge
+from lockgate.policy.showing import loosenings
+from lockgate.policy.validation import Parsed, parse
+from lockgate.text import visible
+
+
+@click.command(short_help="Let a project's configuration loosen.")
+@click.argument("where", metavar="[PATH]", type=click.Path(), default="")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def trust(where: str, yes: bool) -> None:
+    """Let a project's configuration files loosen what Lockgate does, as long as no byte of them changes.
+
+    PATH is the project's folder or one of its files; without it, the project around the current folder.
+
+    Exit status: 0 trusted, 1 not valid, nothing to trust or not confirmed, 2 usage, 3 state not writable.
+    """
+    require_person("trust a project's configuration")
+    found = [(place, data) for place in _project_places(where) if (data := _content(place)) is not None]
+    if not found:
+        raise click.ClickException("there is no project configuration to trust here")
+    parsed = [parse(data, place.path) for place, data in found]
+    _refuse_invalid(parsed)
+    for line in _what_it_means(found, parsed):
+        click.echo(line)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("this asks a person: run it in a terminal, or give --yes")
+        click.confirm("Trust exactly this content?", default=False, abort=True)
+    _record({place.path: digest_of(data) for place, data in found})
+    click.echo("trusted, until any byte of it changes")
+
+
+def _refuse_invalid(parsed: Sequence[Parsed]) -> None:
+    problems = [problem for one in parsed for problem in one.problems]
+    for problem in problems:
+        click.echo(visible(str(problem), 1000), err=True)
+    if problems:
+        raise click.ClickException("nothing was trusted: the configuration is not valid")
+
+
+def _content(place: Place) -> bytes | None:
+    try:
+        return read_file(place.path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise click.ClickException(f"{visible(place.path, 300)} cannot be read: {reason}") from error
+
+
+def _project_places(where: str) -> list[Place]:
+    """The places of a project's files: of the folder, or the one that is named."""
+    home = folders().home
+    if not where:
+        root = find_workspace(os.getcwd(), home)
+    elif os.path.isdir(where):
+        root = where
+    else:
+        folder, name = os.path.split(os.path.abspath(where))
+        root = os.path.dirname(folder) if name == "lockbox.json" else folder
+    found = [place for place in places(home, folders().config, os.path.abspath(root)) if place.project]
+    if where and not os.path.isdir(where):
+        wanted = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(where))), os.path.basename(where))
+        found = [place for place in found if place.path == wanted]
+        if not found:
+            raise click.UsageError(
+                f"{visible(where)!r} is no project configuration: name a folder, its .claude/lockbox.json, "
+                "lockgate.yaml or .lockgate.yaml"
+            )
+    return found
+
+
+def _what_it_means(found: Sequence[tuple[Place, bytes]], parsed: Sequence[Parsed]) -> Iterator[str]:
+    """What the files would loosen against the user's own configuration."""
+    for place, data in found:
+        yield f"{visible(place.path, 300)}  (SHA-256 {digest_of(data)})"
+    below = _own_layers()
+    layers = [Layer(place.name, one.value or {}) for (place, _), one in zip(found, parsed, strict=True)]
+    before, after = merge(below), merge([*below, *layers])
+    lines = [visible(line, 300) for line in loosenings(before, after)]
+    yield "it would loosen:" if lines else "it loosens nothing: it holds already, and needs no trust"
+    yield from (f"  {line}" for line in lines)
+
+
+def _own_layers() -> list[Layer]:
+    """The layers below a project's, as they stand; what is not valid is left out."""
+    where = folders()
+    layers = []
+    for place in places(where.home, where.config, ""):
+        try:
+            data = read_file(place.path)
+        except (OSError, ValueError):
+            continue
+        value = parse(data, place.path).value if data is not None else None
+        if value is not None:
+            layers.append(Layer(place.name, value))
+    return layers
+
+
+@click.command(short_help="Take trust in a project back.")
+@click.argument("where", metavar="[PATH]", type=click.Path(), default="")
+def untrust(where: str) -> None:
+    """Take trust in a project's configuration files back: they can only tighten again.
+
+    Exit status: 0 not trusted (any more), 2 usage, 3 state not writable.
+    """
+    _record({place.path: None for place in _project_places(where)})
+    click.echo("not trusted: these files can only tighten")
+
+
+def _record(digests: Mapping[str, str | None]) -> None:
+    """Keep which contents are trusted, and write the act into the audit."""
+    from lockgate.store.sqlite import SqliteStore
+
+    person = Context("cli", Subject(""))
+    try:
+        store = SqliteStore.open(folders().state)
+        try:
+            with store.transaction() as tx:
+                for path, digest in digests.items():
+                    before = tx.setting(trust_name(path))
+                    if before != digest:
+                        tx.put_setting(trust_name(path), digest)
+                        event = "untrust" if digest is None else "trust"
+                        tx.append_audit(
+                            time.time(), happened(person, event, {"file": path, "sha256": digest or before})
+                        )
+        finally:
+            store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
