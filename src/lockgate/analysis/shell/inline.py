@@ -1,4 +1,4 @@
-"""Small languages whose programs stand on the command line: sed, awk, jq, and the simplest perl.
+"""Small languages whose programs stand on the command line: sed, awk and jq; and which reader each language has.
 
 Each reader knows the few constructs that reach outside the language; where it is not sure, the code counts as opaque.
 """
@@ -24,6 +24,12 @@ def _python(call: Invocation, text: str) -> None:
     from lockgate.analysis.shell.inline_python import python_effects
 
     python_effects(call, text)
+
+
+def _perl(call: Invocation, text: str) -> None:
+    from lockgate.analysis.shell.inline_perl import perl_effects
+
+    perl_effects(call, text)
 
 
 def _javascript(call: Invocation, text: str) -> None:
@@ -220,7 +226,7 @@ def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..
         call.opaque("the awk program reads or writes a file whose name is only known when it runs")
 
 
-# ---------------------------------------------------------------- jq, perl
+# ---------------------------------------------------------------- jq, yq
 
 
 def _jq(call: Invocation, text: str) -> None:
@@ -228,12 +234,6 @@ def _jq(call: Invocation, text: str) -> None:
     bare = text if "\\(" in text else re.sub(r'"(?:[^"\\]|\\.)*+(?:"|$)', '""', text, flags=re.DOTALL)
     if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
         call.own += made_by("read-secret", "jq env", call.rule)
-
-
-def _perl(call: Invocation, text: str) -> None:
-    from lockgate.analysis.shell.inline_perl import perl_effects
-
-    perl_effects(call, text)
 
 
 def _yq(call: Invocation, text: str) -> None:
