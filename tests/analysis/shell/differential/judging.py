@@ -71,7 +71,9 @@ def _effects(commands: Iterable[Command], analysis: Analysis) -> set[str]:
 
 
 def _kinds(analysis: Analysis) -> set[str]:
-    return {effect.kind.value for effect in analysis.effects}
+    kinds = {effect.kind.value for effect in analysis.effects}
+    # What may send takes the place of what only fetches: a header that is not known is empty in the end.
+    return kinds | {"fetch"} if "egress" in kinds else kinds
 
 
 _PIECES = re.compile(r"\s+|[A-Za-z0-9_./-]+|.", re.DOTALL)
