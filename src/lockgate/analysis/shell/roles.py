@@ -80,8 +80,8 @@ ROLES = {
     "first-sqlite": "running.code:sqlite",
     "first-mysql": "running.code:mysql",
     "cwd": "files.cwd",
-    "config": "running.config",
-    "config-write": "running.config_write",
+    "config": "settings.config",
+    "config-write": "settings.config_write",
     "remote": "network.remote",
     "push-to": "network.push_to",
     "placeholder": "running.placeholder",
@@ -128,6 +128,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_databases
 
         return roles_databases
+    if name == "settings":
+        from lockgate.analysis.shell import roles_settings
+
+        return roles_settings
     from lockgate.analysis.shell import roles_running
 
     return roles_running

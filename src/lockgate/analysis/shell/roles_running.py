@@ -1,16 +1,14 @@
-"""Roles of words that are run: commands, scripts, code, settings that hold commands."""
+"""Roles of words that are run: commands, scripts, code, the variables before them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
-_CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
 """Modules of the standard library that only read, and whose names nobody shadows by accident."""
@@ -54,7 +51,7 @@ def output(call: Invocation, words: list[Arg], option: str) -> None:
 def program(call: Invocation, words: list[Arg], _: str) -> None:
     """Words that are run without a shell, with more words after them."""
     for word in words:
-        _invoke(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
+        invoke_words(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
 
 
 def argv(call: Invocation, words: list[Arg], _: str) -> None:
@@ -64,12 +61,12 @@ def argv(call: Invocation, words: list[Arg], _: str) -> None:
         because = "a word before it may become several, and then another one is the program"
         call.machine.findings.execute(words[0].shown, "shell:dynamic-command", because, unknown=True)
     if not call.entry.feeds:
-        _invoke(call, words)
+        invoke_words(call, words)
     else:
         from lockgate.analysis.shell.roles_feeding import commands
 
         for each in commands(call, words):
-            _invoke(call, each)
+            invoke_words(call, each)
 
 
 def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
@@ -81,7 +78,7 @@ def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
     for found in found_names(call, roots or ["."], frozenset({option}))[:_MOST_LINES]:
         # Escaped, because the text is a replacement pattern.
         name = found.replace("\\", "\\\\")
-        _invoke(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
+        invoke_words(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
 
 
 def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
@@ -96,15 +93,16 @@ def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
     if rest and rest[0].text in ("-c", "--command"):
         command(call, rest[1:2], option)
     elif rest:
-        _invoke(call, rest)
+        invoke_words(call, rest)
 
 
 def split(call: Invocation, words: list[Arg], _: str) -> None:
     """Text that is split into the first words of a command."""
-    _invoke(call, [*(Arg(text) for word in words for text in word.text.split()), *call.matched.operands])
+    invoke_words(call, [*(Arg(text) for word in words for text in word.text.split()), *call.matched.operands])
 
 
-def _invoke(call: Invocation, words: list[Arg]) -> None:
+def invoke_words(call: Invocation, words: list[Arg]) -> None:
+    """Run a command that a word of another one holds."""
     from lockgate.analysis.shell.invoke import invoke
 
     if words and call.entry.name in ("env", "sudo", "doas"):
@@ -154,7 +152,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
         LANGUAGES[language](call, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not (language in ("awk", "sed", "jq") and _filled_in(language, text)):
+    elif not _filled_in(language, text):
         from lockgate.analysis.shell.unread import unread
 
         unread(call, language, text)
@@ -231,54 +229,6 @@ def perl_separator(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
 
 
-def config(call: Invocation, words: list[Arg], _: str) -> None:
-    """``git -c key=value``: some keys run what they hold."""
-    for word in words:
-        key, _, value = word.text.partition("=")
-        kind = _config_kind(key)
-        if not known(key):
-            call.opaque("which setting this changes is only known when it runs, and some run a program")
-        elif kind == "alias":
-            _alias(call, value)
-        elif kind == "command" and known(value):
-            if value:
-                call.machine.run_text(value, call.scope.new_shell(), "sh")
-        elif kind:
-            call.opaque(f"the setting `{key}` decides what runs or where data goes")
-
-
-def _alias(call: Invocation, value: str) -> None:
-    if value.startswith("!"):
-        call.machine.run_text(value[1:], call.scope.new_shell(), "sh")
-    else:
-        _invoke(call, [Arg("git"), *(Arg(text) for text in value.split())])
-
-
-def _config_kind(key: str) -> str:
-    lowered = key.lower()
-    for pattern, kind in table("git_config").items():
-        head, star, tail = pattern.partition("*")
-        if lowered == pattern or (
-            star and lowered.startswith(head) and lowered.endswith(tail) and len(lowered) >= len(pattern)
-        ):
-            return str(kind)
-    return ""
-
-
-def config_write(call: Invocation, words: list[Arg], _: str) -> None:
-    """``git config key value`` with a key that executes leaves something that runs later."""
-    if words and words[0].text == "edit":
-        call.add("persist")
-    if words and words[0].text in _CONFIG_VERBS:
-        words = words[1:]
-    if not words:
-        return
-    key = words[0].text
-    if (not known(key) or _config_kind(key)) and len(words) > 1:
-        because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
-        call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
-
-
 def module(call: Invocation, words: list[Arg], _: str) -> None:
     """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
     from lockgate.analysis.shell.knowledge import lookup
@@ -298,7 +248,7 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
     else:
         call.opaque(f"`python -m {name}` runs code that can lie in this folder")
         if lookup(name) is not None:
-            _invoke(call, [Arg(name), *call.matched.operands])
+            invoke_words(call, [Arg(name), *call.matched.operands])
 
 
 def placeholder(call: Invocation, words: list[Arg], _: str) -> None:

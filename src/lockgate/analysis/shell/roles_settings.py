@@ -1,0 +1,62 @@
+"""Roles of words that are settings of git, some of which hold commands or say where data goes."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.roles_running import invoke_words
+from lockgate.analysis.shell.scope import Arg, known
+from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+_CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
+
+
+def config(call: Invocation, words: list[Arg], _: str) -> None:
+    """``git -c key=value``: some keys run what they hold."""
+    for word in words:
+        key, _, value = word.text.partition("=")
+        kind = _config_kind(key)
+        if not known(key):
+            call.opaque("which setting this changes is only known when it runs, and some run a program")
+        elif kind == "alias":
+            _alias(call, value)
+        elif kind == "command" and known(value):
+            if value:
+                call.machine.run_text(value, call.scope.new_shell(), "sh")
+        elif kind:
+            call.opaque(f"the setting `{key}` decides what runs or where data goes")
+
+
+def _alias(call: Invocation, value: str) -> None:
+    if value.startswith("!"):
+        call.machine.run_text(value[1:], call.scope.new_shell(), "sh")
+    else:
+        invoke_words(call, [Arg("git"), *(Arg(text) for text in value.split())])
+
+
+def _config_kind(key: str) -> str:
+    lowered = key.lower()
+    for pattern, kind in table("git_config").items():
+        head, star, tail = pattern.partition("*")
+        if lowered == pattern or (
+            star and lowered.startswith(head) and lowered.endswith(tail) and len(lowered) >= len(pattern)
+        ):
+            return str(kind)
+    return ""
+
+
+def config_write(call: Invocation, words: list[Arg], _: str) -> None:
+    """``git config key value`` with a key that executes leaves something that runs later."""
+    if words and words[0].text == "edit":
+        call.add("persist")
+    if words and words[0].text in _CONFIG_VERBS:
+        words = words[1:]
+    if not words:
+        return
+    key = words[0].text
+    if (not known(key) or _config_kind(key)) and len(words) > 1:
+        because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
+        call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
