@@ -21,7 +21,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "programs")
 _cache: dict[str, Any] = {}
 
 NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO, DIGITS = 0, 1, 2, 3, 4, 5
-"""How many words an option takes: none, one, one that is attached or missing, all up to ``;`` or ``+``, two, digits attached."""
+"""How many words an option takes: none, one, one if attached, all up to ``;`` or ``+``, two, digits if attached."""
 
 
 SAME = "."
