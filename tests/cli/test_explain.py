@@ -344,3 +344,18 @@ def test_a_report_of_another_tool(project):
     assert '{"file_path": "a"}' in text
     assert "- none" in text
     assert "(which verdict" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["git", "push", "origin"], "put it in quotes: lockgate explain 'git push origin'"),
+        (["ls", "-la"], "put it in quotes: lockgate explain 'ls -la'"),
+        (["ls", "--jsno"], "No such option '--jsno'"),
+        (["-x", "ls"], "No such option '-x'"),
+    ],
+)
+def test_a_command_without_quotes_is_told_how_to_quote(project, arguments, says):
+    done = explain(*arguments, cwd=project)
+    assert done.returncode == 2
+    assert says in done.stderr.decode()

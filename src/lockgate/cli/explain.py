@@ -22,7 +22,20 @@ LONGEST_LINE = 1_000_000
 """Bytes of one line of ``--jsonl``."""
 
 
-@click.command()
+class _Explain(click.Command):
+    """Takes an option that stands after a first word for the command's own: it was meant to be one argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.possibilities or words[0].startswith("-"):
+                raise
+            raise _unquoted(words) from error
+
+
+@click.command(cls=_Explain)
 @click.argument("words", metavar="[COMMAND]", nargs=-1)
 @click.option("--tool", default="Bash", show_default=True, help="The tool's name, as the agent's client spells it.")
 @click.option("--input", "tool_input", help="The tool's input, a JSON object.")
@@ -57,7 +70,7 @@ def explain(
     """  # noqa: D301 - the escape keeps click from folding the lines
     here = os.path.abspath(cwd) if cwd else os.getcwd()
     if len(words) > 1:
-        raise click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {_quoted(words)}")
+        raise _unquoted(words)
     if as_json + jsonl + report > 1:
         raise click.UsageError("give one of --json, --jsonl and --report")
     if expected is not None and not report:
@@ -76,8 +89,9 @@ def explain(
         raise click.ClickException(visible(str(error), 600)) from error
 
 
-def _quoted(words: Sequence[str]) -> str:
-    return visible(shlex.quote(" ".join(words)), 300)
+def _unquoted(words: Sequence[str]) -> click.UsageError:
+    quoted = visible(shlex.quote(" ".join(words)), 300)
+    return click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {quoted}")
 
 
 def _show(call: ToolCall, *, as_json: bool, report: bool, expected: str | None) -> None:
