@@ -54,5 +54,10 @@ def test_what_cannot_be_contained_is_not_run(home: Path) -> None:
     assert not (home / "project" / "made").exists()
 
 
+def test_a_program_that_is_not_there_is_told_like_a_shell_tells_it(home: Path) -> None:
+    done = _lockgate(home, "contain", "--", "no-such-program", "-x")
+    assert (done.returncode, done.stderr) == (127, "lockgate: no-such-program: no such program\n")
+
+
 def test_no_command_is_wrong_usage(home: Path) -> None:
     assert _lockgate(home, "contain").returncode == 2

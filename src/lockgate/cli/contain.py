@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import click
+
+from lockgate.text import visible
+
+_NO_PROGRAM = 127
+"""As shells say it."""
 
 
 @click.command(
@@ -24,8 +30,12 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
     It has no network, sees no secrets, and writes to the project alone, but not to git hooks, CI, and settings of
     agents and editors.
 
-    Exit status: the command's own; 125 where it was not run, because this machine cannot contain it.
+    Exit status: the command's own; 125 where it was not run, because this machine cannot contain it; 127 where there
+    is no such program.
     """
+    if shutil.which(command[0]) is None:
+        click.echo(f"lockgate: {visible(command[0], 200)}: no such program", err=True)
+        raise SystemExit(_NO_PROGRAM)
     from lockgate.configuration import find_workspace
     from lockgate.contain import end
     from lockgate.folders import folders
