@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -102,36 +101,6 @@ def test_processes_of_python(machine: Machine) -> None:
     )
     done = machine.run(f"{sys.executable} pool.py")
     assert done.stdout == "[1, 2]\n" * 3, done
-
-
-@pytest.mark.parametrize(
-    ("tool", "files", "command"),
-    [
-        (
-            "cargo",
-            {
-                "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n',
-                "src/main.rs": "fn main() {}\n",
-            },
-            "cargo build --quiet && ls target/debug/x",
-        ),
-        ("go", {"go.mod": "module x\n", "main.go": "package main\nfunc main() {}\n"}, "go build -o x . && ls x"),
-    ],
-)
-def test_compilers_with_a_cache(machine: Machine, tool: str, files: dict[str, str], command: str) -> None:
-    """Where the tool is installed; what a sandbox needs for it is tested by the others too."""
-    found = shutil.which(tool)
-    for name, text in files.items():
-        machine.file(name, text)
-    if found is None:
-        return
-    machine.environment["PATH"] += f":{os.path.dirname(found)}"
-    for name in ("RUSTUP_HOME", "CARGO_HOME"):
-        folder = os.path.join(os.path.expanduser("~root"), f".{name.split('_')[0].lower()}")
-        if os.path.isdir(folder):
-            machine.environment[name] = folder
-    done = machine.run(command)
-    assert done.returncode == 0, done
 
 
 def test_pipes_and_exit_codes(machine: Machine) -> None:
