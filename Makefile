@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals knowledge lock setup system clients clean
+.PHONY: help demo test lint format unit e2e evals fuzz knowledge lock setup system clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
