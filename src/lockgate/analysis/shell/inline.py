@@ -52,7 +52,7 @@ def _sql(client: str) -> Callable[[Invocation, str], None]:
 _ADDRESS = lazy_re(
     r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL
 )
-_WORD_ALONE = lazy_re(r"[ \t]*\S*[ \t]*")
+_WORD_ALONE = lazy_re(r"[ \t]*+\S*+[ \t]*+")
 """A label, or a version, at which GNU sed ends at a blank: a command may follow."""
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 

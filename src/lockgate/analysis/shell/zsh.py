@@ -47,7 +47,7 @@ def heed_words(machine: Machine, scope: Scope, word: str, args: list[Arg]) -> No
     elif word in ("read", "print"):
         numbers = _after_options(args)
     elif word in _DECLARING:
-        kinds = [arg.text for arg in args if re.fullmatch(r"-[A-Za-z]*[iEF][A-Za-z]*\d*", arg.text)]
+        kinds = [arg.text for arg in args if re.fullmatch(r"-(?=[A-Za-z]*[iEF])[A-Za-z]*+\d*+", arg.text)]
         values = [Arg(arg.text.partition("=")[2]) for arg in args if "=" in arg.text]
         numbers = _after_options(args) + (values if kinds or word in ("integer", "float") else [])
     else:
