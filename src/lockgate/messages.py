@@ -181,8 +181,10 @@ def asked_brief(text: str, taints: Sequence[Taint]) -> str:
 def contained() -> str:
     """Tell the agent how its call runs, so that it does not take the sandbox for a fault of the project."""
     return (
-        "Lockgate runs this command contained: no network, no access to secrets or to files outside the project, and a "
-        "/tmp of its own. Git hooks, CI and agent settings are read-only; processes it starts end with it."
+        "Lockgate runs this command contained: without network and services of this machine (docker, sudo, a display); "
+        "secrets such as .env are empty, files outside the project read-only, /tmp and ~/.cache its own. Git hooks, CI "
+        "and agent settings are read-only; processes it starts end with it. If it fails for want of one of these, do "
+        "not look for a way around it: tell the person, who can run it outside."
     )
 
 
