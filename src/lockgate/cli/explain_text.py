@@ -54,7 +54,7 @@ def _tree(explanation: Explanation) -> Tree:
     for effect in analysis.effects:
         _add_effect(tree, effect, explanation, outline)
     if not analysis.effects:
-        tree.add(Text("no effect: it stays on this machine and in this project"))
+        tree.add(Text("no effect: it is local"))
     for flow in analysis.flows:
         tree.add(Text(f"flow: {visible(flow.sentence, 300)}"))
     for hint in analysis.hints:
