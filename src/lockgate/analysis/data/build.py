@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from lockgate.analysis import compiling
 from lockgate.analysis.globs import is_wild
 from lockgate.analysis.places import pattern_names
 
@@ -21,20 +21,13 @@ def tables() -> list[Path]:
 
 def load(table: Path) -> Any:
     """Read a table and check it. Raises ``jsonschema.ValidationError``."""
-    import jsonschema
-    import yaml
-
-    data = yaml.safe_load(table.read_text(encoding="utf-8"))
-    schema = json.loads(table.with_suffix(".schema.json").read_text(encoding="utf-8"))
-    jsonschema.validate(data, schema)
-    return data
+    return compiling.load(table, table.with_suffix(".schema.json"))
 
 
 def compiled(table: Path) -> str:
     """The JSON text that the product reads: the table without its examples."""
     rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
-    data = indexed(rows) if table.stem == "places" else rows
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":"), sort_keys=True) + "\n"
+    return compiling.compact(indexed(rows) if table.stem == "places" else rows)
 
 
 def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -51,21 +44,5 @@ def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"places": rows, "by_name": by_name, "others": others}
 
 
-def main(arguments: list[str]) -> int:
-    """Write the JSON files, or with ``--check`` say which are stale. Returns the exit code."""
-    stale = [table for table in tables() if not _is_fresh(table)]
-    for table in stale:
-        if "--check" in arguments:
-            sys.stderr.write(f"{table.name}: the compiled table is stale: run make knowledge\n")
-        else:
-            table.with_suffix(".json").write_text(compiled(table), encoding="utf-8")
-    return 1 if stale and "--check" in arguments else 0
-
-
-def _is_fresh(table: Path) -> bool:
-    target = table.with_suffix(".json")
-    return target.exists() and target.read_text(encoding="utf-8") == compiled(table)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))

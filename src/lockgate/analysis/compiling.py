@@ -1,0 +1,51 @@
+"""Compiling tables that people write as YAML to the JSON beside them, which a hook can read quickly."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def load(table: Path, schema: Path) -> Any:
+    """Read a table and check it. Raises ``jsonschema.ValidationError``."""
+    import jsonschema
+    import yaml
+
+    data = yaml.safe_load(table.read_text(encoding="utf-8"))
+    jsonschema.validate(data, json.loads(schema.read_text(encoding="utf-8")))
+    return data
+
+
+def compact(data: Any) -> str:
+    """A value as the JSON that is kept: ASCII in one line, the same text for the same value."""
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def compile_tables(folder: Path, compiled: Callable[[Path], str], arguments: list[str]) -> int:
+    """Write the JSON files of a folder's tables, or with ``--check`` say which are stale. Returns the exit code.
+
+    A file whose table is gone is stale too. Schemas (``schema.json``, ``NAME.schema.json``) are nobody's result.
+
+    Args:
+        folder: Where the tables lie.
+        compiled: Makes the text of a table's JSON file.
+        arguments: Those of the command line.
+    """
+    wanted = {table.with_suffix(".json"): compiled(table) for table in sorted(folder.glob("*.yaml"))}
+    there = {file: file.read_text(encoding="utf-8") for file in folder.glob("*.json") if not _is_schema(file)}
+    stale = sorted(file for file in wanted.keys() | there.keys() if wanted.get(file) != there.get(file))
+    for file in stale:
+        if "--check" in arguments:
+            sys.stderr.write(f"{file.name} is stale: run make knowledge\n")
+        elif file in wanted:
+            file.write_text(wanted[file], encoding="utf-8")
+        else:
+            file.unlink()
+    return 1 if stale and "--check" in arguments else 0
+
+
+def _is_schema(file: Path) -> bool:
+    return file.name.endswith("schema.json")
