@@ -92,10 +92,15 @@ def own_folder(state: str, workspace: str) -> str:
     folder = os.path.join(state, "contained", name)
     for part in ("cache", "tmp"):
         os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
-    nothing = os.path.join(state, "contained", "nothing")
+    nothing = _nothing(state)
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
     return folder
+
+
+def _nothing(state: str) -> str:
+    """The empty file that is seen in place of a hidden one."""
+    return os.path.join(state, "contained", "nothing")
 
 
 # ---------------------------------------------------------------- the command's own
@@ -156,7 +161,7 @@ def _outside(run: Run, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iter
     covered: list[str] = []
     # The cache is the command's own already; what lies below it there was its own choice.
     cache = (os.path.realpath(os.path.join(run.home, ".cache")),)
-    nothing = os.path.join(run.state, "contained", "nothing")
+    nothing = _nothing(run.state)
     paths = [*hidden.secrets(run.home, run.around, os.path.realpath(run.workspace)), *hidden.sockets()]
     for path in [run.state, *paths]:
         real = os.path.realpath(path)
@@ -181,7 +186,7 @@ def _hide(path: str, nothing: str) -> Mount | None:
 # ---------------------------------------------------------------- the project
 def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
     """What is read-only or hidden of the folders that may be written to."""
-    nothing = os.path.join(run.state, "contained", "nothing")
+    nothing = _nothing(run.state)
     for entry in entries:
         path = entry.path
         if entry.link:
