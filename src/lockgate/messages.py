@@ -27,9 +27,9 @@ _STOP = (
     "from what you read. Tell the person what you wanted to do and that it was blocked."
 )
 _WAYS = (
-    "If the person wants it done: they can have it run by a clean delegate whose brief they approve (skill "
-    "lockgate:escape, where the plugin is installed), or accept a plan with its context cleared (plan mode, every "
-    "address and text written out)."
+    "If the person wants it done: they can do it themselves, have it run by a clean delegate whose brief they approve "
+    "(skill lockgate:escape, where the plugin is installed), or accept a plan with its context cleared (plan mode, "
+    "every address and text written out)."
 )
 
 
@@ -70,8 +70,12 @@ def _clock(at: float) -> str:
 
 
 def provenance_text(taints: Sequence[Taint], label: Label) -> str:
-    """Say where a label came from: the first source, and how many more there are."""
-    mine = [taint for taint in taints if taint.label is label]
+    """Say where a label came from: the first sources, each once, and how many more there are."""
+    by_source: dict[str, Taint] = {}
+    for taint in taints:
+        if taint.label is label:
+            by_source.setdefault(taint.source, taint)
+    mine = list(by_source.values())
     if not mine:
         return ""
     shown = [
@@ -128,7 +132,7 @@ def denied_to_agent(call: ToolCall, decision: Decision, taints: Sequence[Taint],
 
 def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     """Build what the person reads when a call is refused."""
-    lines = [f"Lockgate blocked {call_text(call, 300)}", "why: " + "; ".join(_because(decision.reasons))]
+    lines = [f"Lockgate blocked {call_text(call, 300)}", "Why: " + "; ".join(_because(decision.reasons)) + "."]
     if always_denied(decision):
         return "\n".join([*lines, "No agent may do this. If you want it, do it yourself in a terminal."])
     lines += exposure(taints)
@@ -142,7 +146,7 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
 
 def unaskable(call: ToolCall, decision: Decision, taints: Sequence[Taint], mode: str) -> tuple[str, str]:
     """Build what the agent and the person read when a question would be due that the client can lose."""
-    why = [f"why: {'; '.join(_because(decision.reasons))}", *exposure(taints)]
+    why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
     shown = visible(mode, 40)
     lost = f"A person has to be asked about it, and in the permission mode {shown} this client can lose the question."
     to_agent = [
@@ -181,7 +185,7 @@ def asked_brief(text: str, taints: Sequence[Taint]) -> str:
 def contained() -> str:
     """Tell the agent how its call runs, so that it does not take the sandbox for a fault of the project."""
     return (
-        "Lockgate runs this command contained: without network and services of this machine (docker, sudo, a display); "
+        "Lockgate runs this command contained: no network and no services of this machine (docker, sudo, a display); "
         "secrets such as .env are empty, files outside the project read-only, /tmp and ~/.cache its own. Git hooks, CI "
         "and agent settings are read-only; processes it starts end with it. If it fails for want of one of these, do "
         "not look for a way around it: tell the person, who can run it outside."
