@@ -90,6 +90,18 @@ def test_a_virtual_environment(machine: Machine) -> None:
     assert done.stdout.strip() == str(machine.project / "env"), done
 
 
+def test_a_virtual_environment_of_the_path_below_tmp(machine: Machine) -> None:
+    """What lies in ``/tmp`` is hidden, but for what the person's own ``PATH`` needs."""
+    environment = machine.root / "env"
+    (environment / "bin").mkdir(parents=True)
+    for name in ("pyvenv.cfg", "library"):
+        (environment / name).write_text(name)
+    (environment / "bin/tool").write_text("#!/bin/sh\ncat ${0%/*}/../library\n")
+    (environment / "bin/tool").chmod(0o755)
+    machine.environment["PATH"] += f":{environment}/bin"
+    assert machine.run("tool").stdout == "library"
+
+
 def test_processes_of_python(machine: Machine) -> None:
     machine.file(
         "pool.py",

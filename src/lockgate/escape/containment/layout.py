@@ -112,7 +112,9 @@ def _volatile(run: Run) -> tuple[str, ...]:
 
 def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
     """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
-    wanted = [run.home, *run.environ.get("PATH", "").split(":"), sys.prefix, *_SYSTEM, run.cwd]
+    programs = run.environ.get("PATH", "").split(":")
+    environments = [os.path.dirname(path) for path in programs if os.path.exists(os.path.join(path, "../pyvenv.cfg"))]
+    wanted = [run.home, *programs, *environments, sys.prefix, *_SYSTEM, run.cwd]
     real = {os.path.realpath(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
     real |= {os.path.realpath(path) for path in run.named if _is_own_file(path, run.around)}
     return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))
