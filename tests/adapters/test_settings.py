@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -47,6 +48,10 @@ _settings = st.builds(
 ).filter(lambda settings: isinstance(settings.get("hooks", {}), dict))
 
 
+_STRING_OR_EMPTY = r'"(?:[^"\\]|\\.)*"|\{\}|\[\]'
+"""Strings are found so that brackets inside them are left as they are."""
+
+
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     """A settings file in some layout, empty brackets with anything between them."""
@@ -55,7 +60,7 @@ def texts(draw: st.DrawFn) -> str:
     separators = draw(st.sampled_from([None, (",", ":"), (" , ", " : ")]))
     text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=draw(st.booleans()))
     if draw(st.booleans()):
-        text = text.replace("{}", "{\n  }").replace("[]", "[ ]")
+        text = re.sub(_STRING_OR_EMPTY, lambda found: {"{}": "{\n  }", "[]": "[ ]"}.get(found[0], found[0]), text)
     if draw(st.booleans()):
         text = text.replace("\n", "\r\n")
     start, end = draw(st.sampled_from(["", "\n", "\ufeff", "  "])), draw(st.sampled_from(["", "\n", "\n\n ", "\r\n"]))
