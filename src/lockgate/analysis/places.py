@@ -214,13 +214,18 @@ def find(path: Path) -> tuple[Place, ...]:
             found.add(number)
     if path.wild:
         for number, pattern in (*_rooted(path.names), *_rooted(path.home), *_ended(path.names)):
-            if number not in found and _reaches(pattern, path):
+            if number not in found and _reaches(pattern, path) and not _harmless_below(table[number], path):
                 found.add(number)
     return tuple(table[number] for number in sorted(found))
 
 
 def _excepted(place: Place, path: Path) -> bool:
     return any(_matches(pattern, path) for pattern in place.exceptions)
+
+
+def _harmless_below(place: Place, path: Path) -> bool:
+    """Whether all that a wild path can become, or that lies below a folder, is an exception."""
+    return any(pattern[-1] == "**" and _matches(pattern, path) for pattern in place.exceptions)
 
 
 def _starts(pattern: Names, names: Names) -> bool:
@@ -242,7 +247,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
     """
     hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path.names))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
-    below = [place for place in _of(numbers) if place.kind != "vendored"]
+    below = [place for place in _of(numbers) if place.kind != "vendored" and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))
 
 

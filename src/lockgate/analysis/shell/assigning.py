@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.arithmetic import evaluated, index, unsafe_arithmetic
+from lockgate.analysis.shell.arithmetic import calculable, evaluated, index, unsafe_arithmetic
 from lockgate.analysis.shell.marks import marks_of
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless
 from lockgate.analysis.shell.syntax import Assignment
@@ -20,28 +20,14 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     if assignment.subscript is not None:
         index(assignment.subscript, machine, scope)
     if assignment.elements is not None:
-        items = tuple(expand_all(assignment.elements, machine, scope))
-        scope.ever.touched.add(name)
-        if any(item.text.startswith("[") for item in items):
-            _by_index(name, items, machine, scope)
-        elif any(item.loose for item in items):
-            # Which element is which is not known.
-            texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
-            if all(map(harmless, texts)):
-                scope.arrays[name] = (Arg(blur(*texts), loose=True),)
-            else:
-                scope.forget({name})
-                scope.variables[name] = OPAQUE + marks_of("".join(texts))
-        elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
-            scope.forget({name})
-        else:
-            scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
+        _assign_elements(name, assignment, machine, scope)
         return
     text = expand_one(assignment.value, machine, scope)
     if assignment.subscript is not None:
         scope.forget({name})
+        scope.ever.gives(name, text)
         return
-    if name in scope.pinned and not harmless(text.lstrip("-")):
+    if name in scope.pinned and not calculable(text, scope):
         # An integer, or a reference to another variable: its value is evaluated.
         unsafe_arithmetic(machine)
     variable_effects(name, text, machine, scope)
@@ -51,6 +37,29 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     if assignment.append and name not in scope.ever.integers:
         text = (scope.value(name) if name in scope.variables else "") + text
     scope.assign(name, text)
+
+
+def _assign_elements(name: str, assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    """``a=(x y)``."""
+    items = tuple(expand_all(assignment.elements or (), machine, scope))
+    for item in items or (Arg(""),):
+        scope.ever.gives(name, item.text)
+    if name in scope.ever.integers and not all(calculable(item.text, scope) for item in items):
+        unsafe_arithmetic(machine)
+    if any(item.text.startswith("[") for item in items):
+        _by_index(name, items, machine, scope)
+    elif any(item.loose for item in items):
+        # Which element is which is not known.
+        texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
+        if all(map(harmless, texts)):
+            scope.arrays[name] = (Arg(blur(*texts), loose=True),)
+        else:
+            scope.forget({name})
+            scope.variables[name] = OPAQUE + marks_of("".join(texts))
+    elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
+        scope.forget({name})
+    else:
+        scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
 
 
 def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell import builtins_names as names
-from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
+from lockgate.analysis.shell.arithmetic import calculable, unsafe_arithmetic
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, harmless, known
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.record import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
                 scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
         else:
             names.take_names(machine, scope, [Arg(name)])
+            scope.ever.gives(name, OPAQUE)
             if not known(name):
                 scope.forget(set(scope.variables))
     return ""
@@ -51,7 +52,7 @@ def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> None:
     if equals:
         variable_effects(name, value, machine, scope)
         scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
-    if "i" in flags and not harmless(value.lstrip("-")):
+    if "i" in flags and not calculable(value, scope):
         unsafe_arithmetic(machine)
     if "n" in flags:
         names.reference(machine, scope, value)

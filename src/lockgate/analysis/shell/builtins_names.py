@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
         else:
             scope.forget({name.text})
             scope.variables[name.text] = unknown(*lines)
+            scope.ever.gives(name.text, OPAQUE)
     return ""
 
 
@@ -122,6 +123,8 @@ def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     """``getopts``: variables get options."""
     take_names(machine, scope, args[1:2])
     scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
+    for arg in args[1:2]:
+        scope.ever.gives(arg.text, PLAIN)
     return ""
 
 
@@ -129,7 +132,9 @@ def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     """``wait -p NAME``: the name's index is evaluated."""
     if any(re.match(r"-[a-z]*p", arg.text) for arg in args):
         take_names(machine, scope, [Arg(arg.text.removeprefix("-p")) for arg in args])
-        scope.forget({arg.text for arg in args if arg.text.isidentifier()})
+        for name in {arg.text for arg in args if arg.text.isidentifier()}:
+            scope.forget({name})
+            scope.ever.gives(name, PLAIN)
     return ""
 
 
@@ -147,8 +152,10 @@ def reference(machine: Machine, scope: Scope, target: str) -> None:
 
 def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
     """Keep that words are taken for names of variables, whose index is evaluated."""
+    from lockgate.analysis.shell.arithmetic import calculable
+
     for name in names:
-        if OPAQUE in name.text or ("[" in name.text and not harmless(name.text)):
+        if OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
             because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
             machine.findings.execute(name.shown, "shell:subscript", because)
 

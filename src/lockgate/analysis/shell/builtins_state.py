@@ -167,6 +167,9 @@ def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     shape = OPAQUE if args[-1].text in ("-o", "+o") else ""
     machine.cuts += any(re.match(r"-[a-z]*e|errexit", arg.text) for arg in args)
     scope.ever.exporting |= any(re.match(r"-[a-z]*a|allexport", arg.text) or not known(arg.text) for arg in args)
+    if any(re.match(r"-[A-Za-z]*k|keyword", arg.text) for arg in args):
+        because = "from here on `NAME=value` behind a command is a variable of that command"
+        machine.findings.execute("set -k", "shell:option", because)
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if word.text in ("--", "-"):

@@ -59,6 +59,8 @@ class Machine:
         """The files that were followed so far, ``None`` where there is none."""
         self.taken: dict[int, tuple[str, bool]] = {}
         """Standard inputs of which something was read, by identity, and whether that was only whole lines."""
+        self.heeded: set[tuple[str, str]] = set()
+        """Variables of which it is kept already what a value of theirs does."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 
@@ -74,10 +76,17 @@ class Machine:
                 "shell code", "shell:dynamic-code", "shell code is put together at run time", unknown=OPAQUE in text
             )
             return OPAQUE
-        script = read(text, reader_for(dialect))
+        script = read(text, self.enter(dialect))
         if isinstance(script, Unparsed):
             return self.not_read(text, script)
         return self.run(script, scope, stdin)
+
+    def enter(self, dialect: str) -> str:
+        """Note that a shell of this dialect begins to run text; return the reader's dialect for it."""
+        if dialect == "zsh":
+            # For good: what it leaves for later, a trap for example, runs in zsh too.
+            self.around = self.around._replace(may_be_zsh=True)
+        return reader_for(dialect)
 
     def run_traps(self) -> None:
         """Run what was said to run later, with all that the script may have changed until then."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from lockgate.analysis.shell.commands import LONGEST_SHAPE
 from lockgate.analysis.shell.flow import assigned, file_name, in_parts, known_lines, leaves_early
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur
 from lockgate.analysis.shell.syntax import (
     ArithCommand,
     ArithFor,
@@ -132,8 +132,13 @@ def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | No
 def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:
     from lockgate.analysis.shell.arithmetic import evaluate
 
+    def once() -> str:
+        shape = machine.run(node.body, scope, machine.rest(stdin))
+        evaluate(node.header, machine, scope)
+        return shape
+
     evaluate(node.header, machine, scope)
-    return _until_known(machine, scope, lambda: machine.run(node.body, scope, machine.rest(stdin)))
+    return _until_known(machine, scope, once)
 
 
 # ---------------------------------------------------------------- conditions
@@ -167,9 +172,9 @@ def _condition(node: Condition, machine: Machine, scope: Scope, stdin: str | Non
 
 def safe_number(text: str, scope: Scope) -> bool:
     """Whether arithmetic can evaluate a text without running a command that it holds."""
-    if not harmless(text.lstrip("-")):
-        return False
-    return not text.isidentifier() or text not in scope.variables or harmless(scope.value(text).lstrip("-"))
+    from lockgate.analysis.shell.arithmetic import calculable
+
+    return calculable(text, scope)
 
 
 def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: str | None) -> str:
@@ -181,6 +186,7 @@ def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: st
 
 def _coproc(node: Coproc, machine: Machine, scope: Scope, stdin: str | None) -> str:
     machine.command(node.body, scope.copy(), OPAQUE)
+    scope.ever.gives(node.name or "COPROC", PLAIN)
     # In zsh the whole pipeline is the coprocess, and what this prints goes into it.
     return OPAQUE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.commands import Machine, reader_for
+from lockgate.analysis.shell.commands import Machine
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
@@ -37,17 +37,21 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     machine = Machine(around)
     machine.texts.append(text)
     scope = beginning(cwd, around)
-    script = read(text, reader_for(dialect))
+    script = read(text, machine.enter(dialect))
     if isinstance(script, Unparsed):
         machine.not_read(text, script)
     else:
         machine.run(script, scope)
     machine.run_traps()
-    if scope.ever.evaluated:
-        from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
+    if scope.ever.given:
+        from lockgate.analysis.shell.variables import heed_given
 
-        unsafe_arithmetic(machine)
-    if (scope.ever.touched or scope.ever.variables) and around.may_be_zsh:
+        heed_given(machine, scope)
+    if not scope.ever.integers.isdisjoint(scope.ever.given):
+        from lockgate.analysis.shell.arithmetic import heed_integers
+
+        heed_integers(machine, scope.ever)
+    if (scope.ever.touched or scope.ever.variables) and machine.around.may_be_zsh:
         from lockgate.analysis.shell.zsh import heed_names
 
         heed_names(machine, scope.ever)
@@ -55,7 +59,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
     if isinstance(script, Script) and _may_send_secrets(text, effects):
-        effects, flows = _followed(script, cwd, around, effects)
+        effects, flows = _followed(script, cwd, machine.around, effects)
     return Analysis(
         effects,
         tuple(findings.programs),

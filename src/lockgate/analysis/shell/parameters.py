@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _PASSING = frozenset({"#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@U", "@L", "@u", "@Q"})
+_CUTTING = frozenset({":", "#", "##", "%", "%%", "/", "//", "/#", "/%"})
+"""Operators that keep the part of a value that one wants."""
 _FOLDERS = {
     "TMPDIR": "/tmp",  # noqa: S108 - the meaning of the variable, no file is made
     "TMP": "/tmp",  # noqa: S108
@@ -54,18 +56,23 @@ def parameter(part: Param, machine: Machine, scope: Scope) -> str:
         return _indirect(part, value, scope)
     from lockgate.analysis.shell.respelling import respelled
 
+    if ENVIRONMENT in value and not part.quoted and operator in _CUTTING:
+        # Any value has letters to choose from, and white space that makes one word two.
+        return unknown(value, *arguments)
     exact = respelled(part, value, arguments, scope) if known(value) else None
     return exact if exact is not None else _changed(operator, value, arguments)
 
 
 def _evaluated(part: Param, arguments: list[str], machine: Machine, scope: Scope) -> None:
     """Keep what the evaluation of an offset, or of a name that stands in a variable, does."""
-    from lockgate.analysis.shell.arithmetic import evaluated, unsafe_arithmetic
+    from lockgate.analysis.shell.arithmetic import calculable, evaluated, unsafe_arithmetic
 
     if part.operator == ":":
         for text in arguments:
             evaluated(text, machine, scope)
-    elif not harmless(scope.value(part.name)):
+        return
+    name = scope.value(part.name)
+    if not harmless(name) or not calculable(name.partition("[")[2], scope):
         unsafe_arithmetic(machine)
 
 

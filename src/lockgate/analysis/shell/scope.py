@@ -67,10 +67,9 @@ def shown(text: str) -> str:
 
 def blur(*texts: str) -> str:
     """A text that could be any of the given ones."""
-    first = texts[0]
-    if all(text == first for text in texts):
-        return first
-    if not all(map(harmless, texts)):
+    if all(text == texts[0] for text in texts):
+        return texts[0]
+    if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in " \t\n"):
         return unknown(*texts)
     # Harmless as words, but not as places: which of several files is written still matters.
     return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
@@ -85,6 +84,15 @@ def unknown(*texts: str) -> str:
 def harmless(text: str) -> bool:
     """Whether a text can be neither an option nor code where a word is evaluated."""
     return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text
+
+
+def _unset(name: str) -> str:
+    """The value of a variable that the script did not set."""
+    if name == "IFS":
+        # A shell sets it when it starts, whatever the environment says.
+        return " \t\n"
+    # What the shell sets follows from the script: ``$_`` is the last word of the command before.
+    return OPAQUE if name in _PINNED else ENVIRONMENT
 
 
 def _few(*folders: str) -> tuple[str, ...]:
@@ -103,13 +111,11 @@ class Kept(Record):
 class Ever:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
-    __slots__ = ("cwds", "evaluated", "exporting", "functions", "integers", "letters", "locals", "touched", "variables")
+    __slots__ = ("cwds", "exporting", "functions", "given", "integers", "letters", "locals", "touched", "variables")
 
     def __init__(self) -> None:
-        self.integers: set[str] = set()
+        self.integers: set[str] = {"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD"}
         """Variables whose values the shell evaluates as arithmetic when they are assigned."""
-        self.evaluated = False
-        """Whether one of them got a value that could hold a command."""
         self.exporting = False
         """Whether variables may be exported without being named (``set -a``), or functions may be."""
         self.letters = False
@@ -119,15 +125,21 @@ class Ever:
         self.touched: set[str] = set()
         """Variables that were given a value since this was last emptied."""
         self.variables: dict[str, str] = {}
+        self.given: dict[str, set[str]] = {}
+        """All values that a variable got, in whichever way: some of them make other programs run something."""
         self.functions: dict[str, dict[Function, None]] = {}
         self.cwds: tuple[str, ...] = ()
 
     def assigned(self, name: str, text: str) -> None:
-        """Keep a value beside those that the variable had before."""
-        self.evaluated |= name in self.integers and not harmless(text.lstrip("-"))
+        """Keep a value beside earlier ones."""
         self.variables[name] = blur(self.variables.get(name, text), text)
-        self.touched.add(name)
+        self.gives(name, text)
         self.letters |= name == "IFS" and any(mark.isalnum() or mark in OPAQUE + PLAIN for mark in text)
+
+    def gives(self, name: str, text: str) -> None:
+        """Keep that a variable, or one of its elements, got a value."""
+        self.touched.add(name)
+        self.given.setdefault(name.partition("[")[0], set()).add(text)
 
 
 class Scope:
@@ -189,7 +201,7 @@ class Scope:
             return self.cwds[0] if len(self.cwds) == 1 and self.cwds[0] else PLAIN
         if name in self.pinned:
             return OPAQUE
-        return self.variables.get(name, ENVIRONMENT)
+        return self.variables[name] if name in self.variables else _unset(name)
 
     def assign(self, name: str, text: str) -> None:
         """Remember a value."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.analysis.paths import absolute, outside_workspace, read_effects
-from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
+from lockgate.analysis.shell.arithmetic import heed_integers
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
 from lockgate.analysis.shell.script_printing import installs, swallowed, unprinted
@@ -232,15 +232,15 @@ def _told(found: _Inside, what: str, script: File, changed: float) -> list[Effec
 
 def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> str:
     """Follow the text of a file as a shell reads it; give the shape of what it prints."""
-    from lockgate.analysis.shell.commands import reader_for
     from lockgate.analysis.shell.reader import read
 
-    tree = read(script.text, reader_for(dialect), script.base)
+    dialect = machine.enter(dialect)
+    tree = read(script.text, dialect, script.base)
     if isinstance(tree, Unparsed):
         if machine.scripts is not None:
             machine.scripts.place = script.base + tree.position
         machine.not_read(script.name, tree)
-        tree = _before(script, tree.position, reader_for(dialect))
+        tree = _before(script, tree.position, dialect)
     if machine.scripts is not None:
         machine.scripts.read(tree)
     return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
@@ -277,5 +277,4 @@ def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, d
     run_shell(machine, script, inner, dialect)
     machine.run_traps()
     machine.traps = outer
-    if inner.ever.evaluated:
-        unsafe_arithmetic(machine)
+    heed_integers(machine, inner.ever)

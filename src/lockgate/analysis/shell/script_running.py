@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope
 from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
@@ -113,13 +112,8 @@ def _in_this_shell(
     inner = scope.copy()
     inner.positional = tuple(args) if args else scope.positional
 
-    evaluated = scope.ever.evaluated
-
     def body() -> None:
         run_shell(machine, script, inner, "bash", stdin)
-        if inner.ever.evaluated and not evaluated:
-            unsafe_arithmetic(machine)
-            inner.ever.evaluated = False
 
     machine.findings.merge(followed(machine, script, because, body, apart=False), ())
     for name, meanings in inner.functions.items():

@@ -24,8 +24,10 @@ _LOCAL = ("/", ":", "unix:", "npipe:")
 def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
     """Keep what setting a variable does. ``text`` is the value's shape."""
     role = role_of(name)
-    if not role or not text:
+    if not role or not (text or name == "PATH"):
+        # An empty search path is the folder that the shell is in.
         return
+    machine.heeded.add((name, text))
     rule = f"variable:{name}"
     if role == "command" and known(text):
         machine.run_text(text, scope.new_shell(), "sh")
@@ -42,6 +44,15 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         _proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
+
+
+def heed_given(machine: Machine, scope: Scope) -> None:
+    """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
+    for name, texts in list(scope.ever.given.items()):
+        if role_of(name):
+            for text in sorted(texts):
+                if (name, text) not in machine.heeded:
+                    variable_effects(name, text, machine, scope)
 
 
 def role_of(name: str) -> str:
