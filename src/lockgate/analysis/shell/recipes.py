@@ -38,11 +38,10 @@ def run_recipes(call: Invocation) -> bool:
 
 def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> str:
     """Run one text of a recipe in a shell of its own; give the shape of what it prints."""
-    from lockgate.analysis.shell.commands import reader_for
     from lockgate.analysis.shell.reader import read
 
     inner = process(scope)
-    tree = read(text.replace(UNKNOWN, _STAND_IN), reader_for(dialect))
+    tree = read(text.replace(UNKNOWN, _STAND_IN), machine.enter(dialect))
     if isinstance(tree, Unparsed):
         return machine.not_read(text, tree)
     if machine.scripts is not None:

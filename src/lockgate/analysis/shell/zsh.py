@@ -20,10 +20,10 @@ _TABLES = """
     path fpath cdpath module_path functions dis_functions aliases dis_aliases galiases dis_galiases saliases
     dis_saliases builtins commands options modules mapfile nameddirs argv chpwd_functions precmd_functions
     preexec_functions periodic_functions zshexit_functions zshaddhistory_functions zsh_directory_name_functions
-    STTY PROMPT4
+    STTY PROMPT4 histchars HISTCHARS
 """
 _TIED = frozenset(_TABLES.split())
-"""Variables that decide what a name runs, or what runs by itself."""
+"""Variables that decide what a name runs, what runs by itself, or which sign begins a comment."""
 
 _OPTIONS = """
     errexit errreturn nounset unset pipefail xtrace verbose noexec exec allexport hashall physical posix vi emacs

@@ -27,6 +27,8 @@ def kinds(command, around):
         "commands[ls]=/tmp/x; ls",
         "chpwd_functions=(f)",
         "zshexit_functions+=(f)",
+        "histchars='!^%'\n# ; git push",
+        "HISTCHARS='!^%'\n# ; git push",
         "hash ls=/tmp/x; ls",
         "setopt globsubst",
         "setopt GLOB_SUBST",
@@ -79,6 +81,21 @@ def test_everyday_commands_stay_local(command):
 @pytest.mark.parametrize("command", ['path=/tmp/x; ls "$path"', "a=(ls x); ${a[0]} a", "functions=3; ls"])
 def test_bash_is_not_blamed_for_it(command):
     assert kinds(command, BASH) == set()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "zsh -c 'a=(git push); $a'",
+        "zsh <<'E'\na=(git push); $a\nE",
+        "printf 'a=(git push); $a' | zsh",
+        "zsh -c 'trap \"a=(git push); \\$a\" EXIT'",
+        "zsh -c 'path=(/tmp/x $path); ls'",
+    ],
+)
+def test_what_a_bash_hands_to_zsh_is_run_by_zsh(command):
+    assert kinds(command, BASH)
+    assert kinds(command.replace("zsh", "bash"), BASH) == set()
 
 
 def test_the_second_element_is_the_first_in_zsh():
