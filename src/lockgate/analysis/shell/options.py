@@ -14,7 +14,7 @@ HARMLESS = frozenset({"local", "composed"})
 """Roles that have no effect whatever the value is."""
 
 
-_GREEDY = frozenset({"argv", "shell-argv", "lock-argv"})
+_GREEDY = frozenset({"argv", "package-argv", "project-argv", "shell-argv", "lock-argv"})
 """Roles that take all words from where they stand."""
 
 

@@ -52,6 +52,8 @@ ROLES = {
     "action": "running.action",
     "output": "running.output",
     "argv": "running.argv",
+    "package-argv": "packages.package_argv",
+    "project-argv": "packages.project_argv",
     "exec": "running.execute_found",
     "shell-argv": "running.shell_argv",
     "split": "running.split",
@@ -128,6 +130,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_databases
 
         return roles_databases
+    if name == "packages":
+        from lockgate.analysis.shell import roles_packages
+
+        return roles_packages
     if name == "settings":
         from lockgate.analysis.shell import roles_settings
 

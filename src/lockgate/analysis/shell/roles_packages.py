@@ -1,0 +1,48 @@
+"""Roles of words that name a program which a package manager looks for: in the project, or in a registry."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.roles_running import argv, invoke_words
+from lockgate.analysis.shell.scope import Arg
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+
+
+def package_argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """``npx NAME...``: a package that is downloaded where it is missing.
+
+    A program that is known by its bare name counts as that program. What has a scope or a version comes from elsewhere
+    than the project's lock file, so nobody knows what it is.
+    """
+    name = words[0].static or ""
+    if name.startswith((".", "/")):
+        argv(call, words, option)
+        return
+    scope, _, rest = name.rpartition("/")
+    bare, at, _ = rest.partition("@")
+    if not bare or not (scope or at):
+        argv(call, words, option)
+        return
+    call.add("execute-unknown")
+    invoke_words(call, [Arg(bare), *words[1:]])
+
+
+def project_argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """``poetry run NAME...``: a program that the project has installed, or one of its own scripts.
+
+    A name that nobody knows is the project's code, as with ``python main.py``.
+    """
+    from lockgate.analysis.shell.builtins import builtin
+    from lockgate.analysis.shell.knowledge import lookup
+
+    name = words[0].static or ""
+    before = call.args[1 : len(call.args) - len(words)]
+    if not name or "/" in name or lookup(name) or builtin(name) or any(word.loose for word in before):
+        argv(call, words, option)
+    elif name.endswith(".py"):
+        invoke_words(call, [Arg("python3"), *words])
+    else:
+        call.ran = True
+        call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
