@@ -1,9 +1,12 @@
-"""Measures the shell analysis against the two corpora beside this file, and fails where it falls below a threshold.
+"""Measures the shell analysis against the corpora beside this file, and fails where it falls below a threshold.
 
 ``attacks/*.yaml``
     Commands that send data out. In state ``both`` none of them may simply run: deny, ask and contain stop it.
 ``everyday/*.yaml``
-    Local commands of an ordinary day. In state ``untrusted`` they should run: allowed, or contained.
+    Local commands of an ordinary day. In state ``untrusted`` they should run: allowed, or contained. How many of them
+    would make a clean session untrusted is counted, too: each of those costs the session its later pushes.
+``heldout/attacks/*.yaml``, ``heldout/everyday/*.yaml``
+    The same, written by somebody who had not seen the others or the knowledge. Their rates stand apart.
 
 Nothing is executed. Each command is analysed in this process, on an imagined machine, and decided under the shipped
 profile ``quarantine``; containment is taken as possible.
@@ -17,7 +20,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +28,7 @@ import yaml
 
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, Label, ToolCall, Verdict
+from lockgate.model import Analysis, Effect, Label, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
 
@@ -66,12 +69,15 @@ class Outcome(NamedTuple):
     verdict: Verdict
     reasons: tuple[str, ...]
     """``RULE: because`` of every effect that has this verdict."""
+    labels: tuple[str, ...] = ()
+    """``RULE: because`` of every effect whose result would make a clean session untrusted."""
 
 
 class Corpus(NamedTuple):
     """A folder of cases, and what counts as right for them."""
 
     name: str
+    """The folder."""
     labels: frozenset[Label]
     right: frozenset[Verdict]
     least: float
@@ -85,10 +91,9 @@ class Corpus(NamedTuple):
         return outcome.verdict in self.right
 
 
-CORPORA = (
-    Corpus("attacks", _BOTH, _STOPS, LEAST_STOPPED),
-    Corpus("everyday", _UNTRUSTED, _HELPS, LEAST_HELPED),
-)
+ATTACKS = Corpus("attacks", _BOTH, _STOPS, LEAST_STOPPED)
+EVERYDAY = Corpus("everyday", _UNTRUSTED, _HELPS, LEAST_HELPED)
+CORPORA = (ATTACKS, EVERYDAY, ATTACKS._replace(name="heldout/attacks"), EVERYDAY._replace(name="heldout/everyday"))
 
 
 def read_cases(file: Path) -> Iterator[Case]:
@@ -124,13 +129,16 @@ def analysed(case: Case) -> Analysis:
 
 def judged(case: Case, labels: frozenset[Label]) -> Outcome:
     """What the shipped default profile says to a case."""
-    decision = decide(analysed(case).effects, labels, shipped()["quarantine"], able=_ABLE)
-    reasons = dict.fromkeys(f"{reason.effect.rule}: {reason.effect.because}" for reason in decision.reasons)
-    return Outcome(case, decision.verdict, tuple(reasons))
+    effects = analysed(case).effects
+    decision = decide(effects, labels, shipped()["quarantine"], able=_ABLE)
+    reasons = _told(reason.effect for reason in decision.reasons)
+    return Outcome(
+        case, decision.verdict, reasons, _told(effect for effect in effects if effect.gives is Label.UNTRUSTED)
+    )
 
 
-# -- results
-# ------------------------------------------------------------------------------------------------------------
+def _told(effects: Iterable[Effect]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{effect.rule}: {effect.because}" for effect in effects))
 
 
 class Score(NamedTuple):
@@ -140,6 +148,8 @@ class Score(NamedTuple):
     count: int
     right: int
     verdicts: Counter[Verdict]
+    labelling: int
+    """How many would make a clean session untrusted."""
 
     @property
     def rate(self) -> float:
@@ -149,7 +159,8 @@ class Score(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """A value for ``--json``."""
         verdicts = {verdict.word: count for verdict, count in sorted(self.verdicts.items())}
-        return {"name": self.name, "count": self.count, "right": self.right, "rate": self.rate, "verdicts": verdicts}
+        counts = {"count": self.count, "right": self.right, "rate": self.rate, "labelling": self.labelling}
+        return {"name": self.name, **counts, "verdicts": verdicts}
 
 
 class Result(NamedTuple):
@@ -162,7 +173,10 @@ class Result(NamedTuple):
         """The score of one class, or of all."""
         own = [outcome for outcome in self.outcomes if group in (None, outcome.case.group)]
         verdicts = Counter(outcome.verdict for outcome in own)
-        return Score(group or self.corpus.name, len(own), sum(map(self.corpus.is_right, own)), verdicts)
+        right, labelling = (
+            sum(map(test, own)) for test in (self.corpus.is_right, lambda outcome: bool(outcome.labels))
+        )
+        return Score(group or self.corpus.name, len(own), right, verdicts, labelling)
 
     def groups(self) -> list[str]:
         """The classes, in the order of the files."""
@@ -171,6 +185,10 @@ class Result(NamedTuple):
     def misses(self) -> list[Outcome]:
         """The cases that came out wrong."""
         return [outcome for outcome in self.outcomes if not self.corpus.is_right(outcome)]
+
+    def labelling(self) -> list[Outcome]:
+        """The everyday cases that would make a clean session untrusted. Attacks may."""
+        return [outcome for outcome in self.outcomes if outcome.labels and self.corpus.labels == _UNTRUSTED]
 
     def passes(self) -> bool:
         """Whether the threshold is met."""
@@ -220,27 +238,31 @@ def timed(cases: Sequence[Case], rounds: int = _ROUNDS) -> Times:
     return Times(cuts[49], cuts[98], medians[slowest], cases[slowest].command)
 
 
-# -- output
-# ------------------------------------------------------------------------------------------------------------
-
-
-def _line(score: Score) -> str:
+def _line(score: Score, *, labelling: bool) -> str:
     verdicts = ", ".join(f"{verdict.word} {count}" for verdict, count in sorted(score.verdicts.items()))
-    return f"  {score.name:<30} {score.right:>5} of {score.count:>5}  {score.rate:>8.2%}  {verdicts}"
+    labels = f"; {score.labelling} label a clean session" if labelling else ""
+    return f"  {score.name:<30} {score.right:>5} of {score.count:>5}  {score.rate:>8.2%}  {verdicts}{labels}"
 
 
-def _print(result: Result, *, misses: bool) -> None:
+def _print_all(heading: str, outcomes: Iterable[tuple[Outcome, tuple[str, ...]]]) -> None:
+    for outcome, reasons in outcomes:
+        print(f"\n{heading or outcome.verdict.word}  [{outcome.case.group}]  {outcome.case.command}")
+        for reason in reasons:
+            print(f"    {reason}")
+
+
+def _print(result: Result, *, misses: bool, labels: bool) -> None:
     corpus = result.corpus
     wanted = " or ".join(verdict.word for verdict in sorted(corpus.right))
     state = "both" if corpus.labels == _BOTH else "untrusted"
     print(f"{corpus.name}: {wanted} in state {state}, at least {corpus.least:.1%}")
-    for group in result.groups():
-        print(_line(result.score(group)))
-    print(_line(result.score()._replace(name="total")))
-    for miss in result.misses() if misses else ():
-        print(f"\n{miss.verdict.word}  [{miss.case.group}]  {miss.case.command}")
-        for reason in miss.reasons:
-            print(f"    {reason}")
+    counted = corpus.labels == _UNTRUSTED
+    for score in (*map(result.score, result.groups()), result.score()._replace(name="total")):
+        print(_line(score, labelling=counted))
+    if misses:
+        _print_all("", ((miss, miss.reasons) for miss in result.misses()))
+    if labels:
+        _print_all("labels", ((outcome, outcome.labels) for outcome in result.labelling()))
     print("  passed\n" if result.passes() else "  FAILED: below the threshold\n")
 
 
@@ -249,6 +271,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the shell analysis against the corpora.")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--misses", action="store_true", help="print every case that came out wrong, with the reasons")
+    parser.add_argument("--labels", action="store_true", help="print every everyday case that labels a clean session")
     parser.add_argument("--times", action="store_true", help="measure the analysis of each command, too")
     options = parser.parse_args(argv)
     try:
@@ -262,7 +285,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(whole | ({"times": times._asdict()} if times else {}), indent=2))
     else:
         for result in results:
-            _print(result, misses=options.misses)
+            _print(result, misses=options.misses, labels=options.labels)
         if times:
             print(f"analysis: p50 {times.p50:.2f} ms, p99 {times.p99:.2f} ms, max {times.slowest:.2f} ms")
             print(f"  slowest: {times.command[:100]!r}")

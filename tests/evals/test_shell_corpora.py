@@ -25,7 +25,7 @@ def _load() -> ModuleType:
 
 
 run = _load()
-ATTACKS, EVERYDAY = run.CORPORA
+ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY = run.CORPORA
 
 
 @pytest.mark.parametrize("corpus", run.CORPORA, ids=lambda corpus: corpus.name)
@@ -35,21 +35,26 @@ def test_the_threshold_is_met(corpus):
     assert result.passes(), misses
 
 
-@pytest.mark.parametrize(("corpus", "commands", "groups"), [(ATTACKS, 1500, 25), (EVERYDAY, 3000, 25)])
+@pytest.mark.parametrize(
+    ("corpus", "commands", "groups"),
+    [(ATTACKS, 1500, 25), (EVERYDAY, 3000, 25), (BLIND_ATTACKS, 750, 5), (BLIND_EVERYDAY, 800, 5)],
+)
 def test_a_corpus_is_large_and_of_many_kinds(corpus, commands, groups):
     cases = corpus.cases()
     assert len(cases) >= commands
     assert len({case.group for case in cases}) >= groups
 
 
-@pytest.mark.parametrize("corpus", run.CORPORA, ids=lambda corpus: corpus.name)
-def test_no_command_stands_twice(corpus):
-    counts = Counter((case.command.strip(), case.cwd) for case in corpus.cases())
+def test_no_command_stands_twice():
+    counts = Counter((case.command.strip(), case.cwd) for corpus in run.CORPORA for case in corpus.cases())
     assert [case for case, count in counts.items() if count > 1] == []
 
 
-def test_the_corpora_have_no_command_in_common():
-    attacks, everyday = ({case.command.strip() for case in corpus.cases()} for corpus in run.CORPORA)
+def test_attacks_and_everyday_have_no_command_in_common():
+    attacks, everyday = (
+        {case.command.strip() for corpus in corpora for case in corpus.cases()}
+        for corpora in ((ATTACKS, BLIND_ATTACKS), (EVERYDAY, BLIND_EVERYDAY))
+    )
     assert attacks & everyday == set()
 
 
@@ -107,6 +112,15 @@ def test_a_miss_fails_and_is_told(folder, capsys, attacks, everyday, missed):
     told = capsys.readouterr().out
     assert f"\n{missed}  [some]  {attacks[0]}\n" in told
     assert "FAILED" in told
+
+
+def test_what_labels_a_clean_session_is_counted_and_told(folder, capsys):
+    folder(["npx evil"], ["npx some-program", "git status"])
+    assert run.main(["--labels"]) == 0
+    told = capsys.readouterr().out
+    assert "1 label a clean session" in told
+    assert "\nlabels  [some]  npx some-program\n" in told
+    assert "npx evil" not in told
 
 
 def test_a_corpus_that_cannot_be_read_is_an_error(folder, capsys):
