@@ -195,3 +195,9 @@ def test_a_temporary_file_that_the_command_names(machine: Machine) -> None:
         done = machine.run(f"python3 {script}; cat {other}; echo evil > {script}; cat {other}x")
         assert done.stdout == "ran False\nother", done
         assert script.read_text().startswith("import os")
+
+
+def test_a_package_manager_does_not_try_again_where_nobody_answers(machine: Machine) -> None:
+    machine.environment["PIP_RETRIES"] = "2"
+    done = machine.run("echo $npm_config_fetch_retries $YARN_HTTP_RETRY $PIP_RETRIES $UV_HTTP_RETRIES $CARGO_NET_RETRY")
+    assert done.stdout == "0 0 2 0 0\n"

@@ -23,6 +23,16 @@ _SERVICES = lazy_re(
 )
 """Names that lead to a service of this machine or to an account: nobody answers a contained command there."""
 
+_IMPATIENT = {
+    "npm_config_fetch_retries": "0",
+    "YARN_HTTP_RETRY": "0",
+    "PIP_RETRIES": "0",
+    "UV_HTTP_RETRIES": "0",
+    "CARGO_NET_RETRY": "0",
+}
+"""What keeps package managers from trying again for minutes where nobody answers (their manuals: npm config, yarnrc,
+pip's environment variables, uv's environment variables, cargo's configuration)."""
+
 
 def contained(environ: Mapping[str, str], home: str) -> dict[str, str]:
     """The part of an environment that a contained command gets.
@@ -38,7 +48,7 @@ def contained(environ: Mapping[str, str], home: str) -> dict[str, str]:
     if "XDG_CACHE_HOME" in kept:
         kept["XDG_CACHE_HOME"] = f"{home}/.cache"
     # Says to a script, and to nobody else, why there is no network.
-    return {**kept, "LOCKGATE_CONTAINED": "1"}
+    return {**_IMPATIENT, **kept, "LOCKGATE_CONTAINED": "1"}
 
 
 def _is_kept(name: str, value: str) -> bool:
