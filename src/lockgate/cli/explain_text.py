@@ -89,7 +89,7 @@ def _add_step(parent: Tree, step: Step, left: list[int]) -> None:
     from rich.text import Text
 
     runs = list(step.runs.values())
-    label = Text(visible(step.text, _LONGEST_COMMAND), style="bold" if step.kind == "simple" else "")
+    label = Text.assemble((visible(step.text, _LONGEST_COMMAND), "bold" if step.kind == "simple" else ""))
     if runs and runs[0].about:
         label.append(f"  {visible(runs[0].about, _LONGEST_WORD)}", style="dim")
     branch = parent.add(label)
