@@ -228,12 +228,12 @@ def history(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
 
 
 def jobs(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
-    """``jobs -x``: a command."""
+    """``jobs -x``: a command, which may be a function, too."""
     from lockgate.analysis.shell.invoke import invoke
 
     if args and args[0].text != "-x" and not known(args[0].text):
         machine.findings.execute("jobs", "shell:dynamic-command", "which program this runs is only known when it runs")
-    return invoke(machine, scope.copy(), args[1:], stdin, functions=False) if args[:1] == [Arg("-x")] else OPAQUE
+    return invoke(machine, scope, args[1:], stdin) if args[:1] == [Arg("-x")] else OPAQUE
 
 
 def nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:

@@ -25,7 +25,9 @@ def printed(call: Invocation) -> str:
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
         # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
         own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
-        return "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
+        names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
+        # What ``find -exec`` runs prints between the names, or instead of them.
+        return names if not any(call.shapes) else blur(names, *call.shapes)
     if kind == "number":
         return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
     if kind == "date":
@@ -59,7 +61,7 @@ def _place(call: Invocation, kind: str) -> str:
         return f"{call.machine.around.variables.get('TMPDIR', '/tmp').rstrip('/')}/tmp.{PLAIN}\n"  # noqa: S108
     if kind == "root":
         return f"{call.machine.around.workspace or PLAIN}\n"
-    return call.shapes[-1] if call.shapes and kind == "command" else OPAQUE
+    return "".join(call.shapes) if call.shapes and kind == "command" else OPAQUE
 
 
 def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
