@@ -12,7 +12,7 @@ from lockgate.analysis.paths import (
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind
+from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
+_NETWORK = ("/inet/", "/inet4/", "/inet6/")
 _OPTION_NAME = "place:persist/option-name"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
 _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
@@ -36,6 +37,9 @@ def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> li
 def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
     if arg.text in _NOWHERE or _DESCRIPTOR.fullmatch(arg.text):
         return []
+    if arg.text.startswith(_NETWORK):
+        because = "awk opens a file of this name as a connection"
+        return [Effect(EffectKind.EGRESS, arg.shown, "shell:network-file", because, gives=Label.UNTRUSTED)]
     path = _pattern(_one_level(arg))
     if not path.strip("*/_."):
         path = arg.text if arg.static is not None else ""

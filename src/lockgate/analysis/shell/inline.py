@@ -200,10 +200,23 @@ def _awk(call: Invocation, text: str) -> None:
             return
         if word == "ENVIRON" and not (following == "[" and _is_plain_variable(tokens[index + 2 : index + 4])):
             call.own += made_by("read-secret", "awk ENVIRON", call.rule)
-        if word == "getline" and "<" in tokens[index + 1 : index + 3]:
-            _awk_file(call, tokens, tokens.index("<", index) + 1, files.read)
+        if word == "getline" and (source := _awk_source(tokens, index)):
+            _awk_file(call, tokens, source, files.read)
+        if word in ("ARGV", "ARGC"):
+            call.opaque("the awk program can choose the files that it reads")
+            return
         if printing and depth <= 0 and word in (">", ">>"):
             _awk_file(call, tokens, index + 1, files.write)
+
+
+def _awk_source(tokens: list[str], index: int) -> int:
+    """Where the file of a ``getline`` stands, 0 where it names none: ``getline x[1] < "file"``."""
+    for at in range(index + 1, len(tokens)):
+        if tokens[at] in (";", "\n", "{", "}", "&&", "||"):
+            return 0
+        if tokens[at] == "<":
+            return at + 1
+    return 0
 
 
 def _is_plain_variable(tokens: list[str]) -> bool:

@@ -87,6 +87,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         because = "this runs a program by its path, which is not where the system keeps its own"
         own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
     elif len(args) == 2 and args[1].text in _ASKING:
+        _keep(machine, args, _named_by_project(name), ())
         return OPAQUE
     entry = knowledge.lookup(name)
     if entry is None:
@@ -101,8 +102,17 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
-    _keep(machine, args, invocation.own, tuple(invocation.entry.quiet))
+    _keep(machine, args, invocation.own or _named_by_project(name), tuple(invocation.entry.quiet))
     return shape
+
+
+def _named_by_project(name: str) -> list[Effect]:
+    """What a program does that has nothing to do, where a file of the project decides which program that is."""
+    named = knowledge.table("project_named").get(name)
+    if named is None:
+        return []
+    because = f"which code runs for `{name}`, or whom it asks, can be named in the project (`{named}`)"
+    return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
 
 
 def _keep(machine: Machine, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
@@ -181,6 +191,8 @@ class Invocation:
             self.add(word)
         if self.matched.surprises:
             self._surprised()
+        if self.matched.unknown and any("://" in arg.text for arg in self.args):
+            self._unlisted()
         found = self.contact.effects(self)
         if self.machine.scripts is not None and self.machine.scripts.depth:
             from lockgate.analysis.shell.script_printing import saves, unprinted
@@ -305,6 +317,13 @@ class Invocation:
             word = self.matched.surprises[0].shown
             because = f"`{word}` is put together at run time and could be an option that runs a program"
             self.own.append(Effect(EffectKind.EXECUTE, self.what, "shell:dynamic-option", because))
+
+    def _unlisted(self) -> None:
+        """An address behind an option that is not known may be read. What runs code or sends is held already."""
+        if all(effect.kind not in (EffectKind.EXECUTE, EffectKind.EGRESS) for effect in self.own):
+            from lockgate.analysis.shell.roles_network import unlisted
+
+            unlisted(self)
 
     def _faithful(self, options: list[Option]) -> None:
         known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
