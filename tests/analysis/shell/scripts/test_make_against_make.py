@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tomllib
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from lockgate.analysis.shell.make_files import Makefile, Source
 
 CASES = tomllib.loads((Path(__file__).parent / "make_reading.toml").read_text(encoding="utf-8"))["case"]
+_OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "GNUMAKEFLAGS"})
+"""What a make that runs the tests hands on, by which the one below would print more."""
 
 
 def read(text: str, goal: str) -> list[str]:
@@ -26,7 +29,15 @@ def told(text: str, goal: str, folder: Path) -> list[str]:
     """The lines that make says it would run."""
     (folder / "Makefile").write_text(text)
     goals = [goal] if goal else []
-    done = subprocess.run(["make", "-n", *goals], cwd=folder, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        ["make", "-n", *goals],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name not in _OF_MAKE},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     return [row.strip() for row in done.stdout.splitlines()]
 
 
