@@ -15,15 +15,22 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
 _ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
+ADDRESS = lazy_re(r"[A-Za-z][A-Za-z0-9+.-]*://")
+"""How an address begins in the place of a file."""
 _KEYS = lazy_re(r"\+{1,2}(?:\d{0,9}[gGFp%]?|[/?][ -~]{0,200})")
 """Keys for a pager that go to a line, to the end or to what is looked for."""
 
 
-def read(call: Invocation, words: list[Arg], _: str) -> None:
-    """Files are read."""
+def read(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files are read. Many a library that opens them opens an address as well, whatever the manual says."""
     call.read_words += words
     for word in words:
-        call.own += files.read(word, call.machine, call.scope, below=call.recursive)
+        if ADDRESS.match(word.text):
+            from lockgate.analysis.shell.roles_network import url
+
+            url(call, [word], option)
+        else:
+            call.own += files.read(word, call.machine, call.scope, below=call.recursive)
 
 
 def read_below(call: Invocation, words: list[Arg], _: str) -> None:
@@ -47,10 +54,15 @@ def look(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.read(Arg(path, word.glob), call.machine, call.scope)
 
 
-def write(call: Invocation, words: list[Arg], _: str) -> None:
-    """Files are written."""
+def write(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files are written; what stands at an address is sent there."""
     for word in words:
-        call.own += files.write(word, call.machine, call.scope, below=call.recursive)
+        if ADDRESS.match(word.text):
+            from lockgate.analysis.shell.roles_clients import send_to
+
+            send_to(call, [word], option)
+        else:
+            call.own += files.write(word, call.machine, call.scope, below=call.recursive)
 
 
 def prefix(call: Invocation, words: list[Arg], _: str) -> None:
@@ -61,12 +73,19 @@ def prefix(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.write(Arg(f"{word.text}{PLAIN}{ending.text}"), call.machine, call.scope)
 
 
+_BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
+"""Endings with which nothing is run or believed."""
+
+
 def backup(call: Invocation, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
     operands = call.matched.operands
     for word in words:
         if "/" in word.text or not known(word.text):
             call.opaque(f"`{option}` puts a copy into another folder")
+        if word.text in _BACKUPS:
+            # A wild name stands for files that are there, and those are written themselves.
+            operands = [other for other in operands if not other.glob]
         inside = [f"{operands[-1].text}/{other.text.rpartition('/')[2]}" for other in operands[:-1]]
         for name in (*(other.text for other in operands), *inside):
             call.own += files.write(Arg(name + word.text), call.machine, call.scope)
@@ -106,7 +125,7 @@ def packed(call: Invocation, words: list[Arg], option: str) -> None:
 def edit(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read and written."""
     read(call, words, option)
-    write(call, words, option)
+    write(call, [word for word in words if not ADDRESS.match(word.text)], option)
 
 
 def into(call: Invocation, words: list[Arg], _: str) -> None:

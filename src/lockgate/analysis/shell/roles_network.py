@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
-from lockgate.analysis.shell.roles_files import read
+from lockgate.analysis.shell.roles_files import ADDRESS, read
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
@@ -38,6 +38,15 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
             url(call, [word], option)
         else:
             read(call, [word], option)
+
+
+def unlisted(call: Invocation) -> None:
+    """Addresses that are the values of options which the knowledge does not have (``--config=https://...``)."""
+    doubtful = {id(arg) for arg in call.matched.unknown}
+    for arg, following in zip(call.args, [*call.args[1:], Arg("")], strict=True):
+        if id(arg) in doubtful:
+            value = arg.text.partition("=")[2]
+            url(call, [word for word in (Arg(value, arg.glob), following) if ADDRESS.match(word.text)], arg.text)
 
 
 def remote_name(call: Invocation, _words: list[Arg], _: str) -> None:
