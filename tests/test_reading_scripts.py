@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.scripts import MOST_BYTES, is_there, read_script
+from lockgate.scripts import MOST_BYTES, is_there, read_git_settings, read_script
 
 
 @pytest.fixture
@@ -77,3 +77,45 @@ def test_what_is_there_is_told_inside_the_project_only(project: Path) -> None:
     assert not is_there(str(project / "b"), str(project))
     assert not is_there("/etc/passwd", str(project))
     assert not is_there("/etc/passwd", "")
+
+
+def _repository(folder, config="[core]\n\tbare = false\n"):
+    (folder / ".git" / "hooks").mkdir(parents=True)
+    (folder / ".git" / "config").write_text(config)
+    return folder / ".git"
+
+
+def test_settings_of_a_repository(tmp_path):
+    git = _repository(tmp_path / "other")
+    (git / "hooks" / "pre-commit.sample").write_text("")
+    assert read_git_settings(str(tmp_path / "other"), str(tmp_path / "project")) == "[core]\n\tbare = false\n"
+    assert read_git_settings(str(tmp_path), str(tmp_path / "project")) == ""
+    assert read_git_settings(str(git / "config" / "x"), str(tmp_path / "project")) == ""
+
+
+@pytest.mark.parametrize("name", ["hooks/post-checkout", "config.worktree", "commondir"])
+def test_a_repository_with_more_than_settings(tmp_path, name):
+    git = _repository(tmp_path)
+    (git / name).write_text("")
+    assert read_git_settings(str(tmp_path), "/nowhere") is None
+
+
+def test_settings_that_are_no_small_text(tmp_path):
+    git = _repository(tmp_path, "#" * (MOST_BYTES + 1))
+    assert read_git_settings(str(tmp_path), "/nowhere") is None
+    (git / "config").unlink()
+    assert read_git_settings(str(tmp_path), "/nowhere") == ""
+    (git / "config").symlink_to("HEAD")
+    assert read_git_settings(str(tmp_path), "/nowhere") is None
+
+
+def test_a_repository_that_is_kept_elsewhere(tmp_path):
+    project, module = tmp_path / "project", tmp_path / "project" / "module"
+    module.mkdir(parents=True)
+    (module / ".git").write_text("gitdir: ../.git/modules/module\n")
+    assert read_git_settings(str(module), str(project)) == ""
+    (module / ".git").write_text("gitdir: ../.git/../made\n")
+    assert read_git_settings(str(module), str(project)) is None
+    (module / ".git").unlink()
+    (module / ".git").symlink_to(tmp_path)
+    assert read_git_settings(str(module), str(project)) is None

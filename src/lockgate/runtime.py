@@ -104,6 +104,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         may_be_zsh=_may_be_zsh(),
         python_files=_python_files,
         is_git_folder=_is_git_folder,
+        git_settings=_git_settings(workspace),
         read_script=_script_reader(workspace),
         is_there=_is_there(workspace),
         rules=rules,
@@ -169,6 +170,15 @@ def _is_there(workspace: str) -> Callable[[str], bool]:
 
 def _is_git_folder(folder: str) -> bool:
     return all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
+
+
+def _git_settings(workspace: str) -> Callable[[str], str | None]:
+    def settings(folder: str) -> str | None:
+        from lockgate.scripts import read_git_settings
+
+        return read_git_settings(folder, workspace)
+
+    return settings
 
 
 def own_paths(where: Folders) -> tuple[str, ...]:

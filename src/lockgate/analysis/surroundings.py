@@ -113,6 +113,12 @@ class Surroundings(Record):
     """Names in a folder that Python can import: files, and folders that are packages."""
     is_git_folder: Callable[[str], bool] = lambda _: False
     """Whether a folder is a repository by itself, without a work tree: it holds ``HEAD``, ``objects`` and ``refs``."""
+    git_settings: Callable[[str], str | None] = lambda _: ""
+    """The text of the settings of the repository whose work tree begins at a folder.
+
+    Empty where none begins there, or one whose settings lie in the project's own ``.git``; ``None`` where they cannot
+    be read, or where the repository has hooks.
+    """
     read_script: Callable[[str], ScriptFile | None] = no_script
     """Reads a file that a command runs, by its absolute path.
 

@@ -1,15 +1,18 @@
-"""Folders that git takes for a repository although they are none's work tree.
+"""Repositories that are not the project's, and whose settings git heeds when it runs there.
 
-Git looks for a repository from the working folder upwards, and a folder that holds ``HEAD``, ``objects`` and ``refs``
-itself counts as one: its ``config`` can name programs that git runs. Such a folder is made of ordinary files, which no
-list of places can tell from others, so it is looked for when git is about to run there.
+Git looks for a repository from the working folder upwards. The settings of the project's own are guarded against
+writing. Others can come out of an archive, or be made of ordinary files: a folder that holds ``HEAD``, ``objects`` and
+``refs`` counts as a repository, too. No list of places can tell these files from others, so they are looked for when
+git is about to run there.
 """
 
 from __future__ import annotations
 
 import posixpath
+import re
 
 from lockgate.analysis.spelling import inside
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.scope import Scope
 
 _DEEPEST = 40
+_SECTION = lazy_re(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
+_SETTING = lazy_re(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=.*)?", re.DOTALL)
 
 
 def disguised(machine: Machine, scope: Scope) -> str:
@@ -28,20 +33,53 @@ def disguised(machine: Machine, scope: Scope) -> str:
         made_here = machine.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.written)
         if made_here:
             return "a repository with settings of its own may have been made just before"
-        if folder := _found(cwd, machine):
-            return f"`{folder}` is a repository without a work tree, and its settings can run programs"
+        if problem := _problem(cwd, machine):
+            return problem
     return ""
 
 
-def _found(cwd: str, machine: Machine) -> str:
-    workspace = machine.around.workspace
-    folder = cwd
+def _problem(cwd: str, machine: Machine) -> str:
+    """What speaks against the repository that git finds from a folder upwards."""
+    around = machine.around
+    # Inside ``.git`` it is the repository around it.
+    folder = cwd.partition("/.git/")[0].removesuffix("/.git")
     for _ in range(_DEEPEST):
-        if folder in ("/", workspace) or ".git" in folder.split("/"):
+        if folder in ("", "/", around.workspace):
             return ""
-        if machine.around.is_git_folder(folder):
-            return folder
-        if workspace and inside(workspace, folder):
+        if around.is_git_folder(folder):
+            return f"`{folder}` is a repository without a work tree, and its settings can run programs"
+        if around.workspace and inside(around.workspace, folder):
             return ""
+        settings = around.git_settings(folder)
+        if settings is None:
+            return f"the repository in `{folder}` has hooks, or settings that cannot be read"
+        if settings:
+            setting = running_setting(settings)
+            return setting and f"the repository in `{folder}` sets `{setting}`, which can run a program"
         folder = posixpath.dirname(folder)
+    return ""
+
+
+def running_setting(text: str) -> str:
+    """The first setting of a repository by which git runs something, or the first line that is not read.
+
+    Args:
+        text: What its ``config`` holds.
+    """
+    from lockgate.analysis.shell.roles_settings import config_kind
+
+    section = ""
+    for line in text.split("\n"):
+        line = line.strip(" \t\r")
+        if header := _SECTION.match(line):
+            section = ".".join(part for part in header.groups() if part)
+            line = line[header.end() :]
+        if not line or line[0] in "#;":
+            continue
+        setting = _SETTING.fullmatch(line)
+        if setting is None or not section or line.endswith("\\"):
+            return line
+        key = f"{section}.{setting.group(1)}"
+        if config_kind(key) not in ("", "address"):
+            return key
     return ""

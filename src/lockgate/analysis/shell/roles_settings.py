@@ -18,7 +18,7 @@ def config(call: Invocation, words: list[Arg], _: str) -> None:
     """``git -c key=value``: some keys run what they hold."""
     for word in words:
         key, _, value = word.text.partition("=")
-        kind = _config_kind(key)
+        kind = config_kind(key)
         if not known(key):
             call.opaque("which setting this changes is only known when it runs, and some run a program")
         elif kind == "alias":
@@ -37,7 +37,8 @@ def _alias(call: Invocation, value: str) -> None:
         invoke_words(call, [Arg("git"), *(Arg(text) for text in value.split())])
 
 
-def _config_kind(key: str) -> str:
+def config_kind(key: str) -> str:
+    """What a setting of git holds (``git_config`` in the tables), empty where it neither runs nor sends anything."""
     lowered = key.lower()
     for pattern, kind in table("git_config").items():
         head, star, tail = pattern.partition("*")
@@ -57,6 +58,6 @@ def config_write(call: Invocation, words: list[Arg], _: str) -> None:
     if not words:
         return
     key = words[0].text
-    if (not known(key) or _config_kind(key)) and len(words) > 1:
+    if (not known(key) or config_kind(key)) and len(words) > 1:
         because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
         call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))

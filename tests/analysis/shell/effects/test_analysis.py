@@ -267,3 +267,49 @@ def test_git_in_a_folder_that_is_a_repository_by_itself(command, kinds, around):
     around = around._replace(is_git_folder=lambda folder: folder == "/work/project/evil")
     analysis = analyse_shell(command, "/work/project", around)
     assert {effect.kind for effect in analysis.effects} == kinds
+
+
+_PLAIN_SETTINGS = """# a comment
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+[remote "origin"]
+\turl = https://example.com/r.git
+\tfetch = +refs/heads/*:refs/remotes/origin/*
+[branch "main"] remote = origin
+\tmerge = refs/heads/main
+[user]
+\temail = a@example.com
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "runs"),
+    [
+        pytest.param("", False, id="no repository"),
+        pytest.param(_PLAIN_SETTINGS, False, id="what git writes by itself"),
+        pytest.param(None, True, id="hooks, or not to be read"),
+        pytest.param("[core]\nfsmonitor = x", True, id="a program"),
+        pytest.param("[CORE] FSMonitor", True, id="in other letters, on the line of its section"),
+        pytest.param('[filter "a \\" ]b"]\nclean = x', True, id="a section with a name"),
+        pytest.param("[include]\r\n\tpath = x", True, id="another file"),
+        pytest.param("[core]\nbare = a\\\nfsmonitor = x", True, id="a value of two lines"),
+        pytest.param("[core", True, id="a line that is not read"),
+        pytest.param("bare = false", True, id="no section"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", ["git -C out/sub status", "cd out && git log", "git -C out/.git log", "git -C /x/y log"]
+)
+def test_git_in_a_repository_that_came_from_elsewhere(command, settings, runs, around):
+    there = {"/work/project/out": settings, "/x": settings}
+    around = around._replace(git_settings=lambda folder: there.get(folder, ""))
+    analysis = analyse_shell(command, "/work/project", around)
+    assert {effect.kind for effect in analysis.effects} == ({EffectKind.EXECUTE} if runs else set())
+
+
+@pytest.mark.parametrize("command", ["git status", "git -C src status", "git -C .git log", "git -C .. status"])
+def test_settings_of_the_project_and_around_it_are_not_looked_at(command, around):
+    theirs = "[core]\nfsmonitor = x"
+    around = around._replace(git_settings=lambda folder: theirs if folder in ("/work", "/work/project") else "")
+    assert analyse_shell(command, "/work/project", around).effects == ()
