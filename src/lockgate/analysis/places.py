@@ -214,7 +214,10 @@ def find(path: Path) -> tuple[Place, ...]:
             found.add(number)
     if path.wild:
         for number, pattern in (*_rooted(path.names), *_rooted(path.home), *_ended(path.names)):
-            if number not in found and _reaches(pattern, path) and not _harmless_below(table[number], path):
+            place = table[number]
+            if number in found or _harmless_below(place, path) or _harmless_ending(place, path):
+                continue
+            if _reaches(pattern, path):
                 found.add(number)
     return tuple(table[number] for number in sorted(found))
 
@@ -226,6 +229,12 @@ def _excepted(place: Place, path: Path) -> bool:
 def _harmless_below(place: Place, path: Path) -> bool:
     """Whether all that a wild path can become, or that lies below a folder, is an exception."""
     return any(pattern[-1] == "**" and _matches(pattern, path) for pattern in place.exceptions)
+
+
+def _harmless_ending(place: Place, path: Path) -> bool:
+    """Whether a wild path has an ending with which any file is an exception (``*.txt.bak``, excepted by ``*.bak``)."""
+    endings = (pattern[1][1:] for pattern in place.exceptions if len(pattern) == 2 and pattern[1].startswith("*"))
+    return any(ending and not is_wild(ending) and path.names[-1].endswith(ending) for ending in endings)
 
 
 def _starts(pattern: Names, names: Names) -> bool:
