@@ -77,19 +77,12 @@ _BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
 """Endings with which nothing is run or believed."""
 
 
-_BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
-"""Endings with which nothing is run or believed."""
-
-
 def backup(call: Invocation, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
     operands = call.matched.operands
     for word in words:
         if "/" in word.text or not known(word.text):
             call.opaque(f"`{option}` puts a copy into another folder")
-        if word.text in _BACKUPS:
-            # A wild name stands for files that are there, and those are written themselves.
-            operands = [other for other in operands if not other.glob]
         if word.text in _BACKUPS:
             # A wild name stands for files that are there, and those are written themselves.
             operands = [other for other in operands if not other.glob]
