@@ -28,8 +28,10 @@ def disguised(machine: Machine, scope: Scope) -> str:
     """Why git may read settings of a repository that is not the project's; empty where nothing speaks for it."""
     workspace = machine.around.workspace
     for cwd in sorted(scope.cwds):
-        if not cwd or cwd == workspace:
+        if cwd == workspace:
             continue
+        if not cwd:
+            return "in which folder this runs is only known when it runs: a repository there can run programs"
         made_here = machine.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.written)
         if made_here:
             return "a repository with settings of its own may have been made just before"

@@ -257,6 +257,9 @@ def test_unknown_folder_makes_a_relative_write_opaque():
         pytest.param("cd evil/refs && git log", {EffectKind.EXECUTE}, id="a folder in one"),
         pytest.param("cd src && git status", set(), id="an ordinary folder"),
         pytest.param("git status", set(), id="the project"),
+        pytest.param('git -C "$x" status', {EffectKind.EXECUTE}, id="a folder that is not known"),
+        pytest.param('cd "$(cat place)"; git log', {EffectKind.EXECUTE}, id="a folder that a file names"),
+        pytest.param('cd "$(git rev-parse --show-toplevel)" && git log', set(), id="the project's root"),
         pytest.param(
             "cp -r .git x && git -C x status", {EffectKind.EXECUTE, EffectKind.PERSIST}, id="made just before"
         ),
