@@ -92,7 +92,11 @@ def backup(call: Invocation, words: list[Arg], option: str) -> None:
 
 
 def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
-    """Files are written whose names no word says; below the project's root they can be settings and hooks."""
+    """Files are written whose names no word says.
+
+    In the project they can be settings and hooks, in any folder: with a repository in ``out``, ``git add out`` makes
+    every later ``git status`` run what its settings say.
+    """
     given = call.matched.given
     if given & _LISTING:
         return
@@ -102,7 +106,7 @@ def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
         call.opaque(f"with `{anywhere[0]}` files are written anywhere")
     root = call.machine.around.workspace or call.machine.around.home
     for cwd in call.scope.cwds:
-        if not cwd or inside(root, cwd):
+        if not cwd or inside(root, cwd) or inside(cwd, root):
             call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
         else:
             call.own += files.write(Arg(cwd), call.machine, call.scope, below=True)
