@@ -76,7 +76,15 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     for own in _own_below(text, machine):
         found += write_effects(own, "", machine.around)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
-    return found + [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else found
+    if path:
+        found += [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)]
+    return [effect for effect in found if effect.rule != _OPTION_NAME] if _continues_a_name(text) else found
+
+
+def _continues_a_name(text: str) -> bool:
+    """Whether a file's name begins as that of one that is there, and what is put behind it makes no option of it."""
+    name = text.rpartition("/")[2]
+    return name.startswith(PLAIN) and OPAQUE not in name and "$(" not in name and "`" not in name
 
 
 def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) -> list[Effect]:

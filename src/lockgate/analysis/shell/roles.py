@@ -98,6 +98,7 @@ ROLES = {
     "send-to": "clients.send_to",
     "httpie": "clients.httpie",
     "image": "clients.image",
+    "recipient": "clients.recipient",
     "socket": "clients.socket",
     "socat": "clients.socat",
 }

@@ -6,8 +6,8 @@ import re
 
 from lockgate.analysis.paths import absolute
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.roles_network import doubt_place, host, method, reroute, send
-from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.roles_network import doubt_place, host, lookup, method, reroute, send
+from lockgate.analysis.shell.scope import Arg, known
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
@@ -51,6 +51,15 @@ def _of_this_machine(text: str) -> str:
     if not text.startswith(":"):
         return text
     return f"localhost{text[1:]}" if text[1:2] in ("/", "") else f"localhost{text}"
+
+
+def recipient(call: Invocation, words: list[Arg], option: str) -> None:
+    """Whose key is meant: that of an address which is not known here is asked for at its domain.
+
+    Source: ``auto-key-locate`` in gpg(1), by default ``local,wkd``.
+    """
+    asked = [word for word in words if not known(word.text) or "@" in word.text]
+    lookup(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
 
 
 def image(call: Invocation, words: list[Arg], _: str) -> None:
