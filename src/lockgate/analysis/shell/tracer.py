@@ -164,15 +164,18 @@ class Tracer(Machine):
             written, self.written = self.written, before | self.written
         sinks = [effect for effect in call.own if effect.kind in _SINKS and effect.variant is not Variant.KNOWN]
         if sinks:
-            self._sent(call, read, sinks)
-            return shape
+            # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
+            asks = _program(call) in _CARRYING and all(effect.kind is EffectKind.FETCH for effect in sinks)
+            self._sent(call, [] if asks else read, sinks)
+            if not asks:
+                return shape
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return self._handed_on(call, shape, read, written)
 
     def _handed_on(self, call: Invocation, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
-        program = call.args[0].text.rpartition("/")[2]
+        program = _program(call)
         surely = call.entry.prints in _SAME or program in _CARRYING
         got = marks_of(call.stdin or "") + "".join(marks for _, marks in read)
         told = "".join(marks_of(arg.text) for arg in call.args[1:])
@@ -198,7 +201,7 @@ class Tracer(Machine):
 
     def _sent(self, call: Invocation, read: list[tuple[str, str]], sinks: list[Effect]) -> None:
         """Keep which secrets a program that sends gets to see."""
-        program = call.args[0].text.rpartition("/")[2]
+        program = _program(call)
         for text, marks in read:
             option = _option(call, text)
             surely = option is None or option.role in _SENT
@@ -250,6 +253,10 @@ def _option(call: Invocation, text: str) -> Option | None:
             if bare and (bare in whole or value.endswith(f"@{bare}")):
                 return option
     return None
+
+
+def _program(call: Invocation) -> str:
+    return call.args[0].text.rpartition("/")[2]
 
 
 def _is_input(text: str) -> bool:
