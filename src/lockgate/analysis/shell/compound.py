@@ -71,6 +71,12 @@ def _while(node: While, machine: Machine, scope: Scope, stdin: str | None) -> st
 
     lines = known_lines(node, machine.rest(stdin)) if not scope.functions else None
     shape = _until_known(machine, scope, once) if lines is None else _for_lines(node, lines, machine, scope)
+    if lines is None:
+        # A ``read`` that finds no more line leaves its variables empty.
+        ended = scope.copy()
+        for name in assigned(node.condition):
+            ended.assign(name, "")
+        scope.join(ended)
     machine.take(stdin)
     return shape
 

@@ -108,7 +108,9 @@ def invoke_words(call: Invocation, words: list[Arg]) -> None:
     if words and call.entry.name in ("env", "sudo", "doas"):
         words = leading_assignments(call, words)
     call.ran = True
-    call.shapes.append(invoke(call.machine, call.scope, words, call.stdin, functions=False) if words else "")
+    # It is another process: what a builtin does there is not done here.
+    inner = call.scope.copy()
+    call.shapes.append(invoke(call.machine, inner, words, call.stdin, functions=False) if words else "")
 
 
 def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
