@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
 """Payloads, and how many modules of ours they may take."""
 
 
-def _imported(tmp_path: Path, payload: dict[str, Any]) -> frozenset[str]:
+def _imported(tmp_path: Path, payload: dict[str, Any], shell: str = "/bin/bash") -> frozenset[str]:
     body = {
         "session_id": "s",
         "transcript_path": "",
@@ -55,8 +56,11 @@ def _imported(tmp_path: Path, payload: dict[str, Any]) -> frozenset[str]:
         **payload,
     }
     argv = [sys.executable, "-X", "importtime", "-I", "-S", HOOK, "claude-code", *folders(tmp_path)]
+    environment = {**os.environ, "SHELL": shell}
     for _ in range(2):  # the first process makes the state, which takes more
-        done = subprocess.run(argv, input=json.dumps(body), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            argv, input=json.dumps(body), capture_output=True, text=True, check=False, env=environment
+        )
     assert "blocks to be safe" not in done.stdout
     lines = (line.rpartition("|") for line in done.stderr.splitlines() if line.startswith("import time:"))
     return frozenset(name.strip() for _, _, name in lines)
@@ -69,6 +73,14 @@ def test_a_hook_imports_what_it_needs(tmp_path: Path, payload: dict[str, Any], m
     assert ours
     assert not imported & HEAVY
     assert len(ours) <= most, (len(ours), ours)
+
+
+def test_where_the_shell_is_not_known_a_script_is_read_as_zsh_would_too(tmp_path: Path) -> None:
+    payload, most = EVENTS["a script"]
+    known = _imported(tmp_path / "bash", payload)
+    unknown = _imported(tmp_path / "unknown", payload, shell="")
+    assert "lockgate.analysis.shell.zsh" in unknown - known
+    assert len([name for name in unknown if name.split(".")[0] == "lockgate"]) <= most + 2
 
 
 def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> None:
