@@ -194,3 +194,13 @@ class ToolRule(Record):
     fallback: GuardrailDecision | None
     modes: Mapping[str, Mode]
     """Groups whose mode is another one for this tool."""
+
+
+class Library(Record):
+    """What all layers come to: everything that a scanner is compiled from."""
+
+    rules: tuple[Rule, ...]
+    groups: tuple[Group, ...]
+    tool_rules: tuple[ToolRule, ...]
+    version: str
+    """SHA-256 over the rest, hexadecimal: the same content has the same version wherever it was read."""
