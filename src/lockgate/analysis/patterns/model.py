@@ -183,6 +183,10 @@ class Group(Record):
     fallback: GuardrailDecision
     rules: tuple[int, ...]
     """Indexes into the library's rules. A group of one side may include rules of another."""
+    action: str = ""
+    """``redact``, or empty: what is done with a match of a rule that says no action itself."""
+    replacement: str = ""
+    """For rules that say none themselves."""
 
 
 class ToolRule(Record):
