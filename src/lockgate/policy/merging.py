@@ -13,8 +13,8 @@ from lockgate.model import Category, LabelState
 from lockgate.policy.commands import NOT_SAFE, STEPS
 from lockgate.policy.dialect import translate, translate_option
 from lockgate.policy.profiles import DEFAULT, chain, shipped
-from lockgate.policy.reading import dotted
 from lockgate.policy.validation import pattern_lists, pattern_problem
+from lockgate.reading import dotted
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from lockgate.errors import ConfigError
 from lockgate.policy.commands import STEPS
 from lockgate.policy.dialect import DialectError, translate, translate_option
 from lockgate.policy.profiles import chain
-from lockgate.policy.reading import Document, Path, dotted, read
+from lockgate.reading import Document, Path, read
 from lockgate.record import TYPE_CHECKING, Record
+from lockgate.schemas import errors, problems
 from lockgate.text import visible
 
 if TYPE_CHECKING:
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 LOCKBOX_KEYS = ("bash_patterns", "tools", "mcp_tools", "mcp_default", "override_safe")
 """What Lockbox's own files hold."""
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schema")
-_TYPES = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "null": "null",
-}
 
 
 class Parsed(Record):
@@ -75,95 +66,13 @@ def parse(data: bytes, file: str) -> Parsed:
         document = read(data, file)
     except ConfigError as error:
         return Parsed(None, (error,))
-    problems = tuple(_problems(document, file))
-    return Parsed(None if problems else document.value, problems)
+    found = _problems(document, file)
+    return Parsed(None if found else document.value, found)
 
 
-def _problems(document: Document, file: str) -> Iterator[ConfigError]:
-    schema_errors = sorted(
-        _validator("lockbox" if is_lockbox(file) else "lockgate").iter_errors(document.value),
-        key=lambda error: [str(part) for part in error.absolute_path],
-    )
-    found = [pair for error in schema_errors for pair in _in_words(error)]
-    if not found:
-        found = list(_beyond_schema(document.value))
-    for path, problem in sorted(dict.fromkeys(found), key=lambda pair: document.line(pair[0])):
-        yield ConfigError(file, document.line(path), dotted(path), problem)
-
-
-# ---------------------------------------------------------------- the schema's errors in a person's words
-
-
-def _in_words(error: Any) -> Iterator[tuple[Path, str]]:
-    path: Path = tuple(error.absolute_path)
-    if error.validator == "additionalProperties" and error.validator_value is False:
-        known = [*error.schema.get("properties", ())]
-        for key in error.instance:
-            if key not in known and not (key.startswith("_") and "patternProperties" in error.schema):
-                yield (*path, key), "unknown key" + _did_you_mean(key, known)
-    elif error.validator == "anyOf":
-        yield from _any_of(error, path)
-    else:
-        yield path, _one(error)
-
-
-def _any_of(error: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """The errors of the alternative that was meant, where its type tells; else what is wanted instead."""
-    deeper = [inner for inner in error.context if len(inner.absolute_path) > len(path)]
-    unknown = [inner for inner in error.context if inner.validator == "additionalProperties"]
-    nested = deeper or unknown
-    if nested:
-        for inner in nested:
-            yield from _in_words(inner)
-    else:
-        yield path, _one(error)
-
-
-def _one(error: Any) -> str:
-    wanted = error.validator_value
-    texts: dict[str, Callable[[], str]] = {
-        "type": lambda: f"must be {_TYPES.get(wanted, wanted)}, not {_kind(error.instance)}",
-        "enum": lambda: (
-            f"must be one of {_choices(wanted)}, not {_shown(error.instance)}" + _did_you_mean(error.instance, wanted)
-        ),
-        "minimum": lambda: f"must be at least {wanted}, not {_shown(error.instance)}",
-        "maximum": lambda: f"must be at most {wanted}, not {_shown(error.instance)}",
-        "maxItems": lambda: f"has {len(error.instance)} entries, and at most {wanted} are read",
-        "maxProperties": lambda: f"has {len(error.instance)} entries, and at most {wanted} are read",
-        "minItems": lambda: "must not be empty",
-        "minLength": lambda: "must not be empty",
-        "maxLength": lambda: f"has {len(error.instance)} characters, and at most {wanted} are read",
-        "required": lambda: f"needs {_choices(wanted)}",
-    }
-    text = texts.get(error.validator)
-    must = error.schema.get("x-must") if isinstance(error.schema, dict) else None
-    if must and error.validator in ("pattern", "anyOf"):
-        return f"must {must}, not {_shown(error.instance)}"
-    return text() if text else f"is not valid: {visible(error.message, 200)}"
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    if isinstance(value, str):
-        return "text"
-    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "nothing"
-
-
-def _shown(value: Any) -> str:
-    return _kind(value) if isinstance(value, dict | list) else f"`{visible(json.dumps(value), 60)}`"
-
-
-def _choices(values: Any) -> str:
-    return ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
-
-
-def _did_you_mean(word: Any, known: Any) -> str:
-    names = [name for name in known if isinstance(name, str)]
-    close = get_close_matches(word, names, n=1) if isinstance(word, str) else []
-    return f"; did you mean `{close[0]}`?" if close else ""
+def _problems(document: Document, file: str) -> tuple[ConfigError, ...]:
+    found = problems(_validator("lockbox" if is_lockbox(file) else "lockgate"), document.value)
+    return errors(document, file, found or _beyond_schema(document.value))
 
 
 # ---------------------------------------------------------------- what a schema cannot say

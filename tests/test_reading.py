@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.errors import ConfigError
-from lockgate.policy.reading import MOST_BYTES, dotted, read
+from lockgate.reading import MOST_BYTES, dotted, read
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"\n".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]".encode()
