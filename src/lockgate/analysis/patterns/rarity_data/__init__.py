@@ -1,0 +1,1 @@
+"""The table of character trigrams for ``rarity``, and how it is made."""
