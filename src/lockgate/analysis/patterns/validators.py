@@ -1,0 +1,75 @@
+"""What rules ask about a candidate beyond its pattern: the registry of validators.
+
+A validator answers ``True`` where a checksum or the structure proves the candidate, ``None`` where nothing speaks
+against it, and ``False`` where it cannot be what the rule looks for. ``docs/patterns-validators.md`` has them all.
+
+Importing this module imports none of them: a hook that finds nothing pays for no validator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lockgate.analysis.patterns.model import Candidate
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Validator = Callable[[Candidate, float | None], bool | None]
+
+_PACKAGE = "lockgate.analysis.patterns"
+
+_OF_VALUE: Mapping[str, tuple[str, ...]] = {
+    "validators_numbers": ("luhn",),
+    "validators_keys": ("jwt",),
+}
+"""Modules, and the functions in them that look at the value alone. A validator has its function's name."""
+
+
+def _function(module: str, name: str) -> Any:
+    from importlib import import_module
+
+    return getattr(import_module(f"{_PACKAGE}.{module}"), name)
+
+
+def _of_value(module: str, name: str) -> Validator:
+    def validate(candidate: Candidate, parameter: float | None) -> bool | None:
+        answer: bool | None = _function(module, name)(candidate.value)
+        return answer
+
+    return validate
+
+
+def _not_placeholder(candidate: Candidate, parameter: float | None) -> bool | None:
+    """Rejects what stands for a value: ``changeme``, ``<token>``, ``xxxx``, ``1234567890``."""
+    from lockgate.analysis.patterns.placeholders import is_placeholder
+
+    return False if is_placeholder(candidate.value) else None
+
+
+def _rarity(candidate: Candidate, parameter: float | None) -> bool | None:
+    """Rejects what looks more like words than the parameter allows: the least score, 0 to 1."""
+    try:
+        score: Callable[[str], float] = _function("rarity", "score")
+    except ModuleNotFoundError:
+        return None
+    return None if score(candidate.value) >= (parameter or 0.0) else False
+
+
+def _credential(candidate: Candidate, parameter: float | None) -> bool | None:
+    """What the model of names and values says to an assignment."""
+    try:
+        judge: Callable[[Candidate], bool | None] = _function("credential", "is_credential")
+    except ModuleNotFoundError:
+        return None
+    return judge(candidate)
+
+
+VALIDATORS: Mapping[str, Validator] = {
+    **{name: _of_value(module, name) for module, names in _OF_VALUE.items() for name in names},
+    "not_placeholder": _not_placeholder,
+    "rarity": _rarity,
+    "credential": _credential,
+}
+"""Validators by the name that rules call them by. They raise nothing, whatever the candidate holds."""
