@@ -9,6 +9,7 @@
      +-- AuditError             the audit chain does not hold
      +-- InstallError           a client's settings could not be read or changed
      +-- ContainmentError       a command cannot be run contained
+     +-- PatternError           the pattern library cannot be compiled or loaded
 
 Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
 """
@@ -54,3 +55,7 @@ class InstallError(LockgateError):
 
 class ContainmentError(LockgateError):
     """A command cannot be run contained."""
+
+
+class PatternError(LockgateError):
+    """The pattern library cannot be compiled or loaded."""

@@ -116,6 +116,8 @@ class PatternMatch(Record):
     """Whether the rule's action is to redact."""
     replacement: str = ""
     """What stands in its place where it is redacted."""
+    detail: str = ""
+    """For known secrets and canaries: which one, for a person. Untrusted text."""
 
 
 class Expired(Record):

@@ -1,0 +1,293 @@
+"""One check: the texts of one call, one after the other, each as it is and as what is encoded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lockgate.analysis.globs import name_matches
+from lockgate.analysis.patterns.engine import Found, Hits
+from lockgate.analysis.patterns.fields import Field
+from lockgate.analysis.patterns.known import KnownKind
+from lockgate.analysis.patterns.model import (
+    Candidate,
+    Expired,
+    GuardrailDecision,
+    GuardrailResult,
+    Mode,
+    PatternMatch,
+    Rule,
+    Severity,
+    Side,
+)
+from lockgate.analysis.patterns.redaction import fingerprint, replacement_of
+from lockgate.analysis.patterns.results import Kept, decision_of_all, most_precise, reason_of
+from lockgate.analysis.patterns.severities import decision_of
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.analysis.patterns.scanning import Request, Scanner, Use
+
+MOST_REDACTED = 5000
+"""Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
+_AROUND = 80
+"""Characters beside a match that validators see."""
+_KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
+_MODES = {"block": Mode.BLOCK, "ask": Mode.ASK, "warn": Mode.WARN}
+
+
+class _Over(Exception):  # noqa: N818 - no error
+    """The time of a group is over."""
+
+
+class _Enough(Exception):  # noqa: N818 - no error
+    """More matches of this rule change nothing."""
+
+
+class _Text(Record):
+    """What is looked at: a field, or what is encoded in a part of it."""
+
+    field: Field
+    data: bytes
+    encoding: tuple[str, ...]
+    start: int
+    """Bytes of the field that it stands for; of what is not encoded, 0."""
+    end: int
+
+
+class Check:
+    """A check in progress."""
+
+    def __init__(self, scanner: Scanner, request: Request) -> None:
+        """Begin; the time runs from here."""
+        self._scanner = scanner
+        self._matcher = scanner.matcher
+        self._clock = scanner.clock
+        self._request = request
+        self._began = self._clock()
+        self._uses: list[Use] = scanner.uses(request)
+        self._spent = dict.fromkeys((use.group.id for use in self._uses), 0.0)
+        self._expired: dict[str, Expired] = {}
+        self._by_rule: dict[int, list[Use]] = {}
+        for use in self._uses:
+            for index in use.group.rules:
+                self._by_rule.setdefault(index, []).append(use)
+        self._known_uses = {use.group.id: use for use in self._uses if use.group.id in _KNOWN_GROUPS.values()}
+        self._negated = [index for index in self._matcher.header["negated"] if index in self._by_rule]
+        self._applies: dict[int, bool] = {}
+        self._kept: dict[tuple[object, ...], Kept] = {}
+        self._counts: dict[tuple[str, int], int] = {}
+
+    # ------------------------------------------------------------ texts
+    def look_at(self, field: Field) -> None:
+        """Look at one text, and at what is encoded in it."""
+        if len(self._expired) == len(self._uses):
+            return
+        data = field.text.encode("utf-8", "surrogatepass")
+        before = len(self._kept)
+        for index in self._negated:
+            self._hold_to_format(index, field, data)
+        self._look(_Text(field, data, (), 0, len(data)))
+        if len(self._kept) > before and len(data) != len(field.text):
+            self._count_characters(data, before)
+
+    def _look(self, text: _Text) -> None:
+        spots: list[tuple[int, int]] = []
+        for hits in self._matcher.pieces(text.data):
+            spots += hits.spots
+            for index in sorted(hits.ends):
+                uses = self._by_rule.get(index)
+                if uses and self._rule_applies(index, text.field):
+                    self._confirm(index, uses, text, hits)
+            if self._all_over():
+                return
+        self._look_for_known(text)
+
+    # ------------------------------------------------------------ rules
+    def _rule_applies(self, index: int, field: Field) -> bool:
+        applies = self._applies.get(index)
+        rule = self._matcher.rule(index)
+        if applies is None:
+            names = [name for name in (self._request.tool, self._request.agent) if name]
+            applies = self._applies[index] = "*" in rule.applies_to or any(
+                name_matches(glob, name) for glob in rule.applies_to for name in names
+            )
+        return applies and (not rule.fields or _is_named(field.name, rule.fields))
+
+    def _confirm(self, index: int, uses: list[Use], text: _Text, hits: Hits) -> None:
+        for use in uses:
+            group = use.group.id
+            if group in self._expired:
+                continue
+            began = self._clock()
+            left = use.timeout - self._spent[group] - self._shared(began)
+
+            def accept(found: Found, use: Use = use, until: float = began + left) -> bool:
+                if self._clock() > until:
+                    raise _Over
+                return self._accept(found, use, text)
+
+            try:
+                if left <= 0:
+                    raise _Over
+                self._matcher.confirm(index, text.data, hits, accept)
+            except _Over:
+                self._expire(use, "time")
+            except _Enough:
+                pass
+            self._spent[group] += self._clock() - began
+
+    def _shared(self, now: float) -> float:
+        """Seconds that all groups have had together."""
+        return now - self._began - sum(self._spent.values())
+
+    def _all_over(self) -> bool:
+        """Whether no group has time left; those whose time is over are noted."""
+        shared = self._shared(self._clock())
+        for use in self._uses:
+            if use.group.id not in self._expired and shared + self._spent[use.group.id] > use.timeout:
+                self._expire(use, "time")
+        return len(self._expired) == len(self._uses)
+
+    def _expire(self, use: Use, because: str) -> None:
+        self._expired.setdefault(use.group.id, Expired(use.group.id, because, use.fallback))
+
+    def _expire_all(self, because: str) -> None:
+        for use in self._uses:
+            self._expire(use, because)
+
+    def _accept(self, found: Found, use: Use, text: _Text) -> bool:
+        rule = self._matcher.rule(found.rule)
+        verdicts = [_validator(name)(_candidate(found, text.data), number) for name, number in rule.validate]
+        if False in verdicts:
+            return False
+        self._count(found.rule, rule, use)
+        value = text.data[found.value_start : found.value_end]
+        span = (text.start, text.end) if text.encoding else (found.value_start, found.value_end)
+        self._keep(rule, use, text, value, span, validated=True in verdicts)
+        return True
+
+    def _count(self, index: int, rule: Rule, use: Use) -> None:
+        count = self._counts[use.group.id, index] = self._counts.get((use.group.id, index), 0) + 1
+        if self._redacts(rule, use):
+            if count > MOST_REDACTED:
+                self._expire(use, "matches")
+                raise _Enough
+        elif count > self._request.most_matches:
+            raise _Enough
+
+    def _redacts(self, rule: Rule, use: Use) -> bool:
+        return self._request.side is Side.OUTPUT and (rule.action or use.group.action) == "redact"
+
+    def _keep(
+        self,
+        rule: Rule,
+        use: Use,
+        text: _Text,
+        value: bytes,
+        span: tuple[int, int],
+        *,
+        validated: bool,
+        detail: str = "",
+    ) -> None:
+        print_ = fingerprint(value, self._scanner.key)
+        name = f"{rule.group}/{rule.id}"
+        place = (name, use.group.id, text.field.path, *span, text.encoding, print_ if text.encoding else "")
+        if place in self._kept:
+            return
+        decision = decision_of(_MODES.get(rule.action, use.mode), rule.severity)
+        match = PatternMatch(
+            rule=name,
+            type=rule.type,
+            severity=rule.severity,
+            mode=use.mode,
+            kind=use.group.kind,
+            path=text.field.path,
+            start=span[0],
+            end=span[1],
+            validated=validated,
+            encoding=text.encoding,
+            fingerprint=print_,
+            decision=decision,
+            redact=self._redacts(rule, use),
+            detail=detail,
+            replacement=replacement_of(rule.replacement or use.group.replacement, rule.type, print_),
+        )
+        self._kept[place] = Kept(match, rule.generic)
+
+    def _look_for_known(self, text: _Text) -> None:
+        """Values that are known to be secret, and canaries. They have no rule: their group says it all."""
+        known = self._scanner.known
+        if known is None or not self._known_uses:
+            return
+        for hit in known(text.data):
+            group = _KNOWN_GROUPS[hit.kind]
+            use = self._known_uses.get(group)
+            if use is not None and group not in self._expired:
+                name = hit.form if hit.kind is KnownKind.SECRET else hit.name
+                rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
+                span = (text.start, text.end) if text.encoding else (hit.start, hit.end)
+                value = text.data[hit.start : hit.end]
+                self._keep(rule, use, text, value, span, validated=True, detail=hit.name)
+
+    def _hold_to_format(self, index: int, field: Field, data: bytes) -> None:
+        """A rule about what does not match: the whole text of a field with a name."""
+        if not self._rule_applies(index, field) or self._matcher.pattern(index)[0].search(data) is not None:
+            return
+        text = _Text(field, data, (), 0, len(data))
+        for use in self._by_rule[index]:
+            self._keep(self._matcher.rule(index), use, text, data, (0, len(data)), validated=False)
+
+    # ------------------------------------------------------------ the end
+    def _count_characters(self, data: bytes, first: int) -> None:
+        """Turn offsets of bytes into offsets of characters, for the matches from the given one on."""
+        places = list(self._kept)[first:]
+        offsets = sorted({offset for place in places for offset in _span(self._kept[place].match)})
+        characters: dict[int, int] = {}
+        done = count = 0
+        for offset in offsets:
+            count += len(data[done:offset].decode("utf-8", "surrogatepass"))
+            characters[offset], done = count, offset
+        for place in places:
+            kept = self._kept[place]
+            start, end = (characters[offset] for offset in _span(kept.match))
+            self._kept[place] = kept._replace(match=kept.match._replace(start=start, end=end))
+
+    def result(self) -> GuardrailResult:
+        """What all texts came to."""
+        matches = most_precise(list(self._kept.values()))
+        expired = tuple(self._expired.values())
+        decision = decision_of_all(matches, expired)
+        reason = "" if decision is GuardrailDecision.APPROVE else reason_of(matches, expired)
+        return GuardrailResult(decision, reason, tuple(matches), (self._clock() - self._began) * 1000, expired)
+
+
+def _span(match: PatternMatch) -> tuple[int, int]:
+    return match.start, match.end
+
+
+def _is_named(name: str, globs: Iterable[str]) -> bool:
+    plain = _plain(name)
+    return any(name_matches(_plain(glob), plain) for glob in globs)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def _validator(name: str) -> Callable[[Candidate, float | None], bool | None]:
+    from lockgate.analysis.patterns.validators import VALIDATORS
+
+    return VALIDATORS[name]
+
+
+def _candidate(found: Found, data: bytes) -> Candidate:
+    def text(start: int, end: int) -> str:
+        return data[max(start, 0) : end].decode("utf-8", "replace")
+
+    return Candidate(
+        value=text(found.value_start, found.value_end),
+        match=text(found.start, found.end),
+        key=found.key.decode("utf-8", "replace"),
+        before=text(found.start - _AROUND, found.start),
+        after=text(found.end, found.end + _AROUND),
+    )

@@ -1,0 +1,196 @@
+"""Finding where rules match: Hyperscan says where a match of which rule ends, RE2 what it is.
+
+Both take time linear in the length of the text. Hyperscan looks for all rules at once, in pieces of the text between
+which the time is looked at; RE2 then looks at the few thousand bytes around a hit, and only for the rule that was hit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from lockgate.analysis.patterns.model import Rule, Severity
+from lockgate.errors import PatternError
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+FORMAT = 1
+"""Of the artefact."""
+BEFORE = 4096 + 1024
+"""Most bytes that a match may hold before the place that is certain to be in it."""
+PIECE = 256 * 1024
+"""Bytes that are scanned at once."""
+BEHIND = 8192
+"""Most bytes of a match behind the place that is certain to be in it."""
+_MANY = 200
+"""Hits of one rule in one piece, above which the piece is searched once from end to end instead."""
+_AGAIN = 32
+"""How often a refused match is looked behind for another that begins within it."""
+
+_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_TOKEN = _WORD | frozenset(b"-./+=")
+_ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
+
+
+class Found(Record):
+    """One confirmed match of a rule's pattern, boundaries held. Offsets are bytes."""
+
+    rule: int
+    start: int
+    end: int
+    value_start: int
+    value_end: int
+    key: bytes
+
+
+class Hits(Record):
+    """What one look at a piece found."""
+
+    ends: dict[int, list[int]]
+    """For each rule, ends of (shortest) matches, ascending."""
+    spots: list[tuple[int, int]]
+    """Where something encoded may be: the spot's number, and a place in it."""
+    start: int
+    stop: int
+
+
+class Matcher:
+    """A compiled library."""
+
+    def __init__(self, artefact: bytes, hyperscan: Any, re2: Callable[[], Any]) -> None:
+        """Load an artefact of :func:`lockgate.analysis.patterns.compiling.compile_library`.
+
+        Args:
+            artefact: Its bytes.
+            hyperscan: The module, or its native part.
+            re2: Gives the module RE2 when a first hit needs it.
+
+        Raises:
+            PatternError: They are damaged, or of another version or kind of machine.
+        """
+        head, _, _ = artefact.partition(b"\n")
+        try:
+            self.header = json.loads(head)
+            lengths: list[int] = self.header["rules"]
+            if self.header["format"] != FORMAT:
+                raise ValueError
+        except (ValueError, KeyError, TypeError):
+            raise PatternError("the compiled pattern library is damaged") from None
+        self._offsets = [len(head) + 1]
+        for length in lengths:
+            self._offsets.append(self._offsets[-1] + length)
+        self._artefact = artefact
+        self._rules: dict[int, Rule] = {}
+        self._patterns: dict[int, tuple[Any, int, int]] = {}
+        self._re2 = re2
+        self.count = len(lengths)
+        try:
+            self._database = hyperscan.loadb(artefact[self._offsets[-1] :], mode=hyperscan.HS_MODE_BLOCK)
+            self._database.scratch = hyperscan.Scratch(self._database)
+        except hyperscan.error as error:
+            raise PatternError(f"the compiled pattern library cannot be loaded: {error}") from None
+
+    def rule(self, index: int) -> Rule:
+        """The rule with an index, without what only people read."""
+        rule = self._rules.get(index)
+        if rule is None:
+            fields = json.loads(self._artefact[self._offsets[index] : self._offsets[index + 1]])
+            if "severity" in fields:
+                fields["severity"] = Severity(fields["severity"])
+            fields["validate"] = tuple((name, number) for name, number in fields.get("validate", ()))
+            fields["applies_to"] = tuple(fields.get("applies_to", ("*",)))
+            fields["fields"] = tuple(fields.get("fields", ()))
+            rule = self._rules[index] = Rule(**fields)
+        return rule
+
+    def pattern(self, index: int) -> tuple[Any, int, int]:
+        """RE2's compiled pattern of a rule, and the numbers of its groups ``value`` and ``key``; 0 for none."""
+        pattern = self._patterns.get(index)
+        if pattern is None:
+            re2 = self._re2()
+            options = re2.Options()
+            options.encoding = re2.Options.Encoding.LATIN1
+            options.log_errors = False
+            rule = self.rule(index)
+            text = ("(?m)" if rule.multiline else "") + rule.pattern
+            compiled = re2.compile(text.encode("utf-8"), options)
+            names = compiled.groupindex
+            pattern = self._patterns[index] = (compiled, names.get(b"value", 0), names.get(b"key", 0))
+        return pattern
+
+    def pieces(self, data: bytes) -> Iterator[Hits]:
+        """Look at a text piece by piece. Pieces overlap, so that a match is whole in one of them."""
+        start = 0
+        while True:
+            stop = min(start + PIECE, len(data))
+            yield self._hits(data if stop - start == len(data) else data[start:stop], start, stop)
+            if stop == len(data):
+                return
+            start = stop - BEFORE - BEHIND
+
+    def _hits(self, piece: bytes, start: int, stop: int) -> Hits:
+        ends: dict[int, list[int]] = {}
+        spots: list[tuple[int, int]] = []
+        count = self.count
+
+        def hit(rule: int, _from: int, end: int, _flags: int, _context: object) -> None:
+            if rule >= count:
+                spots.append((rule - count, start + end))
+                return
+            found = ends.get(rule)
+            if found is None:
+                ends[rule] = [start + end]
+            elif len(found) <= _MANY:
+                found.append(start + end)
+
+        self._database.scan(piece, match_event_handler=hit)
+        return Hits(ends, spots, start, stop)
+
+    def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:
+        """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again."""
+        ends = hits.ends[index]
+        if len(ends) > _MANY:
+            self._search(index, data, hits.start, hits.stop, hits.stop, accept)
+            return
+        done = 0
+        for end in sorted(ends):
+            if end > done:
+                done = self._search(index, data, max(done, end - BEFORE), end, min(len(data), end + BEHIND), accept)
+
+    def _search(
+        self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], bool]
+    ) -> int:
+        """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
+        (pattern, value, key), rule = self.pattern(index), self.rule(index)
+        done = refused = 0
+        while start < last:
+            match = pattern.search(data, start, stop)
+            if match is None or match.start() >= last:
+                break
+            begin, end = match.span()
+            inner, outer = match.span(value)
+            if inner < 0:
+                inner, outer = begin, end
+            found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"")
+            if found.end > found.start and _bounded(data, found, rule.boundary) and accept(found):
+                start = done = found.end
+                continue
+            refused += 1
+            start = found.start + 1 if refused <= _AGAIN else max(found.end, found.start + 1)
+        return done
+
+
+def _bounded(data: bytes, found: Found, boundary: str) -> bool:
+    r"""Whether a match stands alone. An escape (``\n``) before it is no letter."""
+    if boundary == "none":
+        return True
+    letters, always = (_TOKEN, True) if boundary == "token" else (_WORD, False)
+    start, end = found.start, found.end
+    joined = start and data[start - 1] in letters and (always or data[start] in letters)
+    if joined and data[start - 2 : start] not in _ESCAPES:
+        return False
+    if end < len(data) and data[end] in letters and (always or data[end - 1] in letters):
+        return data[end] == 46 and data[end + 1 : end + 2].isspace() | (end + 1 == len(data))
+    return True

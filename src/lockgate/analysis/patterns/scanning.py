@@ -1,0 +1,129 @@
+"""Texts through the whole library: what matches, what that comes to, within the time that each group has.
+
+One look of Hyperscan at a text serves all groups. What it hits is confirmed group by group; each group pays for that
+itself and shares what is common. A group whose time is over says its fallback, and that is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from lockgate.analysis.globs import name_matches
+from lockgate.analysis.patterns.engine import Matcher
+from lockgate.analysis.patterns.fields import Field
+from lockgate.analysis.patterns.model import (
+    Group,
+    GuardrailDecision,
+    GuardrailResult,
+    Kind,
+    Mode,
+    Side,
+    ToolRule,
+)
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.analysis.patterns.known import KnownHit
+
+
+class Request(Record):
+    """What is to be checked, and for whom."""
+
+    side: Side
+    tool: str = ""
+    agent: str = ""
+    """The agent's type, for ``applies_to``."""
+    timeout_ms: float | None = None
+    """Instead of each group's own."""
+    most_matches: int = 100
+    """Matches of one rule that are kept, but for those that are redacted: more would not change the decision."""
+
+
+class Use(Record):
+    """A group as it holds for one request."""
+
+    group: Group
+    mode: Mode
+    fallback: GuardrailDecision
+    timeout: float
+    """Seconds."""
+
+
+class Scanner:
+    """The library, loaded."""
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        clock: Callable[[], float],
+        key: bytes,
+        known: Callable[[bytes], Sequence[KnownHit]] | None = None,
+    ) -> None:
+        """Make a scanner.
+
+        Args:
+            matcher: The compiled library.
+            clock: Seconds of processor time of this thread: a busy machine must not make a guardrail say no.
+            key: The installation's secret, for fingerprints.
+            known: Finds known secrets of this machine and canaries in a text.
+        """
+        self.matcher = matcher
+        self.clock = clock
+        self.key = key
+        self.known = known
+        self._groups = [_group(fields) for fields in matcher.header["groups"]]
+        self._tool_rules = [
+            ToolRule(
+                tool,
+                tuple(groups),
+                None if fallback is None else GuardrailDecision(fallback),
+                {name: Mode(mode) for name, mode in modes.items()},
+            )
+            for tool, groups, fallback, modes in matcher.header["tools"]
+        ]
+
+    def check(self, fields: Iterable[Field], request: Request) -> GuardrailResult:
+        """Check all texts of one call."""
+        from lockgate.analysis.patterns.checking import Check
+
+        check = Check(self, request)
+        for field in fields:
+            check.look_at(field)
+        return check.result()
+
+    def uses(self, request: Request) -> list[Use]:
+        """The groups that look at a request, and how."""
+        tool_rule = self._tool_rule(request.tool)
+        uses = []
+        for group in self._groups:
+            if group.side is not request.side or (
+                tool_rule is not None and request.side is Side.INPUT and group.id not in tool_rule.groups
+            ):
+                continue
+            mode, fallback = group.mode, group.fallback
+            if tool_rule is not None:
+                mode = tool_rule.modes.get(group.id, mode)
+                fallback = tool_rule.fallback or fallback
+            if mode is not Mode.OFF:
+                milliseconds = group.timeout_ms if request.timeout_ms is None else request.timeout_ms
+                uses.append(Use(group, mode, fallback, milliseconds / 1000))
+        return uses
+
+    def _tool_rule(self, tool: str) -> ToolRule | None:
+        """The rule of a tool: one that names it, else the first whose glob does."""
+        if not tool:
+            return None
+        exact = next((rule for rule in self._tool_rules if rule.tool == tool), None)
+        return exact or next((rule for rule in self._tool_rules if name_matches(rule.tool, tool)), None)
+
+
+def _group(fields: Sequence[Any]) -> Group:
+    group = Group(*fields)
+    return group._replace(
+        side=Side(group.side),
+        mode=Mode(group.mode),
+        kind=Kind(group.kind),
+        fallback=GuardrailDecision(group.fallback),
+    )

@@ -1,0 +1,256 @@
+"""Texts through small libraries: what is found, where, and what it comes to."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+import re2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.analysis.patterns.engine import BEHIND, PIECE
+from lockgate.analysis.patterns.fields import fields_of
+from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
+from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
+from lockgate.analysis.patterns.scanning import Request
+from lockgate.analysis.patterns.severities import TABLE
+from support.pattern_library import KEY, check, group, library, rule, scanner
+
+BLOCK, ASK, WARN, APPROVE = (GuardrailDecision(word) for word in ("block", "ask", "warn", "approve"))
+TOKEN = "acme_" + "a1b2c3d4e5"
+ACME = rule(r"acme_[a-z0-9]{10}", "acme")
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        (TOKEN, [(0, 15)]),
+        (f"x {TOKEN} y", [(2, 17)]),
+        (f"é€😀 {TOKEN}", [(4, 19)]),
+        (f"{TOKEN}.", [(0, 15)]),
+        (f"x={TOKEN},{TOKEN}", [(2, 17), (18, 33)]),
+        (f"a\\n{TOKEN}", [(3, 18)]),
+        (f"x{TOKEN}", []),
+        (f"{TOKEN}z", []),
+        (f"_{TOKEN}", []),
+        ("acme_" + "acme_" + "acme012345" + "6", []),
+        ("acme_short", []),
+        (f"x{TOKEN} {TOKEN}", [(17, 32)]),
+    ],
+)
+def test_places(text: str, spans: list[tuple[int, int]]) -> None:
+    assert [(match.start, match.end) for match in check(library(ACME), text).pattern_matches] == spans
+
+
+@pytest.mark.parametrize(
+    ("boundary", "text", "found"),
+    [
+        ("word", "a-" + TOKEN, True),
+        ("token", "a-" + TOKEN, False),
+        ("token", TOKEN + "/b", False),
+        ("token", f'"{TOKEN}"', True),
+        ("none", "x" + TOKEN + "y", True),
+    ],
+)
+def test_boundaries(boundary: str, text: str, found: bool) -> None:
+    result = check(library(ACME._replace(boundary=boundary)), text)
+    assert bool(result.pattern_matches) is found
+
+
+def test_a_match_within_one_that_is_refused() -> None:
+    """The first `sk-` begins inside a word; the one behind it does not."""
+    made = library(rule(r"sk-[a-z-]{6,}"))
+    assert [m.start for m in check(made, "task-sk-abcdef").pattern_matches] == [5]
+
+
+def test_the_value_is_reported_and_the_key_is_handed_to_validators() -> None:
+    made = library(rule(r"(?P<key>pin)=(?P<value>\d{4})", validate=()))
+    (match,) = check(made, "pin=1234").pattern_matches
+    assert (match.start, match.end, match.path, match.rule, match.type) == (4, 8, "text", "g/r", "r")
+    assert match.fingerprint == fingerprint(b"1234", KEY)
+
+
+@given(st.integers(0, 3), st.integers(-40, 40))
+def test_matches_at_the_seams_of_long_texts(piece: int, shift: int) -> None:
+    at = max(0, piece * (PIECE - BEHIND) + shift)
+    result = check(library(ACME), " " * at + TOKEN + " " * 1000)
+    assert [(match.start, match.end) for match in result.pattern_matches] == [(at, at + len(TOKEN))]
+
+
+@given(st.lists(st.sampled_from(["ab", "abab", "b", " ", "aab"]), max_size=900))
+def test_many_hits_are_what_re2_finds(parts: list[str]) -> None:
+    text = "".join(parts)
+    made = library(rule("ab{1,2}", boundary="none"))
+    result = scanner(made).check(fields_of({"t": text}), Request(Side.INPUT, most_matches=10**6))
+    assert sorted((m.start, m.end) for m in result.pattern_matches) == [m.span() for m in re2.finditer("ab{1,2}", text)]
+
+
+# ---------------------------------------------------------------- what it comes to
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("severity", Severity)
+def test_mode_bounds_and_severity_lowers(mode: Mode, severity: Severity) -> None:
+    made = library(ACME._replace(severity=severity), groups=(group("g", (0,), mode=mode),))
+    result = check(made, TOKEN)
+    assert result.decision is TABLE[mode][severity]
+    assert bool(result.pattern_matches) is (mode is not Mode.OFF)
+    ranks = [cell.rank for cell in TABLE[mode]]
+    assert ranks == sorted(ranks)
+    assert all(TABLE[low][severity].rank <= TABLE[high][severity].rank for low in Mode for high in Mode if low <= high)
+
+
+def test_the_strictest_match_decides_and_gives_the_reason() -> None:
+    made = library(
+        ACME._replace(group="strict"),
+        rule("[0-9]{3}", "number", severity=Severity.LOW),
+        groups=(group("g", (1,), mode=Mode.WARN), group("strict", (0,))),
+    )
+    result = check(made, {"a": "123 456", "b": [{"c": TOKEN}]})
+    assert result.decision is BLOCK
+    assert result.reason == "strict/acme matches in b[0].c, and 1 more rule"
+    assert TOKEN not in result.reason
+
+
+def test_a_precise_rule_is_preferred_to_a_generic_one() -> None:
+    generic = rule(r"key=(?P<value>\S+)", "generic", generic=True)
+    result = check(library(ACME, generic), f"key={TOKEN} key=other")
+    assert [(match.type, match.start) for match in result.pattern_matches] == [("acme", 4), ("generic", 24)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "decision"),
+    [("Bash", BLOCK), ("mcp__a__b", WARN), ("Read", APPROVE), ("", BLOCK)],
+)
+def test_tool_rules_choose_groups_and_modes(tool: str, decision: GuardrailDecision) -> None:
+    tools = (
+        ToolRule("mcp__*", ("g",), None, {"g": Mode.WARN}),
+        ToolRule("*", (), None, {}),
+        ToolRule("Bash", ("g",), None, {}),
+    )
+    assert check(library(ACME, tools=tools), TOKEN, tool=tool).decision is decision
+
+
+@pytest.mark.parametrize(("tool", "found"), [("Bash", True), ("Write", False), ("mcp__x__y", True)])
+def test_applies_to(tool: str, found: bool) -> None:
+    made = library(ACME._replace(applies_to=("Bash", "mcp__*")))
+    assert bool(check(made, TOKEN, tool=tool).pattern_matches) is found
+
+
+def test_rules_about_what_does_not_match() -> None:
+    made = library(rule(r"^PROJ-\d{3}$", "project_id", negated=True, fields=("project_id",)))
+    assert check(made, {"project_id": "PROJ-001"}).decision is APPROVE
+    assert check(made, {"projectId": "PROJ-1"}).decision is BLOCK
+    assert check(made, {"project-id": ["PROJ-001", "x"]}).pattern_matches[0].path == "project-id[1]"
+    assert check(made, {"name": "PROJ-1"}).decision is APPROVE
+
+
+def test_fields_names_and_numbers_are_looked_at() -> None:
+    made = library(ACME, rule(r"4[0-9]{15}", "card"))
+    result = check(made, {"n": 4111111111111111, TOKEN: 1, "small": 41})
+    assert {(match.type, match.path) for match in result.pattern_matches} == {
+        ("card", "n"),
+        ("acme", "{" + TOKEN + "}"),
+    }
+
+
+def test_the_sides_are_apart() -> None:
+    groups = (group("g", (0,)), group("out", (0,), side=Side.OUTPUT, mode=Mode.WARN))
+    made = library(ACME, groups=groups)
+    assert check(made, TOKEN).decision is BLOCK
+    assert check(made, TOKEN, Side.OUTPUT).decision is WARN
+
+
+# ---------------------------------------------------------------- time
+def test_a_group_whose_time_is_over_says_its_fallback() -> None:
+    slow = group("slow", (0,), timeout_ms=0, fallback=ASK)
+    made = library(ACME, groups=(slow, group("g", (0,), timeout_ms=10**9, mode=Mode.WARN)))
+    ticks = count()
+    result = scanner(made, clock=lambda: float(next(ticks))).check(fields_of({"t": TOKEN}), Request(Side.INPUT))
+    assert [(expired.group, expired.because, expired.fallback) for expired in result.expired] == [("slow", "time", ASK)]
+    assert result.decision is ASK
+    assert [match.rule for match in result.pattern_matches] == ["g/acme"]
+    assert "slow could not be evaluated (time)" not in result.reason  # a match says more
+
+
+def test_time_runs_within_one_rule() -> None:
+    made = library(ACME, groups=(group("g", (0,), timeout_ms=5000),))
+    ticks = count()
+    result = scanner(made, clock=lambda: float(next(ticks))).check(
+        fields_of({"t": f"{TOKEN} " * 100}), Request(Side.INPUT)
+    )
+    assert 0 < len(result.pattern_matches) < 100
+    assert result.decision is BLOCK
+    assert result.expired
+
+
+def test_a_timeout_of_the_request_holds_for_all_groups() -> None:
+    ticks = count()
+    made = scanner(library(ACME), clock=lambda: float(next(ticks)))
+    assert made.check(fields_of({"t": TOKEN}), Request(Side.INPUT, timeout_ms=0.0)).expired
+
+
+# ---------------------------------------------------------------- redaction
+def _out(**changes: object) -> tuple[object, ...]:
+    return (group("out", (0,), side=Side.OUTPUT, action="redact", **changes),)
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        (f"a {TOKEN} b", "a [acme] b"),
+        (f"é{{{TOKEN}}}\r\n\0{TOKEN}", "é{[acme]}\r\n\0[acme]"),
+        ("nothing", "nothing"),
+        (f"\udcff {TOKEN} \ud800", "\udcff [acme] \ud800"),
+    ],
+)
+def test_what_is_redacted_and_what_stays(text: str, redacted: str) -> None:
+    made = library(ACME, groups=_out(replacement="[{type}]"))  # type: ignore[arg-type]
+    result = check(made, text, Side.OUTPUT)
+    assert redact(text, result.pattern_matches) == redacted
+    assert result.decision in (WARN, APPROVE)
+
+
+def test_the_usual_mark_tells_the_same_from_another() -> None:
+    made = library(ACME, groups=_out())  # type: ignore[arg-type]
+    other = TOKEN.replace("1", "2")
+    text = f"{TOKEN} {TOKEN} {other}"
+    first, second, third = redact(text, check(made, text, Side.OUTPUT).pattern_matches).split()
+    assert first == second != third
+    assert first.startswith("[REDACTED:acme:")
+    assert has_mark(first)
+    assert not has_mark("[REDACTED]")
+
+
+def test_overlapping_matches_are_replaced_together() -> None:
+    made = library(
+        rule("[a-c]{6}", "one", boundary="none"),
+        rule("[c-e]{6}", "two", boundary="none"),
+        groups=(group("out", (0, 1), side=Side.OUTPUT, action="redact", replacement="<{type}>"),),
+    )
+    result = check(made, "-abcabcdedcd-", Side.OUTPUT)
+    assert redact("-abcabcdedcd-", result.pattern_matches) == "-<one>-"
+
+
+@given(st.lists(st.sampled_from([TOKEN, " ", "é", "x", "\n", "acme_", "acme_12345", "\udc80"]), max_size=30))
+def test_redaction_leaves_nothing_and_changes_nothing_else(parts: list[str]) -> None:
+    text = "".join(parts)
+    made = library(ACME, groups=_out(replacement="\0"))  # type: ignore[arg-type]
+    result = check(made, text, Side.OUTPUT)
+    left = redact(text, result.pattern_matches)
+    assert not check(made, left, Side.OUTPUT).pattern_matches
+    assert len(text) - len(left) == (len(TOKEN) - 1) * len(result.pattern_matches)
+    assert left.replace("\0", TOKEN) == text
+
+
+def test_more_matches_than_are_redacted_count_as_not_evaluated() -> None:
+    made = library(ACME, groups=_out(fallback=BLOCK))  # type: ignore[arg-type]
+    result = check(made, f"{TOKEN} " * 5001, Side.OUTPUT)
+    assert result.expired[0].because == "matches"
+    assert result.decision is BLOCK
+
+
+def test_more_matches_than_matter_are_not_kept() -> None:
+    result = check(library(ACME, groups=(group("g", (0,), mode=Mode.WARN, kind=Kind.PII),)), f"{TOKEN} " * 500)
+    assert len(result.pattern_matches) == 100
+    assert result.decision is WARN
+    assert not result.expired

@@ -1,0 +1,57 @@
+"""Small libraries for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import hyperscan
+import re2
+
+from lockgate.analysis.patterns.compiling import compile_library
+from lockgate.analysis.patterns.engine import Matcher
+from lockgate.analysis.patterns.fields import fields_of
+from lockgate.analysis.patterns.model import (
+    Group,
+    GuardrailDecision,
+    GuardrailResult,
+    Kind,
+    Library,
+    Mode,
+    Rule,
+    Side,
+    ToolRule,
+)
+from lockgate.analysis.patterns.scanning import Request, Scanner
+
+KEY = bytes(range(32))
+
+
+def group(name: str, rules: tuple[int, ...], **changes: Any) -> Group:
+    """A group that blocks inputs."""
+    made = Group(name, Side.INPUT, name, Mode.BLOCK, 10_000, Kind.SECRET, GuardrailDecision.BLOCK, rules)
+    return made._replace(**changes)
+
+
+def library(*rules: Rule, groups: tuple[Group, ...] = (), tools: tuple[ToolRule, ...] = ()) -> Library:
+    """A library; without groups, one that has all rules."""
+    everything = (group("g", tuple(range(len(rules)))),)
+    return Library(rules, groups or everything, tools, "")
+
+
+def rule(pattern: str, name: str = "r", **changes: Any) -> Rule:
+    """A rule of the group ``g``."""
+    return Rule(name, "g", name, pattern)._replace(**changes)
+
+
+def scanner(made: Library, clock: Callable[[], float] = lambda: 0.0, **more: Any) -> Scanner:
+    """The scanner of a library; time stands still."""
+    return Scanner(
+        Matcher(compile_library(made, hyperscan, {"none": rb"\x00{9}"}), hyperscan, lambda: re2), clock, KEY, **more
+    )
+
+
+def check(made: Library, value: Mapping[str, Any] | str, side: Side = Side.INPUT, tool: str = "") -> GuardrailResult:
+    """Check one tool input, or one text."""
+    fields = fields_of({"text": value} if isinstance(value, str) else value)
+    return scanner(made).check(fields, Request(side, tool))
