@@ -7,7 +7,7 @@ which the time is looked at; RE2 then looks at the few thousand bytes around a h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from lockgate.analysis.patterns.model import Rule, Severity
 from lockgate.errors import PatternError
