@@ -6,16 +6,25 @@ parser nor the schema is imported. A file that is not valid is reported, and its
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 
 from lockgate import __version__
-from lockgate.digests import sha256
 from lockgate.errors import ConfigError
+from lockgate.layers import (
+    LayerState,
+    Look,
+    Place,
+    digest_of,
+    good_digest,
+    last_good,
+    look_at,
+    put_good,
+    text_digest,
+    trusted_of,
+)
 from lockgate.policy.rules import Policy, policy
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -25,34 +34,11 @@ if TYPE_CHECKING:
     from lockgate.policy.merging import Layer
     from lockgate.store.protocol import Store, Transaction
 
-MOST_BYTES = 1_000_000
-"""The largest file that is read."""
 _KEPT = 200
 """Workspaces whose compiled configuration is kept."""
 _FORMAT = 1
 """Of what is kept; another number makes every kept configuration stale."""
-_CACHE, _GOOD, _GOOD_DIGEST, _TRUST = "config:compiled:", "config:good:", "config:good-digest:", "trust:"
-
-
-class Place(Record):
-    """Where a layer's file is looked for."""
-
-    name: str
-    """As evidence names it: ``user lockbox.json``."""
-    path: str
-    project: bool = False
-    """Whether it comes with a project, and so may not loosen until a person trusts its content."""
-
-
-class LayerState(Record):
-    """A place, and what was found there."""
-
-    name: str
-    path: str
-    state: str
-    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``last good``, or ``invalid`` (nothing stands in)."""
-    digest: str = ""
-    """SHA-256 of the content that counts, hexadecimal."""
+_CACHE = "config:compiled:"
 
 
 class Options(Record):
@@ -76,17 +62,6 @@ class Configuration(Record):
     options: Options = Options()
     compiled: tuple[Mapping[str, Any], ...] = ()
     """What the policies were made of, with the layer of each value."""
-
-
-class _Look(Record):
-    """A place and what is there now."""
-
-    place: Place
-    data: bytes | None
-    """``None`` where there is nothing, or nothing that can be read."""
-    problem: str
-    """Why it cannot be read."""
-    digest: str
 
 
 def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
@@ -130,10 +105,10 @@ def load(store: Store, *, home: str, config_dir: str, workspace: str) -> Configu
     Raises:
         StoreError: The store cannot be read or written.
     """
-    looks = [_look(place) for place in places(home, config_dir, workspace)]
-    name = _CACHE + _sha256("\0".join((home, config_dir, workspace)))[:32]
+    looks = [look_at(place) for place in places(home, config_dir, workspace)]
+    name = _CACHE + text_digest("\0".join((home, config_dir, workspace)))[:32]
     with store.reading() as tx:
-        trusted = _trusted(tx, looks)
+        trusted = trusted_of(tx, looks)
         key = _key(looks, trusted)
         kept = _kept(tx, name, key)
     if kept is not None:
@@ -154,13 +129,13 @@ def load_for_cli(cwd: str) -> Configuration:
     from lockgate.store.sqlite import SqliteStore
 
     where = folders()
-    looks = [_look(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
+    looks = [look_at(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
     store = SqliteStore.open_existing(where.state)
     if store is None:
         return _configuration(_compile(None, looks, frozenset()))
     try:
         with store.reading() as tx:
-            return _configuration(_compile(tx, looks, _trusted(tx, looks), keep=False))
+            return _configuration(_compile(tx, looks, trusted_of(tx, looks), keep=False))
     finally:
         store.close()
 
@@ -177,76 +152,10 @@ def find_workspace(cwd: str, home: str) -> str:
     return os.path.realpath(cwd)
 
 
-# ---------------------------------------------------------------- files
-
-
-def read_file(path: str) -> bytes | None:
-    """The content of a regular file of at most a megabyte; ``None`` where there is none.
-
-    Raises:
-        OSError: it is something else, is larger, or cannot be read; ``strerror`` says why.
-    """
-    try:
-        # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        parts = []
-        left = MOST_BYTES + 1
-        while left > 0 and (part := os.read(descriptor, left)):
-            parts.append(part)
-            left -= len(part)
-        if left <= 0:
-            raise OSError(errno.EFBIG, f"the file is larger than {MOST_BYTES} bytes")
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
-def digest_of(data: bytes) -> str:
-    """SHA-256 of a file's content, hexadecimal: what a person trusts."""
-    return sha256(data).hexdigest()
-
-
-def _look(place: Place) -> _Look:
-    try:
-        data = read_file(place.path)
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or "the path cannot be opened"
-        return _Look(place, None, f"cannot be read: {problem[:1].lower()}{problem[1:]}", "")
-    return _Look(place, data, "", "" if data is None else digest_of(data))
-
-
-def _sha256(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-# ---------------------------------------------------------------- trust
-
-
-def trust_name(path: str) -> str:
-    """The store's setting that holds the digest of the content of a path that a person trusts."""
-    return _named(_TRUST, path)
-
-
-def _named(prefix: str, path: str) -> str:
-    """The name of a setting about a path. A path need not be text: bytes that are none are written as escapes."""
-    return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _trusted(tx: Transaction, looks: Sequence[_Look]) -> frozenset[tuple[str, str]]:
-    """Paths of project files with the digest that a person trusts."""
-    found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
-    return frozenset((path, digest) for path, digest in found if digest)
-
-
 # ---------------------------------------------------------------- what was kept
 
 
-def _key(looks: Sequence[_Look], trusted: frozenset[tuple[str, str]]) -> str:
+def _key(looks: Sequence[Look], trusted: frozenset[tuple[str, str]]) -> str:
     """Changes whenever what the files come to might."""
     code = os.stat(os.path.join(os.path.dirname(os.path.abspath(__file__)), "policy", "profiles.json"))
     facts = [
@@ -254,7 +163,7 @@ def _key(looks: Sequence[_Look], trusted: frozenset[tuple[str, str]]) -> str:
         [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
         sorted(trusted),
     ]
-    return _sha256(json.dumps(facts))
+    return text_digest(json.dumps(facts))
 
 
 def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
@@ -268,7 +177,7 @@ def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:
     if value["key"] != key:
         return None
     # The last good content of a broken file is shared by all workspaces, and another one may have seen a newer.
-    if any(tx.setting(_named(_GOOD_DIGEST, path)) != digest for path, digest in value["good"].items()):
+    if any(good_digest(tx, path) != digest for path, digest in value["good"].items()):
         return None
     return value
 
@@ -298,7 +207,7 @@ def _configuration(value: Mapping[str, Any]) -> Configuration:
 
 def _compile(
     tx: Transaction | None,
-    looks: Sequence[_Look],
+    looks: Sequence[Look],
     trusted: frozenset[tuple[str, str]],
     *,
     keep: bool = True,
@@ -319,20 +228,20 @@ def _compile(
         path = look.place.path
         if look.data is None and not look.problem:
             states.append(LayerState(look.place.name, path, "absent"))
-            if tx is not None and keep and tx.setting(_named(_GOOD_DIGEST, path)) is not None:
-                _put_good(tx, path, None)
+            if tx is not None and keep and good_digest(tx, path) is not None:
+                put_good(tx, path, None)
             continue
         if look.data is not None:
             parsed = parse(look.data, path)
             problems += parsed.problems
             if parsed.value is not None:
                 _take(look.place, parsed.value, look.digest, trusted, layers, states)
-                if tx is not None and keep and tx.setting(_named(_GOOD_DIGEST, path)) != look.digest:
-                    _put_good(tx, path, look.data)
+                if tx is not None and keep and good_digest(tx, path) != look.digest:
+                    put_good(tx, path, look.data)
                 continue
         else:
             problems.append(ConfigError(path, 0, "", look.problem))
-        good[path] = tx.setting(_named(_GOOD_DIGEST, path)) if tx is not None else None
+        good[path] = good_digest(tx, path) if tx is not None else None
         _stand_in(tx, look.place, trusted, layers, states)
     return {
         "compiled": compile_layers(layers),
@@ -368,16 +277,10 @@ def _stand_in(
     """Put the last good content of a file in its place, if there is one."""
     from lockgate.policy.validation import parse
 
-    text = tx.setting(_named(_GOOD, place.path)) if tx is not None else None
-    data = None if text is None else text.encode("utf-8")
+    data = last_good(tx, place.path)
     # What a former version accepted may not be valid any more.
     value = None if data is None else parse(data, place.path).value
     if data is None or value is None:
         states.append(LayerState(place.name, place.path, "invalid"))
     else:
         _take(place, value, digest_of(data), trusted, layers, states, "last good")
-
-
-def _put_good(tx: Transaction, path: str, data: bytes | None) -> None:
-    tx.put_setting(_named(_GOOD, path), None if data is None else data.decode("utf-8"))
-    tx.put_setting(_named(_GOOD_DIGEST, path), None if data is None else digest_of(data))

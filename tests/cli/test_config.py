@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.configuration import digest_of, trust_name
+from lockgate.layers import digest_of, trust_name
 from lockgate.policy.validation import schema_text
 from lockgate.store.sqlite import SqliteStore
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from lockgate import configuration
-from lockgate.configuration import Configuration, Options, digest_of, find_workspace, load, places, trust_name
+from lockgate.configuration import Configuration, Options, find_workspace, load, places
+from lockgate.layers import digest_of, trust_name
 from lockgate.model import LabelState, Verdict
 from lockgate.policy.profiles import shipped
 from lockgate.store.sqlite import SqliteStore

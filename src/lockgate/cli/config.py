@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from lockgate.cli.state import WRONG, paint, unreadable
-from lockgate.configuration import Configuration, LayerState, load_for_cli, read_file
+from lockgate.configuration import Configuration, load_for_cli
 from lockgate.errors import ConfigError, StoreError
+from lockgate.layers import LayerState, read_file
 from lockgate.policy.showing import Value, values
 from lockgate.policy.validation import parse, schema_text
 from lockgate.text import visible

@@ -12,10 +12,11 @@ import click
 from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
 from lockgate.cli.state import unreadable
-from lockgate.configuration import Place, digest_of, find_workspace, places, read_file, trust_name
+from lockgate.configuration import find_workspace, places
 from lockgate.errors import StoreError
 from lockgate.events import Context
 from lockgate.folders import folders
+from lockgate.layers import Place, digest_of, read_file, trust_name
 from lockgate.model import Subject
 from lockgate.policy.merging import Layer, merge
 from lockgate.policy.showing import loosenings

@@ -1,0 +1,1 @@
+"""The pattern library on a real machine: its files, and the cache of what they are compiled to."""

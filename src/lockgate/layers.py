@@ -1,0 +1,135 @@
+"""Files of layers: reading them, which of a project's a person trusts, and their last good contents."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+
+from lockgate.digests import sha256
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+MOST_BYTES = 1_000_000
+"""The largest file that is read."""
+_GOOD, _GOOD_DIGEST, _TRUST = "config:good:", "config:good-digest:", "trust:"
+
+
+class Place(Record):
+    """Where a layer's file is looked for."""
+
+    name: str
+    """As evidence names it: ``user lockbox.json``."""
+    path: str
+    project: bool = False
+    """Whether it comes with a project, and so may not loosen until a person trusts its content."""
+
+
+class LayerState(Record):
+    """A place, and what was found there."""
+
+    name: str
+    path: str
+    state: str
+    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``last good``, or ``invalid`` (nothing stands in)."""
+    digest: str = ""
+    """SHA-256 of the content that counts, hexadecimal."""
+
+
+class Look(Record):
+    """A place and what is there now."""
+
+    place: Place
+    data: bytes | None
+    """``None`` where there is nothing, or nothing that can be read."""
+    problem: str
+    """Why it cannot be read."""
+    digest: str
+
+
+def read_file(path: str) -> bytes | None:
+    """The content of a regular file of at most a megabyte; ``None`` where there is none.
+
+    Raises:
+        OSError: it is something else, is larger, or cannot be read; ``strerror`` says why.
+    """
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        parts = []
+        left = MOST_BYTES + 1
+        while left > 0 and (part := os.read(descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+        if left <= 0:
+            raise OSError(errno.EFBIG, f"the file is larger than {MOST_BYTES} bytes")
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+def digest_of(data: bytes) -> str:
+    """SHA-256 of a file's content, hexadecimal: what a person trusts."""
+    return sha256(data).hexdigest()
+
+
+def look_at(place: Place) -> Look:
+    """What is at a place now."""
+    try:
+        data = read_file(place.path)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or "the path cannot be opened"
+        return Look(place, None, f"cannot be read: {problem[:1].lower()}{problem[1:]}", "")
+    return Look(place, data, "", "" if data is None else digest_of(data))
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text, hexadecimal."""
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+# ---------------------------------------------------------------- trust
+
+
+def trust_name(path: str) -> str:
+    """The store's setting that holds the digest of the content of a path that a person trusts."""
+    return _named(_TRUST, path)
+
+
+def _named(prefix: str, path: str) -> str:
+    """The name of a setting about a path. A path need not be text: bytes that are none are written as escapes."""
+    return prefix + path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def trusted_of(tx: Transaction, looks: Sequence[Look]) -> frozenset[tuple[str, str]]:
+    """Paths of project files with the digest that a person trusts."""
+    found = ((look.place.path, tx.setting(trust_name(look.place.path))) for look in looks if look.place.project)
+    return frozenset((path, digest) for path, digest in found if digest)
+
+
+# ---------------------------------------------------------------- last good contents
+
+
+def good_digest(tx: Transaction, path: str) -> str | None:
+    """The digest of the last good content of a file; ``None`` where none is kept."""
+    return tx.setting(_named(_GOOD_DIGEST, path))
+
+
+def last_good(tx: Transaction | None, path: str) -> bytes | None:
+    """The last good content of a file; ``None`` where none is kept."""
+    text = tx.setting(_named(_GOOD, path)) if tx is not None else None
+    return None if text is None else text.encode("utf-8")
+
+
+def put_good(tx: Transaction, path: str, data: bytes | None) -> None:
+    """Keep (or, with ``None``, forget) the last good content of a file."""
+    tx.put_setting(_named(_GOOD, path), None if data is None else data.decode("utf-8"))
+    tx.put_setting(_named(_GOOD_DIGEST, path), None if data is None else digest_of(data))
