@@ -21,10 +21,27 @@ if TYPE_CHECKING:
 _PACKAGE = "lockgate.analysis.patterns"
 
 _OF_VALUE: Mapping[str, tuple[str, ...]] = {
-    "validators_numbers": ("luhn",),
-    "validators_keys": ("jwt",),
+    "validators_numbers": ("luhn", "iban"),
+    "validators_keys": (
+        *("jwt", "github_checksum", "npm_checksum", "aws_access_key_id", "discord_token", "telegram_token"),
+    ),
+    "validators_encodings": ("pem", "base58check", "bech32"),
+    "validators_contact": ("phone", "phone_us"),
+    "validators_people": (
+        *("ssn", "itin", "nino", "nhs_number", "sin", "nir", "steuer_id", "dni", "codice_fiscale", "bsn", "pesel"),
+        *("cpf", "cnpj", "aadhaar", "pan", "tfn", "medicare", "my_number", "ahv"),
+    ),
+    "validators_births": (
+        *("date_of_birth", "personnummer", "hetu", "fodselsnummer", "rijksregisternummer", "resident_id", "rrn"),
+        "za_id",
+    ),
 }
 """Modules, and the functions in them that look at the value alone. A validator has its function's name."""
+_OF_CANDIDATE: Mapping[str, tuple[str, ...]] = {
+    "validators_numbers": ("card",),
+    "validators_contact": ("email", "ip_public"),
+}
+"""The same for functions that also look at what is around the value."""
 
 
 def _function(module: str, name: str) -> Any:
@@ -36,6 +53,14 @@ def _function(module: str, name: str) -> Any:
 def _of_value(module: str, name: str) -> Validator:
     def validate(candidate: Candidate, parameter: float | None) -> bool | None:
         answer: bool | None = _function(module, name)(candidate.value)
+        return answer
+
+    return validate
+
+
+def _of_candidate(module: str, name: str) -> Validator:
+    def validate(candidate: Candidate, parameter: float | None) -> bool | None:
+        answer: bool | None = _function(module, name)(candidate)
         return answer
 
     return validate
@@ -60,16 +85,24 @@ def _rarity(candidate: Candidate, parameter: float | None) -> bool | None:
 def _credential(candidate: Candidate, parameter: float | None) -> bool | None:
     """What the model of names and values says to an assignment."""
     try:
-        judge: Callable[[Candidate], bool | None] = _function("credential", "is_credential")
+        judge: Validator = _function("credential", "is_credential")
     except ModuleNotFoundError:
         return None
-    return judge(candidate)
+    return judge(candidate, parameter)
+
+
+def _basic_auth(candidate: Candidate, parameter: float | None) -> bool | None:
+    """Whether the base64 holds ``name:password`` with a credential for a password."""
+    answer: bool | None = _function("credential", "is_basic_auth")(candidate)
+    return answer
 
 
 VALIDATORS: Mapping[str, Validator] = {
     **{name: _of_value(module, name) for module, names in _OF_VALUE.items() for name in names},
+    **{name: _of_candidate(module, name) for module, names in _OF_CANDIDATE.items() for name in names},
     "not_placeholder": _not_placeholder,
     "rarity": _rarity,
     "credential": _credential,
+    "basic_auth": _basic_auth,
 }
 """Validators by the name that rules call them by. They raise nothing, whatever the candidate holds."""
