@@ -13,6 +13,7 @@ from lockgate import __version__
 _COMMANDS = {
     "audit": "lockgate.cli.audit:audit",
     "bench": "lockgate.cli.bench:bench",
+    "canary": "lockgate.cli.canary:canary",
     "completion": "lockgate.cli.completion:completion",
     "config": "lockgate.cli.config:config",
     "contain": "lockgate.cli.contain:contain",
@@ -21,6 +22,7 @@ _COMMANDS = {
     "explain": "lockgate.cli.explain:explain",
     "hook": "lockgate.cli.hook:hook",
     "install": "lockgate.cli.install:install",
+    "scan": "lockgate.cli.scan:scan_command",
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",

@@ -1,0 +1,204 @@
+"""``lockgate scan``: look for secrets and personal data in files, folders, standard input and diffs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lockgate import __version__
+from lockgate.analysis.patterns.model import Kind, Severity
+from lockgate.cli.state import WRONG, paint
+from lockgate.scan.findings import KINDS, Finding, Scanned, Wanted, brief, check, matches_in, sarif, scan, whole
+from lockgate.scan.sources import MOST_BYTES, ScanError, Skipped, Source, added_lines, files_below, read_file
+from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from lockgate.analysis.patterns.scanning import Scanner
+
+INCOMPLETE = 3
+"""Exit status where something could not be looked at."""
+_COLOURS = {Severity.CRITICAL: "red", Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
+
+
+@click.command("scan", short_help="Look for secrets and personal data in files or diffs.")
+@click.argument("paths", nargs=-1)
+@click.option("--staged", is_flag=True, help="Look at what git is about to commit: the lines that are added.")
+@click.option("--diff", metavar="REVISIONS", help="Look at the lines that a git diff adds, such as main...HEAD.")
+@click.option(
+    "--jsonl", is_flag=True, help='Read one {"text": ...} a line from standard input, answer each with a line.'
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF 2.1.0 log.")
+@click.option(
+    "--severity",
+    type=click.Choice([severity.word for severity in Severity]),
+    default=Severity.MEDIUM.word,
+    show_default=True,
+    help="The least severity that counts.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice([kind.value for kind in Kind]),
+    multiple=True,
+    help="What to look for; may be given several times.  [default: secret, pii, other]",
+)
+@click.option("--no-ignore", is_flag=True, help="Look at what .gitignore names, too.")
+@click.option("--max-bytes", type=click.IntRange(min=1), default=MOST_BYTES, show_default=True, help="Of one file.")
+def scan_command(
+    paths: Sequence[str],
+    *,
+    staged: bool,
+    diff: str | None,
+    jsonl: bool,
+    as_json: bool,
+    as_sarif: bool,
+    severity: str,
+    kinds: Sequence[str],
+    no_ignore: bool,
+    max_bytes: int,
+) -> None:
+    """Look for secrets and personal data in files and folders, or in the current folder; - is standard input.
+
+    What was found is never printed: only where it is, what it is, and whether a checksum or its structure proves it.
+
+    Exit status: 0 nothing found, 1 something found, 2 wrong usage, 3 something could not be looked at.
+    """
+    wanted = Wanted(Severity[severity.upper()], tuple(map(Kind, kinds)) or KINDS)
+    if sum((staged, diff is not None, jsonl)) > 1:
+        raise click.UsageError("--staged, --diff and --jsonl exclude each other")
+    if (staged or diff is not None or jsonl) and paths:
+        raise click.UsageError("--staged, --diff and --jsonl take no paths")
+    if diff is not None and diff.startswith("-"):
+        raise click.UsageError("--diff takes revisions, not options")
+    scanner = _scanner()
+    if jsonl:
+        _answer_lines(scanner, wanted)
+        return
+    try:
+        if staged or diff is not None:
+            sources: Iterable[Source | Skipped] = added_lines(os.getcwd(), [diff] if diff else ["--cached"])
+        else:
+            sources = _read(list(_named(paths, not no_ignore)), max_bytes)
+        report = _Report(wanted)
+        for source in sources:
+            report.take(scanner, source)
+    except ScanError as error:
+        click.echo(f"lockgate: {visible(str(error))}", err=True)
+        sys.exit(INCOMPLETE)
+    if as_json or as_sarif:
+        click.echo(json.dumps(report.as_json() if as_json else sarif(report.findings, __version__), indent=2))
+    else:
+        report.print()
+    sys.exit(report.status())
+
+
+def _scanner() -> Scanner:
+    from lockgate.cli.library import open_scanner
+
+    return open_scanner(os.getcwd())
+
+
+# ---------------------------------------------------------------- what to look at
+def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str]:
+    for path in paths or ["."]:
+        if path == "-":
+            yield path
+        else:
+            yield from files_below([path], honour_ignore=honour_ignore)
+
+
+def _read(names: Sequence[str], most: int) -> Iterator[Source | Skipped]:
+    """Read files one after the other, with a progress bar where a person waits for long."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    shown = console.is_terminal and len(names) > 100
+    for name in track(names, "scanning", console=console, transient=True) if shown else names:
+        yield _standard_input() if name == "-" else read_file(os.path.normpath(name), most)
+
+
+def _standard_input() -> Source:
+    return Source("<stdin>", sys.stdin.buffer.read().decode("utf-8", "surrogateescape"))
+
+
+# ---------------------------------------------------------------- what comes of it
+class _Report:
+    """What all texts came to."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.findings: list[Finding] = []
+        self.skipped: list[Skipped] = []
+        self.unfinished: list[tuple[str, str]] = []
+        self.texts = 0
+
+    def take(self, scanner: Scanner, source: Source | Skipped) -> None:
+        if isinstance(source, Skipped):
+            self.skipped.append(source)
+            return
+        self.texts += 1
+        scanned: Scanned = scan(scanner, source, self.wanted)
+        self.findings += scanned.findings
+        self.unfinished += [(source.name, group) for group in scanned.unfinished]
+
+    def status(self) -> int:
+        if self.unfinished or any(each.failed for each in self.skipped):
+            return INCOMPLETE
+        return WRONG if self.findings else 0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "findings": [whole(finding) for finding in self.findings],
+            "skipped": [{"file": each.name, "because": each.because} for each in self.skipped],
+            "unfinished": [{"file": name, "group": group} for name, group in self.unfinished],
+            "texts": self.texts,
+        }
+
+    def print(self) -> None:
+        for finding in self.findings:
+            match = finding.match
+            place = f"{visible(finding.name, 500)}:{finding.line}:{finding.column}"
+            word = paint(match.severity.word, _COLOURS[match.severity])
+            proof = ", validated" if match.validated else ""
+            coded = f", in {' of '.join(match.encoding)}" if match.encoding else ""
+            click.echo(f"{place}: {word}: {match.type} ({match.rule}{proof}{coded})")
+        for each in self.skipped:
+            if each.failed:
+                click.echo(f"{visible(each.name, 500)}: not looked at: {each.because}", err=True)
+        for name, group in self.unfinished:
+            click.echo(f"{visible(name, 500)}: not finished: {group}", err=True)
+        click.echo(self._summary(), err=True)
+
+    def _summary(self) -> str:
+        counts = Counter(finding.match.severity for finding in self.findings)
+        found = ", ".join(f"{counts[severity]} {severity.word}" for severity in reversed(Severity) if counts[severity])
+        passed = len(self.skipped)
+        return f"{self.texts} texts, {found or 'nothing found'}" + (f", {passed} files passed over" if passed else "")
+
+
+def _answer_lines(scanner: Scanner, wanted: Wanted) -> None:
+    """One line of JSON out for each line in. A line that is no such object ends it with status 2."""
+    output = sys.stdout
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        if not line.strip():
+            continue
+        try:
+            text = json.loads(line)["text"]
+            if not isinstance(text, str):
+                raise TypeError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise click.UsageError(f'line {number} is not a JSON object with a string "text"') from None
+        result = check(scanner, text)
+        answer: dict[str, Any] = {"findings": [brief(match) for match in matches_in(result, wanted)]}
+        if result.expired:
+            answer["unfinished"] = [each.group for each in result.expired]
+        output.write(json.dumps(answer) + "\n")
+    output.flush()

@@ -1,0 +1,152 @@
+"""Where texts to be scanned come from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockgate.scan.sources import ScanError, Skipped, Source, added_lines, files_below, read_file
+
+
+def _make(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _below(folder: Path, *, honour_ignore: bool = True) -> list[str]:
+    found = files_below([str(folder)], honour_ignore=honour_ignore)
+    return [os.path.relpath(path, folder) for path in found]
+
+
+TREE = {
+    ".gitignore": "*.log\n/build/\n!keep.log\nnode_modules\n",
+    "a.py": "",
+    "x.log": "",
+    "keep.log": "",
+    "build/out.txt": "",
+    "src/build/in.txt": "",
+    "src/node_modules/m.js": "",
+    "src/.gitignore": "*.txt\n!in.txt\n",
+    "src/t.txt": "",
+    ".git/config": "",
+}
+
+
+def test_files_that_gitignore_names_are_passed_over(tmp_path: Path) -> None:
+    _make(tmp_path, TREE)
+    assert _below(tmp_path) == [".gitignore", "a.py", "keep.log", "src/.gitignore", "src/build/in.txt"]
+
+
+def test_without_gitignore_all_but_the_repository_itself(tmp_path: Path) -> None:
+    _make(tmp_path, TREE)
+    assert set(_below(tmp_path, honour_ignore=False)) == {name for name in TREE if not name.startswith(".git/")}
+
+
+def test_rules_above_a_folder_hold_in_a_repository_only(tmp_path: Path) -> None:
+    _make(tmp_path, {".gitignore": "*.log\n", "src/x.log": "", "src/a": ""})
+    assert _below(tmp_path / "src") == ["a", "x.log"]
+    (tmp_path / ".git").mkdir()
+    assert _below(tmp_path / "src") == ["a"]
+
+
+def test_a_file_that_is_named_is_meant(tmp_path: Path) -> None:
+    _make(tmp_path, {".gitignore": "*.log\n", "x.log": ""})
+    assert list(files_below([str(tmp_path / "x.log")])) == [str(tmp_path / "x.log")]
+    with pytest.raises(ScanError, match="not there"):
+        list(files_below([str(tmp_path / "gone")]))
+
+
+def test_links_within_folders_are_not_followed(tmp_path: Path) -> None:
+    _make(tmp_path, {"in/a": "", "out/b": ""})
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
+    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
+    (tmp_path / "in" / "file").symlink_to(tmp_path / "out" / "b")
+    assert _below(tmp_path / "in") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"plain\n", "plain\n"),
+        ("é€".encode(), "é€"),
+        (b"a\xffb", "a\udcffb"),
+        (b"", ""),
+        (b"a\0b", Skipped("f", "binary", failed=False)),
+        (b"x" * 101, Skipped("f", "larger than 100 bytes", failed=False)),
+    ],
+)
+def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, expected: str | Skipped) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f").write_bytes(data)
+    got = read_file("f", 100)
+    assert got == (Source("f", expected) if isinstance(expected, str) else expected)
+
+
+def test_what_is_no_file_is_never_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    got = read_file(str(tmp_path / "pipe"))
+    assert isinstance(got, Skipped)
+    gone = read_file(str(tmp_path / "gone"))
+    assert isinstance(gone, Skipped)
+    assert gone.failed
+
+
+# ---------------------------------------------------------------- git
+def _git(folder: Path, *words: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, "-C", str(folder), *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    _make(tmp_path, {"a.txt": "one\ntwo\nthree\nfour\n", "gone.txt": "bye\n"})
+    _git(tmp_path, "init", "-q", "-b", "main")
+    _git(tmp_path, "add", ".")
+    _git(tmp_path, "commit", "-q", "-m", "first")
+    return tmp_path
+
+
+def test_lines_that_are_added(repository: Path) -> None:
+    _make(repository, {"a.txt": "zero\none\nTWO\nthree\nfour\nfive", "new ü\t.txt": "++ x\n+++ b/y\n@@ -1 +9 @@\n"})
+    (repository / "gone.txt").unlink()
+    _git(repository, "add", "-A")
+    found = {source.name: (source.text, source.lines) for source in added_lines(str(repository), ["--cached"])}
+    assert found == {
+        "a.txt": ("zero\nTWO\nfive", (1, 3, 6)),
+        "new ü\t.txt": ("++ x\n+++ b/y\n@@ -1 +9 @@", (1, 2, 3)),
+    }
+
+
+def test_a_range_of_revisions(repository: Path) -> None:
+    _make(repository, {"b.txt": "more\n"})
+    _git(repository, "add", ".")
+    _git(repository, "commit", "-q", "-m", "second")
+    assert [source.name for source in added_lines(str(repository), ["HEAD~1..HEAD"])] == ["b.txt"]
+
+
+def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
+    trap = repository / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {repository}/trapped\n", encoding="utf-8")
+    trap.chmod(0o755)
+    for key in (
+        "diff.external",
+        "core.fsmonitor",
+        "core.pager",
+        "diff.x.textconv",
+        "diff.x.command",
+        "interactive.diffFilter",
+    ):
+        _git(repository, "config", key, str(trap))
+    _make(repository, {".gitattributes": "*.txt diff=x\n", "a.txt": "changed\n"})
+    assert added_lines(str(repository), ["HEAD"])
+    assert not (repository / "trapped").exists()
+
+
+def test_an_error_of_git_is_told(tmp_path: Path, repository: Path) -> None:
+    with pytest.raises(ScanError, match="git diff failed"):
+        added_lines(str(repository), ["no-such-revision"])
