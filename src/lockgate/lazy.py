@@ -10,7 +10,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
-    from typing import Any
+    from typing import Any, AnyStr
 
 _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn")
 
@@ -18,7 +18,7 @@ _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "split", "sub
 class _Lazy:
     """Becomes the compiled pattern's methods at the first look at one of them."""
 
-    def __init__(self, pattern: str, flags: int) -> None:
+    def __init__(self, pattern: str | bytes, flags: int) -> None:
         self._pattern = pattern
         self._flags = flags
 
@@ -31,8 +31,8 @@ class _Lazy:
         return getattr(compiled, name)
 
 
-def lazy_re(text: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_re(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """What ``re.compile`` gives, later. An error in the text shows at the first use."""
     lazy: Any = _Lazy(text, flags)  # which has all of a pattern's methods
-    compiled: re.Pattern[str] = lazy
+    compiled: re.Pattern[AnyStr] = lazy
     return compiled

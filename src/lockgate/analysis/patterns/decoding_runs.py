@@ -1,0 +1,221 @@
+"""Runs of characters that stand for other bytes: base64, hexadecimal; and what is compressed inside them."""
+
+from __future__ import annotations
+
+from lockgate.analysis.patterns.decoding_views import Decoded
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lockgate.analysis.patterns.decoding_views import Budget, Decoder
+
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_HEX = b"0123456789abcdefABCDEF"
+_GAP = rb"(?:[ \t]*\\?\r?\n[ \t]*|(?:\\r)?\\n[ \t]*|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
+
+_RUN = lazy_re(rb"[A-Za-z0-9+/_-]+")
+_NEXT_LINE = lazy_re(_GAP + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
+_HEX_RUN = lazy_re(rb"[0-9A-Fa-f]+(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
+PAIR_GAP = rb"(?:[:\- ]|,[ \t]?|[,\s]\s{0,16}0x)"
+_PAIRS = lazy_re(rb"[0-9A-Fa-f]{2}(?:" + PAIR_GAP + rb"[0-9A-Fa-f]{2}){7,}")
+_PAIRS_LOOK_BACK = 200
+"""Eight bytes, and the longest that may stand between them."""
+_CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
+_NO_HEX = lazy_re(rb"0x|[^0-9A-Fa-f]+")
+
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_PRINTABLE = bytes(1 if 32 <= code < 127 or code in b"\t\n\r" else 0 for code in range(256))
+_BRIEF = b"\1" * 8
+"""So much printable text makes decoded bytes worth a look. By chance, 12 random bytes have it once in 600 times."""
+_LONG = b"\1" * 16
+"""The same for a start that was guessed."""
+_LOOK_BACK = 4096
+_SHORTEST = 16
+_MEMBERS = 16
+"""Compressed streams behind each other that are read."""
+_FEED = 1 << 16
+
+
+def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Runs of base64, of either alphabet, with or without padding, in one line or more.
+
+    What a run is glued to may be of the alphabet too, so all four places where it may begin are tried.
+    """
+    from binascii import a2b_base64
+
+    covered = 0
+    for spot in ends:
+        if spot <= covered:
+            continue
+        if budget.over():
+            return
+        start = _begin(data, spot, covered, _BASE64)
+        run, covered = _wrapped(data, start)
+        if len(run) < _SHORTEST or not run.translate(None, _HEX):
+            continue
+        run = run.translate(_STANDARD)
+        for glued in range(4):
+            part = run[glued:] if glued else run
+            left = len(part) % 4
+            decoded = a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left])
+            yield from _worth(decoded, start, covered, "base64", budget, depth, _LONG if glued else _BRIEF)
+            if not glued and _is_text(decoded):
+                break
+
+
+def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Runs of hexadecimal digits, in one line or more."""
+    covered = 0
+    for spot in ends:
+        if spot <= covered:
+            continue
+        if budget.over():
+            return
+        start = _begin(data, spot, covered, _HEX)
+        found = _HEX_RUN.match(data, start)
+        if found is None:  # not at a spot
+            continue
+        covered = found.end()
+        yield from _digits(found.group(), start, covered, budget, depth)
+
+
+def pairs(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Bytes in hexadecimal, one by one: ``73:6b``, ``0x73, 0x6b``."""
+    covered = 0
+    for spot in ends:
+        if spot <= covered:
+            continue
+        if budget.over():
+            return
+        found = _PAIRS.search(data, max(covered, spot - _PAIRS_LOOK_BACK))
+        if found is None:  # not at a spot
+            continue
+        covered = found.end()
+        yield from _digits(found.group(), found.start(), covered, budget, depth)
+
+
+def _digits(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Iterator[Decoded]:
+    from binascii import unhexlify
+
+    if run.translate(None, _HEX):
+        run = _NO_HEX.sub(b"", run)
+    even = len(run) & ~1
+    decoded = unhexlify(run[:even])
+    yield from _worth(decoded, start, end, "hex", budget, depth, _BRIEF)
+    if not _is_text(decoded):
+        odd = unhexlify(run[1 : len(run) - (len(run) - 1) % 2])
+        yield from _worth(odd, start, end, "hex", budget, depth, _LONG)
+
+
+def _begin(data: bytes, spot: int, floor: int, alphabet: bytes) -> int:
+    """Where the run begins that the byte before ``spot`` is in, but not before ``floor``."""
+    start = max(floor, spot - 1)
+    while start > floor:
+        low = max(floor, start - _LOOK_BACK)
+        kept = len(data[low:start].rstrip(alphabet))
+        start = low + kept
+        if kept:
+            break
+    return start
+
+
+def _wrapped(data: bytes, start: int) -> tuple[bytes, int]:
+    """The run that begins there, with the lines that go on with it, and its end.
+
+    A line goes on with the one before if nothing else stands in it. If they do not belong together, they are still
+    decoded, because every place where one may begin is tried.
+    """
+    found = _RUN.match(data, start)
+    if found is None:  # not at a spot
+        return b"", start
+    end = found.end()
+    lines = [found.group()]
+    while len(lines[-1]) >= _SHORTEST:
+        found = _NEXT_LINE.match(data, end)
+        if found is None:
+            break
+        lines.append(found.group(1))
+        end = found.end()
+    end += data.startswith(b"=", end) + data.startswith(b"==", end)
+    return (b"".join(lines) if len(lines) > 1 else lines[0]), end
+
+
+def _is_text(decoded: bytes) -> bool:
+    return 0 not in decoded.translate(_PRINTABLE)
+
+
+def _worth(
+    decoded: bytes, start: int, end: int, name: str, budget: Budget, depth: int, least: bytes
+) -> Iterator[Decoded]:
+    """What was decoded, or decompressed after that, if it is worth a look."""
+    inner = decoded
+    names: tuple[str, ...] = (name,)
+    while len(names) < depth and (packed := _compressed(inner)):
+        inner = _decompressed(inner[packed[1] :], budget)
+        names += (packed[0],)
+    if inner and len(names) > 1:
+        yield Decoded(inner, start, end, names)
+    elif least in decoded.translate(_PRINTABLE):
+        yield Decoded(decoded, start, end, (name,))
+
+
+def _compressed(data: bytes) -> tuple[str, int] | None:
+    """How bytes are compressed, and where that begins. Formats: RFC 1950, section 2.2, and RFC 1952, section 2.3."""
+    at = data.find(b"\x1f\x8b\x08", 0, 64)
+    if at >= 0:
+        return "gzip", at
+    if data[:1] == b"x" and len(data) > 6 and not (data[0] << 8 | data[1]) % 31 and not data[1] & 32:
+        return "zlib", 0
+    return None
+
+
+def _decompressed(data: bytes, budget: Budget) -> bytes:
+    """As much as the budget has room for, and as is not broken."""
+    import zlib
+
+    made: list[bytes] = []
+    room = budget.left - 64
+    for _ in range(_MEMBERS):
+        stream = zlib.decompressobj(wbits=47)
+        for at in range(0, len(data), _FEED):
+            try:
+                made.append(stream.decompress(data[at : at + _FEED], room + 1))
+            except zlib.error:
+                return b"".join(made)
+            room -= len(made[-1])
+            if room < 0 or budget.over():
+                budget.exceed()
+                return b"".join(made)[: budget.left - 64]
+            if stream.eof:
+                data = stream.unused_data + data[at + _FEED :]
+                break
+        if not stream.eof or not data.startswith(b"\x1f\x8b"):
+            return b"".join(made)
+    budget.exceed()
+    return b"".join(made)
+
+
+def codes(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Bytes as decimal numbers: ``[115, 107, 45]``."""
+    covered = 0
+    for spot in ends:
+        if spot <= covered:
+            continue
+        if budget.over():
+            return
+        found = _CODES.search(data, max(covered, spot - _PAIRS_LOOK_BACK))
+        if found is None:  # not at a spot
+            continue
+        covered = found.end()
+        made = bytes(code if code < 256 else 0 for code in map(int, found.group().split(b",")))
+        yield from _worth(made, found.start(), covered, "decimal", budget, depth, _BRIEF)
+
+
+DECODERS: dict[str, Decoder] = {
+    "base64": base64,
+    "hex": hexadecimal,
+    "pairs": pairs,
+    "decimal": codes,
+}

@@ -1,0 +1,119 @@
+"""Texts that a shell or a language puts together out of pieces, and texts with something between their characters.
+
+Like escapes, a joint is taken out where it stands, so that the name before a value stays before it.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.patterns.decoding_escapes import Meanings, listed, marked, respelled
+from lockgate.analysis.patterns.decoding_views import Decoded, Respelling
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lockgate.analysis.patterns.decoding_views import Budget, Decoder
+
+JOINT = rb"[\"'`](?:[\s\\]{0,32}(?:(?:\+|\.{1,2}|~|&|\|\||<>)[\s\\]{0,32})?[rRbBuUfFL@$]{0,2}|\}[ \t]{0,4}\$\{)[\"'`]"
+"""From one literal to the next: ``"a" + "b"``, ``'a' . 'b'``, ``"a" "b"``, ``'a''b'``, ``${"a"}${"b"}``. Regular
+expression of RE2, Hyperscan and Python."""
+_QUOTE = rb"(?<=[A-Za-z0-9_-])[\"'](?=[A-Za-z0-9_-])"
+_UNSEEN = rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]|\xc2\xad|\xef\xbb\xbf|\xef\xb8[\x80-\x8f]"
+_WIDE = rb"\xef[\xbc\xbd][\x80-\xbf]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
+INVISIBLE = _UNSEEN + b"|" + _WIDE
+"""Characters that nobody sees (zero width, soft hyphen, direction, variation), and those that look like letters: the
+fullwidth forms and the mathematical alphabets. As UTF-8."""
+
+
+def _nothing(_: bytes) -> bytes:
+    return b""
+
+
+def _folded(characters: bytes) -> bytes:
+    """What compatibility makes of a character (Unicode, annex 15, NFKC); nothing of those that nobody sees."""
+    if _UNSEEN_ONLY.fullmatch(characters):
+        return b""
+    import unicodedata
+
+    return unicodedata.normalize("NFKC", characters.decode("utf-8", "replace")).encode("utf-8")
+
+
+_UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
+_JOINED = Respelling(lazy_re(b"(" + JOINT + b"|" + _QUOTE + b")"), _nothing)
+_LISTED = Respelling(lazy_re(rb"([\"'`]\s{0,32},\s{0,32}[\"'`])"), _nothing)
+_SEEN = Respelling(lazy_re(b"((?:" + _UNSEEN + b")+|" + _WIDE + b")"), Meanings(_folded).__getitem__)
+_LEADING = bytes.maketrans(b"\xc2\xe2\xef\xf0", b"\xff\xff\xff\xff")
+"""Makes the first bytes of all of them one, which is not in UTF-8."""
+
+_WORD = lazy_re(rb"[^\s\"'`|;<>(){}\[\],]{16,4096}")
+_SPACED = lazy_re(rb"(?:[!-~] )+(?:[!-~](?![!-~]))?")
+_SPACED_SPOT = 31
+_BEFORE = 2048
+_BEHIND = 2048
+_LINE = 256
+
+
+def joined(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Literals beside each other, and words with quotes in them."""
+    return respelled(data, "joined", _JOINED, listed(ends), budget)
+
+
+def listed_pieces(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """``["a", "b"].join("")``, ``"".join(["a", "b"])``, ``concat("a", "b")``."""
+    covered = 0
+    for spot in ends:
+        if spot <= covered or budget.over():
+            continue
+        if data[spot - 1 : spot] == b")":
+            bracket = data.rfind(b"[", max(covered, spot - _BEFORE), spot)
+            stop = spot
+        else:
+            bracket = spot - 1
+            stop = data.find(b")", spot, spot + _BEHIND) + 1
+        if bracket < 0 or not stop:
+            continue
+        start = max(covered, bracket - _LINE, data.rfind(b"\n", covered, bracket) + 1)
+        covered = stop
+        made = _LISTED.apply(data[start:stop])
+        if made is not None:
+            yield Decoded(made, start, stop, ("joined",), _LISTED)
+
+
+def backwards(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Long words near what turns a text round."""
+    covered = 0
+    for spot in ends:
+        if budget.over():
+            return
+        start, stop = max(covered, spot - _BEFORE), min(len(data), spot + _BEHIND)
+        if stop <= covered:
+            continue
+        covered = stop
+        for word in _WORD.finditer(data, start, stop):
+            yield Decoded(word.group()[::-1], word.start(), word.end(), ("reversed",))
+
+
+def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Words with a space behind each character."""
+    covered = 0
+    for spot in ends:
+        found = _SPACED.match(data, spot - _SPACED_SPOT) if spot > covered and not budget.over() else None
+        if found is not None:
+            covered = found.end()
+            yield Decoded(found.group()[::2].rstrip(), found.start(), covered, ("spaced",))
+
+
+def invisible(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Texts with characters that nobody sees, or that look like others."""
+    if ends:
+        yield from respelled(data, "invisible", _SEEN, marked(data.translate(_LEADING), b"\xff"), budget)
+
+
+DECODERS: dict[str, Decoder] = {
+    "joined": joined,
+    "list": listed_pieces,
+    "reversed": backwards,
+    "spaced": spaced,
+    "invisible": invisible,
+}
