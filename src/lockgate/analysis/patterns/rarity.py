@@ -9,6 +9,8 @@ is as random as a key of the same length.
 
 from __future__ import annotations
 
+from math import exp
+
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def score(text: str) -> float:
         total += table[(first * CLASSES + second) * CLASSES + third] - 128
         first, second = second, third
     bits = total / STEPS_PER_BIT / (len(classes) - 2 + _PRIOR_LENGTH)
-    return 1.0 / (1.0 + 2.718281828 ** (-_STEEPNESS * (bits - _MIDDLE)))
+    return 1.0 / (1.0 + exp(-_STEEPNESS * (bits - _MIDDLE)))
 
 
 def classified(text: str) -> Sequence[int]:

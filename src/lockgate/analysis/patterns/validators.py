@@ -38,7 +38,7 @@ _OF_VALUE: Mapping[str, tuple[str, ...]] = {
 }
 """Modules, and the functions in them that look at the value alone. A validator has its function's name."""
 _OF_CANDIDATE: Mapping[str, tuple[str, ...]] = {
-    "validators_numbers": ("card",),
+    "validators_numbers": ("card", "whole_number"),
     "validators_contact": ("email", "ip_public"),
 }
 """The same for functions that also look at what is around the value."""

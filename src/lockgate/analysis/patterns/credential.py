@@ -1,0 +1,161 @@
+"""Whether a value that stands where a credential would stand is one.
+
+What speaks for and against it is added up. A name that says "password" and a value that a person might choose are
+enough together, and so are a name that says "token" and a value that chance made; neither is alone. References,
+placeholders, paths, types and text for people are refused whatever else speaks for them.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.patterns import credential_names, credential_values, rarity
+from lockgate.analysis.patterns.credential_data import known
+from lockgate.analysis.patterns.credential_names import NOTHING, PASSWORD, SECRET, NameKind
+from lockgate.analysis.patterns.model import Candidate
+from lockgate.analysis.patterns.placeholders import is_placeholder
+from lockgate.lazy import lazy_re
+
+ENOUGH = 3.0
+"""The sum of evidence from which on a value counts as a credential. The weights' unit is this sum's."""
+_RANDOM = 3.0
+"""The value looks as if chance made it: with any name that may hold a credential this is enough."""
+_MIXED = 1.0
+"""Letters and digits, or signs between letters: what rules for passwords ask of people."""
+_SIGNS = 0.5
+"""Signs that no identifier has."""
+_QUOTED = 0.5
+"""A literal, not a name."""
+_LOWER = 0.5
+"""One word in small letters: labels for people begin with a capital."""
+_WELL_KNOWN = 1.0
+"""One of the passwords that people use most."""
+_NAMES_ITSELF = -0.5
+"""``my_db_password`` may be a password, but is more often the name of one."""
+_IDENTIFIER = -1.5
+"""Unquoted and shaped like an identifier: code assigns variables so."""
+_LINE = 0.5
+"""Name and value are a whole line, as in YAML and environment files."""
+_CODE_BEHIND = -1.0
+"""Unquoted with a comma, semicolon or operator behind: an expression."""
+
+_MOST = 512
+"""Characters; what is longer is text."""
+_APP_PASSWORD = lazy_re(r"[a-z]{4}(?: [a-z]{4}){3}$")
+"""As Google makes them: https://support.google.com/accounts/answer/185833."""
+_IDENTIFIER_SHAPE = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*$")
+_LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
+_LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")
+_SIGN = lazy_re(r"[!@#$%^&*?+~]")
+_WEAK = known("well_known")
+"""Passwords that lists of the most used begin with: some look like placeholders and are none."""
+
+
+def is_credential(candidate: Candidate, form: float | None = None) -> bool | None:
+    """Judge a value in its context.
+
+    Args:
+        candidate: Its ``key`` is the name that the value is assigned to.
+        form: What the form in which it stands says by itself, in the unit of ``ENOUGH``. Where there is neither a
+            name nor this, the form is certain: ``user:password@host``.
+
+    Returns:
+        ``None`` where it is plausible, ``False`` where it is not.
+    """
+    value = candidate.value.strip()
+    kind = credential_names.kind_of(candidate.key) if candidate.key else NOTHING
+    if form is None:
+        form = 0.0 if candidate.key else ENOUGH
+    if candidate.key and kind is NOTHING:
+        return False
+    if not 4 <= len(value) <= _MOST or _is_refused(candidate, value, kind):
+        return False
+    return None if form + evidence(candidate, value, kind) >= ENOUGH else False
+
+
+def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
+    people_choose = kind in (PASSWORD, NOTHING)
+    if people_choose and value.lower() in _WEAK:
+        return _same(value, candidate.key)
+    if " " in value or not value.isprintable():
+        return not (people_choose and _APP_PASSWORD.match(value))
+    if len(set(value)) < 3 or is_placeholder(value) or _same(value, candidate.key):
+        return True
+    if value.isdigit() and not people_choose:
+        return True
+    if not value.isascii() and not any(map(str.isdigit, value)):
+        return True  # text for people, in their language
+    return credential_values.is_no_value(value, quoted=is_quoted(candidate))
+
+
+def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
+    """What speaks for a value that nothing refuses, added up."""
+    quoted = is_quoted(candidate)
+    total = kind.evidence + (_QUOTED if quoted else 0.0)
+    if looks_random(value):
+        return total + _RANDOM
+    digits = any(map(str.isdigit, value))
+    signs = _SIGN.search(value) is not None
+    if digits or signs:
+        total += _MIXED
+    if signs and digits:
+        total += _SIGNS
+    if kind is PASSWORD or kind is SECRET or kind is NOTHING:
+        total += _WELL_KNOWN if value.lower() in _WEAK else 0.0
+        total += _LOWER if value == value.lower() else 0.0
+    if not digits and credential_names.kind_of(value) is not NOTHING:
+        total += _NAMES_ITSELF
+    if not quoted:
+        total += _unquoted(candidate, value, digits=digits)
+    return total
+
+
+def _unquoted(candidate: Candidate, value: str, *, digits: bool) -> float:
+    """What speaks for an unquoted value to be a literal, and not the name of a variable."""
+    operator = _operator(candidate)
+    total = _CODE_BEHIND if candidate.after[:1] in tuple(",;()[") and candidate.after else 0.0
+    if _LINE_BEHIND.match(candidate.after) and _LINE_BEFORE.search(candidate.before) and operator in ("=", ": ", ":"):
+        return total + _LINE
+    if " " in operator and operator.strip() and not digits and _IDENTIFIER_SHAPE.match(value):
+        total += _IDENTIFIER
+    return total
+
+
+def is_basic_auth(candidate: Candidate) -> bool | None:
+    """Whether the base64 of an ``Authorization: Basic`` header holds a name and a credential."""
+    import base64
+
+    try:
+        padded = candidate.value + "=" * (-len(candidate.value) % 4)
+        decoded = base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8")
+    except ValueError:
+        return False
+    name, colon, password = decoded.partition(":")
+    if not colon or not decoded.isprintable():
+        return False
+    if not password or password.lower() == "x-oauth-basic":
+        name, password = "", name  # a key as the name: what many services take
+    return is_credential(Candidate(password, password, "", "", ""), ENOUGH if name else 0.0)
+
+
+def looks_random(value: str) -> bool:
+    """Whether chance rather than a person made a value: long enough to tell, and rare characters in a row."""
+    return (len(value) >= 8 and rarity.score(value) >= 0.5) or (len(value) >= 20 and rarity.score(value) >= 0.3)
+
+
+def is_quoted(candidate: Candidate) -> bool:
+    """Whether a quote stands before the value."""
+    before = candidate.match[: max(0, candidate.match.rfind(candidate.value))]
+    return before[-1:] in ('"', "'", "`")
+
+
+def _operator(candidate: Candidate) -> str:
+    """What stands between the name and the value."""
+    start = candidate.match.find(candidate.key) + len(candidate.key)
+    return candidate.match[start : max(start, candidate.match.rfind(candidate.value))]
+
+
+def _same(value: str, key: str) -> bool:
+    """Whether a value is the name that it is assigned to, but for its case and separators."""
+    return bool(key) and "".join(filter(str.isalnum, value)).lower() == "".join(filter(str.isalnum, key)).lower()
+
+
+__all__ = ["ENOUGH", "evidence", "is_basic_auth", "is_credential", "is_quoted", "looks_random"]

@@ -1,0 +1,87 @@
+"""Values that are no credentials, whatever they are assigned to: references, paths, types, text for people."""
+
+from __future__ import annotations
+
+from lockgate.analysis.patterns import rarity
+from lockgate.analysis.patterns.credential_data import known
+from lockgate.analysis.patterns.credential_names import words
+from lockgate.lazy import lazy_re
+
+_VERBOSE, _ANY_CASE = 0x40, 0x2
+"""Flags of ``re``, which is not imported for them."""
+
+_REFERENCE = lazy_re(
+    r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %\w+% | \\\(
+      | ^(?: %[sdrv@] | \\?\$[A-Za-z_]\w* | <.*> | \{\w*\} | \[.*\] | `.*` | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+ )$
+      | ^(?: \$\w+(?:->|\[|::) | \$env: | \{[A-Za-z_][\w.]*\} )
+      | ^(?: ENC | vault | ssm | op | sops | kms | ref\+\w+ | secretref | keyvault | aws | gcp | env | file | secret
+           | asm | awssm | doppler | bws )[:\[({]
+      | ^!(?:vault|Ref|Sub|GetAtt|ImportValue|env)\b | ^\{(?:cipher|noop|bcrypt|SSHA|SHA|MD5|CRYPT)\}""",
+    _VERBOSE | _ANY_CASE,
+)
+"""A slot that something fills in, the name of a variable, a place in a store of secrets."""
+_HASH = lazy_re(
+    r"""\$(?: 2[abxy]? | [156y] | argon2\w* | pbkdf2\S* | scrypt | apr1 | P | H | S )\$
+      | pbkdf2_sha256\$ | (?:sha(?:1|256|384|512)|md5)[-:$]""",
+    _VERBOSE | _ANY_CASE,
+)
+"""What a password was hashed to, and hashes of files: the one is found by rules of its own, the other is public."""
+_CALL = lazy_re(
+    r"""[\w.\]>]\s*\([^()]*\)?$ | ^[\w.]+\( | ^[A-Za-z_$][\w$]*(?:\[[^\]]*\]|\.[A-Za-z_$][\w$]*\()
+      | -> | :: | \?\. | => | \?\? | && | \|\|
+      | ^(?:new|await|return|lambda|function|typeof|not|yield|async|import|from|def|if|f?["'])\b[\s("']""",
+    _VERBOSE,
+)
+_DOTTED = lazy_re(r"[A-Za-z_$][\w$-]*(?:\.[A-Za-z_$*][\w$-]*)+!?$")
+_PATH = lazy_re(
+    r"""^(?: \.{0,2}/ | ~/ | [A-Za-z]:[\\/] | \\\\ | @/ | file: | [a-z][a-z0-9+.-]*:// | data: | mailto: | urn: | arn:
+           | ssh-\w+\  | -----BEGIN\ (?:PUBLIC|CERT) )
+      | \.(?: pem | key | crt | cer | json | ya?ml | txt | py | js | ts | tsx | jsx | php | html? | css | scss | png | svg
+            | jpg | gif | conf | cfg | ini | xml | properties | env | sh | rb | go | java | md | jks | p12 | pfx | log
+            | vue | sql | db | cs | service | local | com | org | io | net )$""",
+    _VERBOSE | _ANY_CASE,
+)
+_EXPRESSION = lazy_re(
+    r"""\\[dwsSDWbB] | \[\^ | \[a-z | \[A-Z | \[0-9 | \(\?[:=!<P] | \.[*+] | \{\d+,\d*\} | ^\^.*\$$
+      | ^(?:required|nullable|sometimes|string|min|max|confirmed|optional)[|:,]""",
+    _VERBOSE,
+)
+"""Regular expressions, and the rules of forms: ``required|min:8``."""
+_NUMBER = lazy_re(
+    r"""[+-]?\d+\.\d+$ | v?\d+\.\d+\.\d+ | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | 0x[0-9a-fA-F]{1,8}$
+      | \d+(?:px|em|rem|ms|s|m|h|d|kb|mb|%)$""",
+    _VERBOSE,
+)
+_MARKUP = lazy_re(r"</|/>|<\w+[ >/]|&[a-z]+;|\\n|\\t|\\u[0-9a-f]{4}")
+_KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|--?[a-z][\w-]*$|X-[\w-]+$")
+"""Names of environment variables, options and headers."""
+_RANDOM = 0.7
+"""The least rarity at which what is parted by dots is a token (JWTs are) and not a name."""
+_SENTENCE = lazy_re(r"[:?…]$|\.\.\.$|^[A-Z][a-z]+ ")
+
+_STOP = known("no_values")
+"""Words that are types, names, states or labels. A value of nothing but these names something."""
+
+
+def is_no_value(value: str, *, quoted: bool) -> bool:
+    """Whether a text names, describes or computes a value instead of being one."""
+    if _REFERENCE.search(value) or _HASH.match(value) or _PATH.search(value) or _NUMBER.match(value):
+        return True
+    if _EXPRESSION.search(value) or _MARKUP.search(value) or _SENTENCE.search(value):
+        return True
+    if _KEY_LIKE.match(value) or (_DOTTED.match(value) and rarity.score(value) < _RANDOM):
+        return True
+    if not quoted and _CALL.search(value):
+        return True
+    return is_only_names(value)
+
+
+def is_only_names(value: str) -> bool:
+    """Whether all words of a text, of which there is one at least, are names of things and no digit is among them."""
+    if any(map(str.isdigit, value)) and value.lower() not in _STOP:
+        return False
+    parts = words(value)
+    return all(part in _STOP for part in parts) if parts else value.lower() in _STOP
+
+
+__all__ = ["is_no_value", "is_only_names"]

@@ -1,0 +1,146 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.analysis.patterns.credential import is_basic_auth, is_credential
+from lockgate.analysis.patterns.credential_names import KEY, NOTHING, PASSWORD, SECRET, TOKEN, NameKind, kind_of
+from lockgate.analysis.patterns.model import Candidate
+
+RANDOM = "q9Xk2LmVz8" + "RtYw4PbN7sD"
+HEX = "9f8a1c3e7d2b6405" + "ce1b9d7f3a2c8814"
+
+
+def assigned(key: str, value: str, quote: str = '"', operator: str = " = ", after: str = "") -> Candidate:
+    return Candidate(value, f"{key}{operator}{quote}{value}{quote}", key, "", after)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("password", PASSWORD),
+        ("db_password_prod", PASSWORD),
+        ("MYSQL_ROOT_PASSWORD", PASSWORD),
+        ("spring.datasource.password", PASSWORD),
+        ("userPassword", PASSWORD),
+        ("dbpassword", PASSWORD),
+        ("wifiPass", PASSWORD),
+        ("senha", PASSWORD),
+        ("contraseña", PASSWORD),
+        ("пароль", PASSWORD),
+        ("密码", PASSWORD),
+        ("client_secret", SECRET),
+        ("AWS_SECRET_ACCESS_KEY", SECRET),
+        ("X-Api-Key", KEY),
+        ("apiKey", KEY),
+        ("accessToken", TOKEN),
+        ("key", NOTHING),
+        ("primaryKey", NOTHING),
+        ("max_tokens", NOTHING),
+        ("tokenizer", NOTHING),
+        ("password_length", NOTHING),
+        ("PASSWORD_RESET_TIMEOUT", NOTHING),
+        ("passwordHash", NOTHING),
+        ("clientSecretName", NOTHING),
+        ("bypass", NOTHING),
+        ("compass", NOTHING),
+    ],
+)
+def test_names_say_what_they_hold(name: str, kind: NameKind) -> None:
+    assert kind_of(name) is kind
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Summer2019!", "hunter2", "letmein123", "P@ssw0rd", "correct-horse-battery", "admin123", "qwerty", "rex2015"),
+        *("123456", "vagrant", "S3cret!", "i<3kitty", RANDOM, HEX, "abqm zkrw ytpl odse"),
+    ],
+)
+def test_people_choose_passwords(value: str) -> None:
+    assert is_credential(assigned("password", value)) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("api_key", RANDOM), ("secret", HEX), ("auth_token", HEX), ("token", "6f1c9a52-8d3e-4b70-" + "9a1f-2c84d07e5b36")],
+)
+def test_machines_make_keys(key: str, value: str) -> None:
+    assert is_credential(assigned(key, value)) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("password", text) for text in ("password", "PASSWORD")),
+        *(("password", text) for text in ("string", "Enter your password", "Mot de passe")),
+        *(
+            ("password", text)
+            for text in ("${DB_PASSWORD}", "$DB_PASSWORD", "{{ password }}", "%(password)s", "<password>")
+        ),
+        *(
+            ("password", text)
+            for text in ("changeme", "your_password", "********", "xxxxxxxx", "required|min:8", "DB_PASSWORD")
+        ),
+        *(
+            ("password", text)
+            for text in ("/run/secrets/db", "https://vault.test/x", "db.password", "secret.txt", "[a-z0-9]{8,}")
+        ),
+        *(
+            ("password", text)
+            for text in ("$2b$12$" + RANDOM, "Contraseña", "パスワード", "ENC[" + RANDOM + "]", "vault:kv/db")
+        ),
+        *(
+            ("token", text)
+            for text in ("Identifier", "access_token", "X-Auth-Token", "hunter2", "4096", "user.token", "bearer")
+        ),
+        *(("api_key", text) for text in ("OPENAI_API_KEY", "test-key")),
+        *(("api_key", text) for text in ("your-api-key", "apiKey", "1234567890")),
+        *(("max_tokens", RANDOM), ("password_hash", RANDOM), ("integrity", "sha512-" + RANDOM), ("commit", HEX)),
+    ],
+)
+def test_what_only_stands_there_is_refused(key: str, value: str) -> None:
+    assert is_credential(assigned(key, value)) is False
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["getpass()", "user.password", "passwd", "tokens[i]", "lexer.next()", "hashed", "os.environ['X']", "newPassword"],
+)
+def test_code_is_no_literal(value: str) -> None:
+    assert is_credential(assigned("password", value, quote="")) is False
+
+
+def test_a_word_is_a_password_in_a_file_of_settings_and_a_variable_in_code() -> None:
+    assert is_credential(assigned("password", "vagrant", quote="", operator=": ", after="\n")) is None
+    assert is_credential(assigned("password", "wagtail", quote="", operator=" = ", after="\n")) is False
+    assert is_credential(assigned("password", "wagtail", quote="", operator=": ", after=",\n")) is False
+
+
+def test_where_the_form_is_certain_a_name_is_not_needed() -> None:
+    assert is_credential(Candidate("wagtail", "wagtail", "", "", "")) is None
+    assert is_credential(Candidate("password", "password", "", "", "")) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("bob:hunter2", True),
+        (f"{RANDOM}:", True),
+        (f":{RANDOM}", True),
+        ("user:password", False),
+        ("bob:<password>", False),
+        ("no colon in it", False),
+    ],
+)
+def test_basic_authorization_is_decoded(text: str, found: bool) -> None:
+    value = base64.b64encode(text.encode()).decode()
+    assert (is_basic_auth(Candidate(value, value, "", "", "")) is None) is found
+
+
+@given(st.text(max_size=80), st.text(max_size=200), st.text(max_size=20), st.none() | st.floats(-3, 3))
+def test_nothing_is_raised_whatever_stands_there(key: str, value: str, after: str, form: float | None) -> None:
+    candidate = Candidate(value, f"{key}={value}", key, "", after)
+    assert is_credential(candidate, form) in (None, False)
+    assert is_basic_auth(candidate) in (None, False)
