@@ -1,0 +1,145 @@
+"""``lockgate canary``: values that open nothing, and that no tool call may carry."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from typing import Any
+
+import click
+
+from lockgate.analysis.patterns.canaries import SHAPES, make
+from lockgate.analysis.patterns.known import Entry, KnownKind, Marker, Named
+from lockgate.audit.record import happened
+from lockgate.cli.person import require_person
+from lockgate.cli.state import ago, iso, looking, unreadable
+from lockgate.errors import StoreError
+from lockgate.events import Context
+from lockgate.folders import folders
+from lockgate.known_secrets.canaries import Kept, keep, listed, setting_of, settings
+from lockgate.model import Subject
+from lockgate.store.protocol import Transaction
+from lockgate.text import visible
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_MOST = 500
+"""Canaries at a time."""
+
+
+@click.group(short_help="Make values that must never leave.")
+def canary() -> None:
+    """Make values that look like keys and open nothing. Put one where only a thief would look.
+
+    Every tool call that carries one, in any encoding, is denied, and you are told which one it was.
+    """
+
+
+@canary.command(short_help="Make a canary and print it, once.")
+@click.option("--name", default="", help="What to call it: letters, digits and hyphens.  [default: SHAPE-N]")
+@click.option("--as", "shape", type=click.Choice(list(SHAPES)), default="text", show_default=True, help="Its looks.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def new(name: str, shape: str, as_json: bool) -> None:
+    """Make a canary and print it. It is not kept in clear and cannot be shown again.
+
+    Exit status: 0 made, 1 the name is taken or an agent seems to ask, 2 usage, 3 state not writable.
+    """
+    require_person("make a canary")
+    if name and not _NAME.fullmatch(name):
+        raise click.UsageError("a name has up to 40 small letters, digits and hyphens")
+    from lockgate.store.sqlite import SqliteStore
+
+    made = make(shape, secrets.randbelow)
+    try:
+        store = SqliteStore.open(folders().state)
+        try:
+            with store.transaction() as tx:
+                kept = Kept(_free_name(tx, name, shape), shape, time.time())
+                keep(tx, kept, _entry(kept.name, made.values, store.key))
+                _record(tx, "canary", kept.name)
+        finally:
+            store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+    if as_json:
+        click.echo(json.dumps({**_told(kept), "text": made.text}))
+        return
+    click.echo(made.text)
+    click.echo(f"canary {kept.name}: put this somewhere; it is not shown again", err=True)
+
+
+@canary.command("list", short_help="List canaries, without their values.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_canaries(as_json: bool) -> None:
+    """List canaries: name, looks and date. Their values are not kept.
+
+    Exit status: 0 listed, 1 an agent seems to ask, 3 state not readable.
+    """
+    require_person("list canaries")
+    with looking() as tx:
+        found = listed(settings(tx)) if tx is not None else []
+    if as_json:
+        click.echo(json.dumps([_told(kept) for kept in found]))
+        return
+    for kept in found:
+        click.echo(f"{visible(kept.name, 40):40} {visible(kept.shape, 10):8} made {ago(iso(kept.made))}")
+    if not found:
+        click.echo("no canaries: lockgate canary new makes one", err=True)
+
+
+@canary.command(short_help="Look for a canary no longer.")
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def revoke(name: str, as_json: bool) -> None:
+    """Look for the canary NAME no longer.
+
+    Exit status: 0 revoked, 1 there is none or an agent seems to ask, 3 state not writable.
+    """
+    require_person("revoke a canary")
+    from lockgate.store.sqlite import SqliteStore
+
+    try:
+        store = SqliteStore.open_existing(folders().state)
+        try:
+            if store is None or not _revoked(store, name):
+                raise click.ClickException(f"there is no canary {visible(name, 80)!r}")
+        finally:
+            if store is not None:
+                store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+    click.echo(json.dumps({"name": name, "revoked": True}) if as_json else f"{name} is not looked for any more")
+
+
+def _revoked(store: Any, name: str) -> bool:
+    with store.transaction() as tx:
+        if tx.setting(setting_of(name)) is None:
+            return False
+        tx.put_setting(setting_of(name), None)
+        _record(tx, "canary_revoked", name)
+    return True
+
+
+def _free_name(tx: Transaction, name: str, shape: str) -> str:
+    taken = {kept.removeprefix(setting_of("")) for kept in settings(tx)}
+    if len(taken) >= _MOST:
+        raise click.ClickException(f"there are {_MOST} canaries: revoke some first")
+    if name in taken:
+        raise click.ClickException(f"there is a canary {name} already: revoke it first, or choose another name")
+    return name or next(free for number in range(1, _MOST + 1) if (free := f"{shape}-{number}") not in taken)
+
+
+def _entry(name: str, values: tuple[str, ...], salt: bytes) -> Entry:
+    """What is kept of a canary: the marks of all its values under its one name."""
+    marker = Marker(salt)
+    entries = [marker.entry(Named(name, value.encode("ascii"), KnownKind.CANARY)) for value in values]
+    return Entry(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
+
+
+def _record(tx: Transaction, event: str, name: str) -> None:
+    tx.append_audit(time.time(), happened(Context("cli", Subject("")), event, {"canary": name}))
+
+
+def _told(kept: Kept) -> dict[str, Any]:
+    return {"name": kept.name, "shape": kept.shape, "made_at": iso(kept.made)}
