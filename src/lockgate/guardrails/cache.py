@@ -1,0 +1,163 @@
+"""What the pattern files are compiled to, kept so that a hook only has to load it.
+
+The *artefact* is a file in the folder ``patterns`` of the state folder, which no agent can write. The store holds which
+artefact belongs to which contents of the files, and the hash of the artefact, which is compared at every load. Where
+nothing has changed, no YAML is read and nothing is compiled.
+
+Compiling takes about a second. One process does it, under a lock; others wait for it. A hook that has not so long has
+it done by a process that outlives it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from lockgate import __version__
+from lockgate.digests import blake2b
+from lockgate.errors import ConfigError, PatternError
+from lockgate.folders import Folders
+from lockgate.guardrails.layers import SHIPPED, looks_at
+from lockgate.layers import LayerState, good_digest, text_digest, trusted_of
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from lockgate.layers import Look
+    from lockgate.store.protocol import Store, Transaction
+
+FOLDER = "patterns"
+"""In the state folder."""
+KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"
+"""Settings: what the files of a workspace come to, the hash of an artefact, how long compiling took last."""
+USUAL_SECONDS = 2.0
+"""How long compiling is taken to last where it was never done."""
+_FORMAT = 1
+_WAIT = 0.02
+
+
+class Artefact(Record):
+    """The compiled library that holds for a workspace."""
+
+    data: bytes
+    """For ``Scanner``."""
+    digest: str
+    """BLAKE2b of the data, hexadecimal."""
+    layers: tuple[LayerState, ...]
+    problems: tuple[ConfigError, ...]
+    """Files, or parts of them, that are not valid."""
+    notes: tuple[str, ...]
+
+
+def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0, anew: bool = False) -> Artefact:
+    """The compiled library that holds for a workspace now; compiled where it is missing, stale or damaged.
+
+    Args:
+        store: Knows which artefact belongs to which files, and its hash.
+        where: The folders.
+        workspace: The project's root folder, absolute; empty where there is none.
+        seconds: How long it may take. Where compiling takes longer, another process goes on with it.
+        anew: Whether to compile even where there is an artefact: one that could not be loaded, because it was compiled
+            by another version of Hyperscan or for another processor.
+
+    Raises:
+        PatternError: It is not compiled yet, or cannot be; the message says what to do.
+        StoreError: The state cannot be read or written.
+    """
+    looks = looks_at(where, workspace)
+    if not anew and (found := _ready(store, where, workspace, looks)) is not None:
+        return found
+    from lockgate.guardrails.making import make, make_elsewhere
+
+    until = time.monotonic() + seconds
+    with store.reading() as tx:
+        needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
+    if needed <= seconds:
+        return make(store, where, workspace, until=until, anew=anew)
+    make_elsewhere(where, workspace, anew=anew)
+    while not anew and time.monotonic() < until - _WAIT:
+        time.sleep(_WAIT)
+        if (found := _ready(store, where, workspace, looks)) is not None:
+            return found
+    raise PatternError("the pattern library is being compiled: try again in a few seconds")
+
+
+def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:
+    """The artefact of a workspace where it is there, fresh and undamaged."""
+    return _ready(store, where, workspace, looks_at(where, workspace))
+
+
+def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) -> Artefact | None:
+    with store.reading() as tx:
+        kept = _kept(tx, workspace, freshness(tx, looks))
+        pinned = tx.setting(PINNED + kept["artefact"]) if kept is not None else None
+    if kept is None or pinned is None:
+        return None
+    data = read_artefact(artefact_path(where, kept["artefact"]))
+    if data is None or digest(data) != pinned:
+        return None
+    return Artefact(
+        data,
+        pinned,
+        tuple(LayerState(*layer) for layer in kept["layers"]),
+        tuple(ConfigError(*problem) for problem in kept["problems"]),
+        tuple(kept["notes"]),
+    )
+
+
+def _kept(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
+    try:
+        value: dict[str, Any] = json.loads(tx.setting(kept_name(workspace)) or "null") or {}
+    except ValueError:
+        return None
+    if value.get("key") != key:
+        return None
+    # The last good content of a broken file is shared by all workspaces, and another one may have seen a newer.
+    if any(good_digest(tx, path) != good for path, good in value["good"].items()):
+        return None
+    return value
+
+
+# ---------------------------------------------------------------- names
+
+
+def freshness(tx: Transaction, looks: Sequence[Look]) -> str:
+    """Changes whenever what the files come to might."""
+    shipped = os.stat(SHIPPED)
+    facts = [
+        [_FORMAT, __version__, shipped.st_mtime_ns, shipped.st_size],
+        [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
+        sorted(trusted_of(tx, looks)),
+    ]
+    return text_digest(json.dumps(facts))
+
+
+def kept_name(workspace: str) -> str:
+    """The store's setting about a workspace."""
+    return KEPT + text_digest(workspace)[:32]
+
+
+def artefact_path(where: Folders, name: str) -> str:
+    """The file of an artefact."""
+    return os.path.join(where.state, FOLDER, f"{name}.artefact")
+
+
+def digest(data: bytes) -> str:
+    """The hash of an artefact. BLAKE2b: an artefact has megabytes, and the interpreter's own SHA-256 is slow."""
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+def read_artefact(path: str) -> bytes | None:
+    """The content of an artefact's file; ``None`` where there is none that can be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with open(descriptor, "rb") as file:
+            return file.read()
+    except OSError:
+        return None

@@ -1,0 +1,172 @@
+"""The files of the pattern library: where they are, which hold, and what they come to together."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from lockgate.errors import ConfigError
+from lockgate.folders import Folders
+from lockgate.layers import LayerState, Look, Place, digest_of, last_good, look_at, trusted_of
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.analysis.patterns.linking import Linked
+    from lockgate.analysis.patterns.loading import Checks
+    from lockgate.analysis.patterns.merging import Layer
+    from lockgate.store.protocol import Transaction
+
+SHIPPED = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "analysis", "patterns", "library", "shipped.json"
+)
+PROJECT_FILES = (
+    os.path.join(".claude", "hooks", "patterns", "patterns.yaml"),
+    "lockgate.patterns.yaml",
+    ".lockgate.patterns.yaml",
+)
+"""Where a project's patterns are looked for, below its root."""
+
+
+class Gathered(Record):
+    """What all layers come to."""
+
+    linked: Linked
+    layers: tuple[LayerState, ...]
+    """All places, from the lowest to the highest."""
+    problems: tuple[ConfigError, ...]
+    notes: tuple[str, ...]
+    """What layers that may not loosen have said in vain."""
+    good: tuple[tuple[str, bytes | None], ...]
+    """Files whose content is good (``None``: that are gone): to be kept as their last good contents."""
+    broken: tuple[str, ...]
+    """Files whose last good content stands in for them."""
+
+
+def places(where: Folders, workspace: str) -> tuple[Place, ...]:
+    """All places of pattern files, from the lowest to the highest layer; what is shipped lies below them.
+
+    Args:
+        where: The folders.
+        workspace: The project's root folder, absolute; empty where there is none.
+    """
+    managed = "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
+    found = [
+        Place("managed patterns.yaml", os.path.join(managed, "patterns.yaml")),
+        Place("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
+    ]
+    if os.path.isabs(workspace) and "\0" not in workspace:
+        root = os.path.realpath(workspace)
+        found += [Place(f"project {name}", os.path.join(root, name), project=True) for name in PROJECT_FILES]
+    users = {os.path.realpath(place.path) for place in found if not place.project}
+    return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
+
+
+def looks_at(where: Folders, workspace: str) -> tuple[Look, ...]:
+    """What is at all places now."""
+    return tuple(map(look_at, places(where, workspace)))
+
+
+def gather(tx: Transaction | None, looks: Sequence[Look], checks: Checks | None = None) -> Gathered:
+    """Read all layers and lay them over each other. Writes nothing.
+
+    Args:
+        tx: Tells what a person trusts, and the last good contents; ``None`` where nothing was recorded yet.
+        looks: What is at the places.
+        checks: What files are checked with; by default those of both engines.
+    """
+    from lockgate.analysis.patterns.linking import link
+    from lockgate.analysis.patterns.merging import merge
+
+    reader = _Reader(tx, looks, checks)
+    state = merge([_shipped(), *reader.layers])
+    return Gathered(
+        linked=link(state),
+        layers=tuple(reader.states),
+        problems=(*reader.problems, *state.problems),
+        notes=tuple(state.notes),
+        good=tuple(reader.good),
+        broken=tuple(reader.broken),
+    )
+
+
+def gather_for_cli(where: Folders, workspace: str) -> Gathered:
+    """What holds for a workspace, for a person. Writes nothing.
+
+    Raises:
+        StoreError: There is a store, and it cannot be read.
+    """
+    from lockgate.store.sqlite import SqliteStore
+
+    looks = looks_at(where, workspace)
+    store = SqliteStore.open_existing(where.state)
+    if store is None:
+        return gather(None, looks)
+    try:
+        with store.reading() as tx:
+            return gather(tx, looks)
+    finally:
+        store.close()
+
+
+def _shipped() -> Layer:
+    """What is shipped was checked when it was built."""
+    from lockgate.analysis.patterns.merging import SHIPPED as NAME
+    from lockgate.analysis.patterns.merging import Layer
+    from lockgate.reading import Document
+
+    with open(SHIPPED, encoding="utf-8") as file:
+        return Layer(NAME, SHIPPED, Document(json.load(file), {}))
+
+
+class _Reader:
+    """Reads the files one after the other."""
+
+    def __init__(self, tx: Transaction | None, looks: Sequence[Look], checks: Checks | None) -> None:
+        self.tx = tx
+        self.checks = checks
+        self.trusted = trusted_of(tx, looks) if tx is not None else frozenset()
+        self.layers: list[Layer] = []
+        self.states: list[LayerState] = []
+        self.problems: list[ConfigError] = []
+        self.good: list[tuple[str, bytes | None]] = []
+        self.broken: list[str] = []
+        for look in looks:
+            self._read(look)
+
+    def _read(self, look: Look) -> None:
+        place, path = look.place, look.place.path
+        if look.problem:
+            self.problems.append(ConfigError(path, 0, "", look.problem))
+        elif look.data is None:
+            self.states.append(LayerState(place.name, path, "absent"))
+            self.good.append((path, None))
+            return
+        elif self._take(place, look.data, "valid", self.problems):
+            self.good.append((path, look.data))
+            return
+        self.broken.append(path)
+        stored = last_good(self.tx, path)
+        # What a former version accepted may not be valid any more.
+        if stored is None or not self._take(place, stored, "last good", []):
+            self.states.append(LayerState(place.name, path, "invalid"))
+
+    def _take(self, place: Place, data: bytes, state: str, problems: list[ConfigError]) -> bool:
+        """Take a content as a layer; whether it is valid."""
+        from lockgate.analysis.patterns.loading import load, real_checks
+        from lockgate.analysis.patterns.merging import Layer
+        from lockgate.libraries import library
+
+        for name in ("yaml", "jsonschema"):
+            library(name)
+        self.checks = self.checks or real_checks()
+        loaded = load(data, place.path, self.checks)
+        problems += loaded.problems
+        if loaded.document is None:
+            return False
+        digest = digest_of(data)
+        may_loosen = not place.project or (place.path, digest) in self.trusted
+        self.layers.append(Layer(place.name, place.path, loaded.document, may_loosen))
+        self.states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
+        return True

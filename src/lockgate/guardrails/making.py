@@ -1,0 +1,190 @@
+"""Compiling the pattern library and keeping what it came to: by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from lockgate.errors import PatternError, StoreError
+from lockgate.folders import Folders
+from lockgate.guardrails.cache import (
+    FOLDER,
+    KEPT,
+    PINNED,
+    SECONDS,
+    Artefact,
+    artefact_path,
+    digest,
+    freshness,
+    kept_name,
+    read_artefact,
+    ready,
+)
+from lockgate.guardrails.layers import Gathered, gather, looks_at
+from lockgate.layers import digest_of, good_digest, put_good, text_digest
+from lockgate.libraries import library as installed
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.files import own_folder
+
+if TYPE_CHECKING:
+    from lockgate.analysis.patterns.model import Library
+    from lockgate.store.protocol import Store, Transaction
+
+_WORKSPACES = 200
+"""Workspaces of which it is kept what their files come to."""
+_ARTEFACTS = 20
+_WAIT = 0.02
+
+
+def make(store: Store, where: Folders, workspace: str, *, until: float, anew: bool = False) -> Artefact:
+    """Compile the library of a workspace, unless another process has just done so.
+
+    Args:
+        store: Learns what the artefact belongs to.
+        where: The folders.
+        workspace: The project's root folder.
+        until: When to stop waiting for another process, by :func:`time.monotonic`.
+        anew: Whether to compile even where there is an artefact.
+
+    Raises:
+        PatternError: Another process is still at it, or the patterns cannot be compiled.
+        StoreError: The state cannot be read or written.
+    """
+    folder = os.path.join(where.state, FOLDER)
+    own_folder(folder, create=True)
+    with _locked(folder, until):
+        if not anew and (found := ready(store, where, workspace)) is not None:
+            return found
+        began, spent = time.monotonic(), 0.0
+        looks = looks_at(where, workspace)
+        with store.reading() as tx:
+            key = freshness(tx, looks)
+            gathered = gather(tx, looks)
+            name = _name(gathered.linked.library)
+            pinned = tx.setting(PINNED + name)
+        path = artefact_path(where, name)
+        data = None if anew or pinned is None else read_artefact(path)
+        if data is None or digest(data) != pinned:
+            data = _compiled(gathered.linked.library)
+            _write(path, data)
+            pinned = digest(data)
+            spent = time.monotonic() - began
+        with store.transaction() as tx:
+            _keep(tx, gathered, kept_name(workspace), key, name)
+            tx.put_setting(PINNED + name, pinned)
+            if spent:
+                tx.put_setting(SECONDS, f"{spent:.3f}")
+            _prune(tx, folder, name)
+        return Artefact(data, pinned, gathered.layers, gathered.problems, gathered.notes)
+
+
+def make_elsewhere(where: Folders, workspace: str, *, anew: bool = False) -> None:
+    """Have a process that outlives this one compile the library."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ahead.py")
+    nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
+    command = [sys.executable, "-I", "-S", program, *where, workspace, "anew" if anew else ""]
+    try:
+        os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
+    except OSError as error:
+        raise PatternError(f"the pattern library cannot be compiled: {error.strerror}") from error
+
+
+@contextmanager
+def _locked(folder: str, until: float) -> Iterator[None]:
+    """Hold the lock. It ends with the process that holds it, however that ends."""
+    try:
+        descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot lock {folder}: {error.strerror}") from error
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise PatternError("the pattern library is being compiled: try again in a few seconds") from None
+                time.sleep(_WAIT)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _name(library: Library) -> str:
+    """An artefact's name: what has the same content, for the same engine, is one file, whichever workspace it is of."""
+    from lockgate.analysis.patterns.engine import FORMAT
+
+    facts = [FORMAT, library.version, installed("hyperscan").__version__, os.uname().machine]
+    return text_digest(json.dumps(facts))[:40]
+
+
+def _compiled(library: Library) -> bytes:
+    from lockgate.analysis.patterns.compiling import compile_library
+
+    return compile_library(library, installed("hyperscan"))
+
+
+def _write(path: str, data: bytes) -> None:
+    """Put a file in its place, whole. Called under the lock, so every draft but this is of a process that ended."""
+    folder = os.path.dirname(path)
+    draft = f"{path}.{os.getpid()}.draft"
+    try:
+        for name in os.listdir(folder):
+            if name.endswith(".draft"):
+                os.unlink(os.path.join(folder, name))
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+# ---------------------------------------------------------------- what the store knows
+
+
+def _keep(tx: Transaction, gathered: Gathered, setting: str, key: str, name: str) -> None:
+    for path, data in gathered.good:
+        if good_digest(tx, path) != (None if data is None else digest_of(data)):
+            put_good(tx, path, data)
+    others = tx.settings(KEPT)
+    if len(others) >= _WORKSPACES and setting not in others:
+        for other in others:
+            tx.put_setting(other, None)
+    value = {
+        "key": key,
+        "artefact": name,
+        "good": {path: good_digest(tx, path) for path in gathered.broken},
+        "layers": gathered.layers,
+        "problems": [[error.file, error.line, error.key, error.problem] for error in gathered.problems],
+        "notes": gathered.notes,
+    }
+    tx.put_setting(setting, json.dumps(value))
+
+
+def _prune(tx: Transaction, folder: str, newest: str) -> None:
+    """Remove artefacts that belong to no workspace any more, and the oldest where there are many."""
+    used = {json.loads(text)["artefact"] for text in tx.settings(KEPT).values()}
+    there = {name.removesuffix(".artefact") for name in os.listdir(folder) if name.endswith(".artefact")}
+    by_age = sorted(there & used, key=lambda name: _age(os.path.join(folder, f"{name}.artefact")))
+    keep = {newest, *by_age[-_ARTEFACTS:]}
+    for name in there - keep:
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, f"{name}.artefact"))
+    for setting in tx.settings(PINNED):
+        if setting.removeprefix(PINNED) not in keep:
+            tx.put_setting(setting, None)
+
+
+def _age(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
