@@ -1,4 +1,4 @@
-"""What is to happen with one tool call: the table's verdict, the ways of escape, and the answer.
+"""What is to happen with one tool call: the table's verdict, what the pattern library found, the ways of escape.
 
 Everything here looks at one :class:`Question`, inside the transaction in which it was put.
 """
@@ -9,9 +9,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate import session
+from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
 from lockgate.digests import sha256
-from lockgate.events import Answer, Context
+from lockgate.events import Context
+from lockgate.guarding import enforced, joined
+from lockgate.masking import Mask
 from lockgate.model import (
     Analysis,
     Decision,
@@ -55,6 +58,10 @@ class Question(Record):
     contain: Callable[[Context, ToolCall], Mapping[str, Any] | None]
     """The input that makes a call run contained, or ``None``."""
     now: float
+    found: GuardrailResult = GuardrailResult()
+    """What the pattern library says to the call."""
+    mask: Mask = Mask()
+    """Takes what was found out of what is said and recorded."""
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -117,12 +124,22 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
         (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
     shadow = _possible(question, *zip(*shadows, strict=True))[0] if shadows else None
-    ruling = Ruling(merged(analyses), decision, shadow, new_input=new_input)
-    ruling = _escape(question, ruling)
+    ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input))
+    ruling = _guarded(question, _escape(question, ruling))
     if ruling.decision.verdict is Verdict.ASK and not askable:
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
     return ruling
+
+
+def _guarded(question: Question, ruling: Ruling) -> Ruling:
+    """Join what the pattern library says: with the decision, or where a profile only observes, with its shadow."""
+    if not enforced(question.configuration):
+        return ruling._replace(shadow=ruling.shadow and joined(ruling.shadow, question.found))
+    decision = joined(ruling.decision, question.found)
+    if decision.verdict is ruling.decision.verdict:
+        return ruling._replace(decision=decision)
+    return ruling._replace(decision=decision, new_input=None)
 
 
 def _possible(
@@ -145,26 +162,6 @@ def _possible(
         return decision, None
     new_input = question.contain(question.context, question.call) if decision.verdict is Verdict.CONTAIN else None
     return (decided(_BARE), None) if new_input is None else (decision, new_input)
-
-
-def answer(question: Question, ruling: Ruling) -> Answer:
-    """Say it to the agent and to the person."""
-    call, decision, taints = question.call, ruling.decision, question.taints
-    if decision.verdict is Verdict.ALLOW:
-        return Answer(decision=decision)
-    from lockgate import messages
-
-    if decision.verdict is Verdict.CONTAIN:
-        return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
-    if decision.verdict is Verdict.ASK:
-        text = messages.asked_brief(ruling.brief, taints) if ruling.brief else messages.asked(call, decision, taints)
-        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
-    if ruling.lost_in:
-        to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
-    else:
-        to_agent = messages.denied_to_agent(call, decision, taints, ruling.analysis.hints)
-        to_person = messages.denied_to_person(call, decision, taints)
-    return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
 
 
 def first_time(question: Question, verdict: Verdict) -> bool:

@@ -5,7 +5,7 @@ An adapter decodes its client's JSON into one of these events and encodes the an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lockgate.model import Decision, Subject, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
@@ -55,6 +55,12 @@ class ToolFinished(Record):
     """For a call that started a sub-agent: that agent's id."""
     background: bool = False
     """Whether the call goes on: its real result comes later."""
+    texts: Sequence[tuple[str, str]] = ()
+    """Each text of the result that the model reads, with the path to it in ``result``. A path names one place."""
+    kept: str = ""
+    """A file in which the client keeps the whole of a result that is cut; empty where there is none."""
+    shown: str = ""
+    """The path of the text that shows the beginning of that file."""
 
 
 class ToolFailed(Record):
@@ -166,3 +172,7 @@ class Answer(Record):
     permitted: bool = False
     """Whether the client's own rules let the unchanged call run unasked; they would not know the changed one."""
     decision: Decision | None = None
+    texts: Mapping[str, str] = {}
+    """Texts that the model reads instead of those of the result, by their paths."""
+    withheld: str = ""
+    """What the model reads instead of the whole result; empty where it reads that."""

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from lockgate import session
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.answering import answer, failure_answer, result_answer
 from lockgate.audit import record
 from lockgate.configuration import Configuration
-from lockgate.deciding import Question, Ruling, answer, call_digest, first_time, merged, message_flows, rule
+from lockgate.deciding import Question, Ruling, call_digest, first_time, merged, message_flows, rule
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -31,8 +32,11 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
+from lockgate.guarding import UNSEEN_RULE, Guard, enforced, sources, with_marks
+from lockgate.masking import Mask
 from lockgate.model import Analysis, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
+from lockgate.screening import KeptWriter, Screening, look, no_kept_file, screen
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,6 +59,10 @@ class Parts(Record):
     """The input that makes a call run contained; ``None`` where it cannot be. Asked only where a table says so."""
     original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call
     """The call that an agent made, where ``contain`` changed it into this one; else the call itself."""
+    guard: Guard = Guard()
+    """The pattern library."""
+    write_kept: KeptWriter = no_kept_file
+    """Rewrites the file in which the client keeps a long result."""
 
 
 class Gate:
@@ -69,6 +77,8 @@ class Gate:
         self._history = parts.history
         self._contain = parts.contain
         self._original = parts.original
+        self._guard = parts.guard
+        self._write_kept = parts.write_kept
 
     def handle(self, event: Event) -> Answer:
         """Answer one event. Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses."""
@@ -102,6 +112,9 @@ class Gate:
         configuration = self._configure(context)
         analyses = self._analyse(context, call, configuration)
         digest = call_digest(call)
+        found = with_marks(self._guard.check_input(context, call), call)
+        mask = Mask.of(found, call)
+        found = mask.result(found)
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
@@ -109,25 +122,36 @@ class Gate:
                 session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
             if session.fork_is_open(tx, context.subject.session):
                 session.settle_fork(tx, context.subject.session, self._parents(context), now)
+            # Whoever writes a secret into a call knows it, whatever becomes of the call.
+            session.hold_secrets(tx, context.subject, call, sources(found, call.tool), now)
             taints = self._taints(tx, context.subject, call)
-            question = Question(tx, context, call, digest, taints, configuration, self._contain, now)
+            question = Question(tx, context, call, digest, taints, configuration, self._contain, now, found, mask)
             ruling = rule(question, analyses, self._store.key, askable=event.askable)
             if ruling.decision.verdict is not Verdict.DENY:
                 asked = ruling.decision.verdict is Verdict.ASK
-                session.expect(tx, context.subject, call, ruling.analysis, digest, now, asked=asked)
+                told = mask.analysis(ruling.analysis)
+                session.expect(tx, context.subject, mask.call(call), told, digest, now, asked=asked)
                 message_flows(question)
             if first_time(question, ruling.decision.verdict):
                 self._record(question, ruling)
         return answer(question, ruling)
 
     def _record(self, question: Question, ruling: Ruling) -> None:
-        tx, context, call = question.tx, question.context, question.call
+        tx, context, mask = question.tx, question.context, question.mask
+        call = mask.call(question.call)
         if ruling.decision.verdict is Verdict.DENY:
             from lockgate.messages import recorded_text
 
             tx.block(context.subject.session, context.subject.agent, recorded_text(call), question.now)
         body = record.decided(
-            context, call, question.digest, question.taints, ruling.analysis, ruling.decision, ruling.shadow
+            context,
+            call,
+            question.digest,
+            question.taints,
+            mask.analysis(ruling.analysis),
+            mask.decision(ruling.decision),
+            ruling.shadow and mask.decision(ruling.shadow),
+            question.found,
         )
         tx.append_audit(question.now, body)
 
@@ -157,11 +181,13 @@ class Gate:
             return seen[0]
 
         addresses = self._addresses_in(event, fresh)
+        screening = screen(self._guard, self._write_kept, event, enforced=enforced(configuration))
+        held = self._secrets_in(context, call, screening)
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
             if self._came_back_before(tx, context, call, digest):
-                return Answer()
+                return result_answer(call, screening)
             if event.agent:
                 session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
             outcome = None
@@ -170,8 +196,20 @@ class Gate:
                     tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=event.background
                 )
             session.remember(tx, self._store.key, context.subject.session, addresses, human=False)
-            tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome))
-        return Answer()
+            session.hold_secrets(tx, context.subject, call, held, now)
+            tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
+        return result_answer(call, screening)
+
+    def _secrets_in(self, context: Context, call: ToolCall, screening: Screening) -> tuple[str, ...]:
+        """Where the secrets in a result come from, as far as that can be said without saying them."""
+        if not screening.result.found_secret and not screening.exposed:
+            return ()
+        from lockgate.messages import recorded_text
+
+        mask = Mask.of(self._guard.check_input(context, call), call)
+        where = f"the result of {recorded_text(mask.call(call), 120)}:"
+        unseen = (f"{UNSEEN_RULE} in {where} {screening.exposed}",) if screening.exposed else ()
+        return sources(screening.result, where) + unseen
 
     def _came_back_before(self, tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:
         """Whether this call's end was told already: hooks may be installed twice."""
@@ -197,14 +235,16 @@ class Gate:
         def fresh() -> Analysis:
             return merged(self._analyse(context, call, configuration))
 
+        screening = look(self._guard, context, call, "error", event.error)
+        held = self._secrets_in(context, call, screening)
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
-            if self._came_back_before(tx, context, call, digest):
-                return Answer()
-            outcome = session.failed(tx, context.subject, call, event.error, now, digest=digest, fresh=fresh)
-            tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome))
-        return Answer()
+            if not self._came_back_before(tx, context, call, digest):
+                outcome = session.failed(tx, context.subject, call, event.error, now, digest=digest, fresh=fresh)
+                session.hold_secrets(tx, context.subject, call, held, now)
+                tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
+        return failure_answer(call, screening)
 
     def _refused(self, event: ToolRefused) -> Answer:
         context, call = event.context, self._original(event.context, event.call)
@@ -227,9 +267,11 @@ class Gate:
         effects = dict.fromkeys(
             effect for each in around for effect in mentions.mention_effects(event.prompt, context.cwd, each)
         )
+        held = () if event.human else self._secrets_in_prompt(event)
         with self._store.transaction() as tx:
             now = self._clock()
             self._enter(tx, context, now)
+            session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), held, now)
             for call_id in event.rejected:
                 row = tx.call(context.subject.session, call_id)
                 if row is not None:
@@ -241,6 +283,11 @@ class Gate:
             session.expose(tx, context.subject, "prompt", tuple(effects), now)
             tx.append_audit(now, record.happened(context, "prompt", {"human": event.human, "effects": len(effects)}))
         return Answer()
+
+    def _secrets_in_prompt(self, event: PromptSubmitted) -> tuple[str, ...]:
+        """What a background task or another agent brings cannot be rewritten: it gives its label."""
+        call = ToolCall("UserPromptSubmit", {}, event.context.cwd)
+        return sources(look(self._guard, event.context, call, "prompt", event.prompt).result, "a message")
 
     # ------------------------------------------------------------ sessions and agents
     def _session_started(self, event: SessionStarted) -> Answer:

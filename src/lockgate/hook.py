@@ -37,6 +37,8 @@ _GRACE = 0.5
 _BEGAN = time.monotonic()
 """When this process began: a hook is one process for one event."""
 _LOG_MAX = 256 * 1024
+_HEARD: dict[str, Mapping[str, Any]] = {}
+"""The payload, once it was read: a refusal withholds the result in it."""
 
 _LAST_RESORT = (
     '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": '
@@ -148,7 +150,8 @@ def _refuse(event: str | None, message: str) -> NoReturn:
     try:
         from lockgate.adapters.claude_code import encode_failure
 
-        stdout, stderr, code = encode_failure(event, message)
+        payload = _HEARD.get("payload", {})
+        stdout, stderr, code = encode_failure(event or payload.get("hook_event_name"), message, payload)
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
     _leave(stdout, stderr, code)
@@ -244,7 +247,7 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
     answer = gate.handle(decoded)
     if answer.new_input is not None and event == "PreToolUse":
         answer = _with_permission(decoded, answer, where)
-    return claude_code.encode(event, answer)
+    return claude_code.encode(event, answer, decoded)
 
 
 def _with_permission(event: Event, answer: Answer, where: Folders) -> Answer:
@@ -297,6 +300,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
         payload = parse(_read_input())
         event = _event_of(payload, options.event)
+        _HEARD["payload"] = payload
         stdout, code = _decide(options, payload, event)
         _stop_deadline()
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was

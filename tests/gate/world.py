@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lockgate.events import (
     ToolRequested,
 )
 from lockgate.gate import Gate, Parts
+from lockgate.guarding import Guard
 from lockgate.model import Label, Subject, ToolCall, Verdict
 from lockgate.store.sqlite import SqliteStore
 
@@ -41,10 +43,25 @@ class World:
         self.history = False
         self.scripts: dict[str, ScriptFile] = {}
         """Files that a command can run, by absolute path."""
+        self.guard = Guard()
+        """The pattern library, which can be another one for each event."""
+        self.kept_files: dict[str, str] = {}
+        """Files of long results, by path."""
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
         self.gate = Gate(
-            Parts(self.store, self._configure, self._around, self._now, lambda _: self.parents, lambda _: self.history)
+            Parts(
+                self.store,
+                self._configure,
+                self._around,
+                self._now,
+                lambda _: self.parents,
+                lambda _: self.history,
+                guard=Guard(
+                    lambda *given: self.guard.check_input(*given), lambda *given: self.guard.check_output(*given)
+                ),
+                write_kept=self._write_kept,
+            )
         )
 
     def _now(self) -> float:
@@ -58,6 +75,11 @@ class World:
     def _around(self, context: Context, rules: Rules) -> Surroundings:
         own = (str(self.folder / "state"),)
         return Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
+
+    def _write_kept(self, context: Context, path: str, change: Callable[[str], str]) -> None:
+        if path not in self.kept_files:
+            raise OSError(path)
+        self.kept_files[path] = change(self.kept_files[path])
 
     def context(self, agent: str = "", *, session_id: str = "s1", **more: Any) -> Context:
         return Context("claude-code", Subject(session_id, agent), WORK, WORK, process="1:1", **more)
@@ -82,12 +104,12 @@ class World:
         call = ToolCall(tool, tool_input, WORK, call_id or f"c{next(self._ids)}")
         return self.gate.handle(ToolRequested(self.context(agent, session_id=session_id, **more), call)), call
 
-    def done(self, call: ToolCall, text: str, *, agent: str = "", session_id: str = "s1", **more: Any) -> None:
+    def done(self, call: ToolCall, text: str, *, agent: str = "", session_id: str = "s1", **more: Any) -> Answer:
         context = self.context(agent, session_id=session_id)
-        self.gate.handle(ToolFinished(context, call, text, text, **more))
+        return self.gate.handle(ToolFinished(context, call, text, text, **more))
 
-    def failed(self, call: ToolCall, error: str) -> None:
-        self.gate.handle(ToolFailed(self.context(), call, error))
+    def failed(self, call: ToolCall, error: str) -> Answer:
+        return self.gate.handle(ToolFailed(self.context(), call, error))
 
     def bash(self, command: str, **more: Any) -> Verdict:
         return self.ask("Bash", {"command": command}, **more)[0].verdict

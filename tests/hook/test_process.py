@@ -212,12 +212,22 @@ FAULTS = [
 @pytest.mark.parametrize("event", DENYING)
 def test_a_fault_refuses(tmp_path: Path, event: str, fault: str, message: str) -> None:
     told = faulty(tmp_path, fault, WHOLE[event], "--deadline", "0.3")
-    assert told.code == 2
+    assert told.code == (0 if event == "PostToolUse" else 2), "with 2 the client would show the result as it is"
     assert told.refuses
     assert message in told.stderr
     assert message.replace("\\", "\\\\") in told.stdout
     assert "Traceback" not in told.stderr
     assert "secret-in-payload" not in told.stdout + told.stderr
+
+
+def test_a_fault_withholds_the_result_that_nobody_looked_at(tmp_path: Path) -> None:
+    given = tool("PostToolUse", tool_response=shell_result("out", stderr="err"))
+    told = faulty(tmp_path, "raise ValueError", given)
+    record = told.answer["hookSpecificOutput"]["updatedToolOutput"]
+    assert "blocks to be safe" in record["stdout"]
+    assert record == {**given["tool_response"], "stdout": record["stdout"], "stderr": ""}
+    nothing = tool("PostToolUse", tool_response=shell_result(""))
+    assert faulty(tmp_path, "raise ValueError", nothing).code == 2
 
 
 def test_hanging_in_c_ends_the_process(tmp_path: Path) -> None:

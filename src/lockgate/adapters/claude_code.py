@@ -203,10 +203,14 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
     result = payload["tool_response"]
+    from lockgate.adapters import claude_output
     from lockgate.adapters.claude_results import result_text, spawned_agent
 
     agent, background = spawned_agent(call.tool, result)
-    return ToolFinished(context, call, result, result_text(call.tool, result), agent, background)
+    text, texts = result_text(call.tool, result), claude_output.texts_of(call.tool, result)
+    return ToolFinished(
+        context, call, result, text, agent, background, texts, *claude_output.kept_file(call.tool, result)
+    )
 
 
 def _failed(payload: Mapping[str, Any], context: Context) -> Event:
@@ -285,7 +289,7 @@ def has_history(context: Context) -> bool:
 
 
 # ---------------------------------------------------------------- answer to output
-def encode(event_name: str, answer: Answer) -> tuple[str, int]:
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer for the client.
 
     No objection is silence: ``permissionDecision: allow`` would skip the client's own permission rules.
@@ -293,12 +297,26 @@ def encode(event_name: str, answer: Answer) -> tuple[str, int]:
     Args:
         event_name: The event that is answered, as the client named it.
         answer: The gate's answer.
+        event: The event that is answered, where the answer changes a result.
 
     Returns:
         What to write to stdout (one JSON object, or nothing) and the exit code.
     """
-    output = _tool_answer(answer) if event_name == "PreToolUse" else _event_answer(event_name, answer)
+    if event_name == "PreToolUse":
+        output = _tool_answer(answer)
+    else:
+        output = _event_answer(event_name, answer, _new_output(answer, event))
     return (json.dumps(output) if output else "", 0)
+
+
+def _new_output(answer: Answer, event: Event | None) -> dict[str, Any]:
+    if not isinstance(event, ToolFinished) or not (answer.texts or answer.withheld):
+        return {}
+    from lockgate.adapters import claude_output
+
+    if answer.withheld:
+        return {"updatedToolOutput": claude_output.withheld(event.call.tool, event.result, answer.withheld)}
+    return {"updatedToolOutput": claude_output.with_texts(event.call.tool, event.result, answer.texts)}
 
 
 def _tool_answer(answer: Answer) -> dict[str, Any]:
@@ -331,9 +349,10 @@ def _spellable(answer: Answer) -> Verdict:
     return Verdict.DENY if answer.verdict is Verdict.JUDGE else answer.verdict
 
 
-def _event_answer(event_name: str, answer: Answer) -> dict[str, Any]:
+def _event_answer(event_name: str, answer: Answer, specific: dict[str, Any]) -> dict[str, Any]:
     objects = answer.verdict is not Verdict.ALLOW
-    specific = {"additionalContext": answer.context} if answer.context and event_name in _ADDS_CONTEXT else {}
+    if answer.context and event_name in _ADDS_CONTEXT:
+        specific["additionalContext"] = answer.context
     output = _output(event_name, specific, answer.to_person)
     if not objects:
         return output
@@ -352,19 +371,35 @@ def _output(event_name: str, specific: dict[str, Any], to_person: str) -> dict[s
     return output
 
 
-def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]:
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
     """Spell "the gate could not decide", so that every client version blocks what can be blocked.
+
+    A result that nobody looked at is withheld. That takes exit code 0: with 2, which alone blocks a call in both
+    observed versions, the client does not read what stands on stdout.
 
     Args:
         event_name: The event, as far as it is known. An unknown one counts as ``PreToolUse``.
         message: What went wrong, for a person; it is made safe to show.
+        payload: What the client wrote, as far as it was read.
 
     Returns:
-        stdout, stderr (never empty) and the exit code 2, which alone blocks in both observed versions.
+        stdout, stderr (never empty) and the exit code.
     """
     from lockgate.text import visible
 
     reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
+    if event_name == "PostToolUse" and payload and (record := _withheld(payload, reason)) is not None:
+        answer = _event_answer("PostToolUse", Answer(Verdict.DENY, to_agent=reason), {"updatedToolOutput": record})
+        return json.dumps(answer), f"{reason}\n", 0
     name = event_name if event_name in EVENTS or event_name in _IGNORED else "PreToolUse"
     stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
     return stdout, f"{reason}\n", 2
+
+
+def _withheld(payload: Mapping[str, Any], notice: str) -> Any:
+    from lockgate.adapters import claude_output
+
+    tool = payload.get("tool_name")
+    return claude_output.withheld(tool, payload.get("tool_response"), notice) if isinstance(tool, str) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lockgate.analysis.patterns.model import GuardrailResult, PatternMatch
 from lockgate.analysis.redact import redact, redact_input
 from lockgate.events import Context
 from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _TEXT = 2000
 _EFFECTS = 32
+_PATH = 300
 _TAINTS = 4
 """How many sources are recorded of each label, the oldest first."""
 
@@ -44,6 +46,7 @@ def decided(
     analysis: Analysis,
     decision: Decision,
     shadow: Decision | None = None,
+    found: GuardrailResult | None = None,
 ) -> dict[str, Any]:
     """The record of a decision.
 
@@ -55,6 +58,7 @@ def decided(
         analysis: What the call can do.
         decision: The verdict and its reasons.
         shadow: What would have been decided, where the profile only observes.
+        found: What the pattern library found in the call.
     """
     body = {
         **_of_call("decision", context, call, digest),
@@ -64,6 +68,7 @@ def decided(
         "effects": [_effect(effect) for effect in analysis.effects[:_EFFECTS]],
         "effects_omitted": max(len(analysis.effects) - _EFFECTS, 0),
         **_verdict(decision),
+        **(guardrail(found) if found else {}),
     }
     return body if shadow is None else {**body, "would_have": _verdict(shadow)}
 
@@ -74,6 +79,7 @@ def came_back(
     digest: str,
     outcome: str,
     result: CameBack | None,
+    screened: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
     """The record of what came of a call.
 
@@ -83,8 +89,9 @@ def came_back(
         digest: SHA-256 of the exact call, hexadecimal.
         outcome: finished, failed or refused.
         result: What its result changed; ``None`` where it brought none (yet).
+        screened: What the pattern library found in the result, as :func:`guardrail` tells it.
     """
-    body = {**_of_call("outcome", context, call, digest), "outcome": outcome}
+    body = {**_of_call("outcome", context, call, digest), "outcome": outcome, **screened}
     if result is None:
         return body
     return {**body, "gave": sorted(label.value for label in result.labels), "was_expected": result.known}
@@ -105,6 +112,44 @@ def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
 def happened(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The record of any other event; its facts are JSON values, and text in them is redacted and cut."""
     return {**_finite(redact_input("", facts)), **_who(event, context)}
+
+
+def guardrail(result: GuardrailResult, **more: Any) -> dict[str, Any]:
+    """What the pattern library found: rules, places and fingerprints, and never what was found.
+
+    Args:
+        result: What it said. Where it found nothing, nothing is recorded.
+        **more: What became of it; what is empty or zero is left out.
+    """
+    said = {name: _text(value) if isinstance(value, str) else value for name, value in more.items() if value}
+    if not result.pattern_matches and not result.expired and not said:
+        return {}
+    return {
+        "guardrail": {
+            "decision": result.decision.value,
+            "matches": [_match(match) for match in result.pattern_matches[:_EFFECTS]],
+            "matches_omitted": max(len(result.pattern_matches) - _EFFECTS, 0),
+            "expired": [
+                {"group": each.group, "because": _text(each.because), "fallback": each.fallback.value}
+                for each in result.expired
+            ],
+            "elapsed_ms": round(result.elapsed_ms, 3),
+            **said,
+        }
+    }
+
+
+def _match(match: PatternMatch) -> dict[str, Any]:
+    return {
+        "rule": match.rule,
+        "type": match.type,
+        "severity": match.severity.word,
+        "path": redact(match.path)[:_PATH],
+        "fingerprint": match.fingerprint,
+        "encoding": list(match.encoding),
+        "validated": match.validated,
+        "decision": match.decision.value,
+    }
 
 
 def _who(event: str, context: Context) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from lockgate.analysis.redact import redact
 from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
@@ -155,6 +155,23 @@ def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect
         now: Seconds since the epoch.
     """
     tx.add_taints(subject, _taints(way, effects, "", now, TaintState.CONFIRMED))
+
+
+def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
+    """Label a subject for secrets that were found in what it wrote or read, whatever the call was expected to bring.
+
+    Args:
+        tx: The transaction.
+        subject: Who knows them now.
+        call: The call that they were found in.
+        sources: Where each was found, for the provenance.
+        now: Seconds since the epoch.
+    """
+    if not sources:
+        return
+    said = dict.fromkeys(redact(source)[:_SOURCE_LENGTH] for source in sources[:_SOURCES])
+    tx.add_taints(subject, [Taint(Label.SECRET, source, call.tool, call.call_id, now) for source in said])
+    _late(tx, subject)
 
 
 def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:

@@ -1,0 +1,81 @@
+"""What is said about a decided call, to the agent and to the person. Values that were found are masked in all of it."""
+
+from __future__ import annotations
+
+from lockgate.deciding import Question, Ruling
+from lockgate.events import Answer
+from lockgate.guarding import enforced, from_guard, is_canary, secrets_in
+from lockgate.model import ToolCall, Verdict
+from lockgate.screening import Screening
+
+
+def answer(question: Question, ruling: Ruling) -> Answer:
+    """Say it to the agent and to the person."""
+    said = _said(question, ruling)
+    found = question.found
+    if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
+        return said
+    from lockgate import messages_patterns
+
+    to_agent, to_person = messages_patterns.remarks(found)
+    return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
+
+
+def _said(question: Question, ruling: Ruling) -> Answer:
+    decision = question.mask.decision(ruling.decision)
+    if decision.verdict is Verdict.ALLOW:
+        return Answer(decision=decision)
+    from lockgate import messages
+
+    if decision.verdict is Verdict.CONTAIN:
+        return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
+    call, taints = question.mask.call(question.call), question.taints
+    if (from_guard(decision) and not ruling.lost_in and not ruling.brief) or is_canary(question.found):
+        from lockgate import messages_patterns
+
+        if decision.verdict is Verdict.ASK:
+            text = messages_patterns.asked(call, decision.reasons, messages.exact_call(call))
+            return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+        to_agent, to_person = messages_patterns.blocked(call, decision.reasons, question.found)
+    elif decision.verdict is Verdict.ASK:
+        brief = question.mask.text(ruling.brief)
+        text = messages.asked_brief(brief, taints) if brief else messages.asked(call, decision, taints)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    elif ruling.lost_in:
+        to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
+    else:
+        hints = question.mask.analysis(ruling.analysis).hints
+        to_agent = messages.denied_to_agent(call, decision, taints, hints)
+        to_person = messages.denied_to_person(call, decision, taints)
+    return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+
+
+def result_answer(call: ToolCall, screening: Screening) -> Answer:
+    """Say what the agent reads of a result, and what it should know of that."""
+    if not screening.texts and not screening.redacted and not screening.withheld and not screening.exposed:
+        return Answer()
+    from lockgate import messages_patterns
+
+    if screening.withheld:
+        to_person = messages_patterns.withheld_to_person(call, screening.withheld)
+        return Answer(withheld=messages_patterns.withheld(screening.withheld), to_person=to_person)
+    to_agent = [messages_patterns.redacted(screening.redacted)] if screening.redacted else []
+    to_person = ""
+    if screening.exposed:
+        to_person = messages_patterns.exposed(screening.exposed)
+        to_agent.append(to_person)
+    return Answer(texts=screening.texts, context="\n".join(to_agent), to_person=to_person)
+
+
+def failure_answer(call: ToolCall, screening: Screening) -> Answer:
+    """Say that the error of a failed call holds what cannot be taken out of it."""
+    found = secrets_in(screening.result)
+    if not found and not screening.withheld:
+        return Answer()
+    from lockgate import messages_patterns
+
+    if screening.withheld:
+        text = messages_patterns.unseen(screening.withheld)
+        return Answer(context=text, to_person=text)
+    to_agent, to_person = messages_patterns.failed(found, call)
+    return Answer(context=to_agent, to_person=to_person)

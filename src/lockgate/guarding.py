@@ -1,0 +1,166 @@
+"""What the pattern library finds in a call or its result, and what that means for the verdict, the labels, the record.
+
+The library itself is handed in as a :class:`Guard`. What was matched is neither said nor recorded: ``masking`` takes it
+out of all that tells of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.analysis.patterns.model import (
+    GuardrailDecision,
+    GuardrailResult,
+    Kind,
+    Mode,
+    PatternMatch,
+    Severity,
+)
+from lockgate.configuration import Configuration
+from lockgate.events import Context
+from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, ToolCall, Verdict
+from lockgate.record import Record
+
+Texts = Sequence[tuple[str, str]]
+"""Texts with the paths to them."""
+
+ROW = "guardrail"
+"""What stands in a reason in the place of a table's row."""
+CANARY = "canary/"
+"""How the rules of canary values begin: nothing but an attack or a mistake sends one."""
+MARK_RULE = "guardrail/redaction_mark"
+UNSEEN_RULE = "guardrail/unseen_file"
+"""For the file of a long result that could not be looked at: whoever reads it may learn anything."""
+_VERDICTS = {
+    GuardrailDecision.APPROVE: Verdict.ALLOW,
+    GuardrailDecision.WARN: Verdict.ALLOW,
+    GuardrailDecision.ASK: Verdict.ASK,
+    GuardrailDecision.BLOCK: Verdict.DENY,
+}
+_NEW_TEXT = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
+"""The field that holds what a tool writes."""
+
+
+class Guard(Record):
+    """The pattern library on this machine. Without one, everything is approved.
+
+    Both functions raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
+    """
+
+    check_input: Callable[[Context, ToolCall], GuardrailResult] = lambda *_: GuardrailResult()
+    check_output: Callable[[Context, ToolCall, Texts], tuple[GuardrailResult, Mapping[str, str]]] = lambda *_: (
+        GuardrailResult(),
+        {},
+    )
+    """Checks texts of a result; also gives, by path, each text that changes when what must go is taken out."""
+
+
+# ---------------------------------------------------------------- what it comes to
+def decided(result: GuardrailResult) -> GuardrailDecision:
+    """The strictest of all that was found, with the fallbacks of what could not be evaluated."""
+    said = [result.decision, *(group.fallback for group in result.expired)]
+    if is_canary(result):
+        said.append(GuardrailDecision.BLOCK)
+    return max(said, key=lambda each: each.rank)
+
+
+def is_canary(result: GuardrailResult) -> bool:
+    """Whether a canary value was found."""
+    return any(match.rule.startswith(CANARY) for match in result.pattern_matches)
+
+
+def joined(decision: Decision, result: GuardrailResult) -> Decision:
+    """A table's decision together with what was found: the strictest wins, and equals share the reasons."""
+    verdict = _VERDICTS[decided(result)]
+    if verdict is Verdict.ALLOW or verdict < decision.verdict:
+        return decision
+    reasons = reasons_of(result, decision.column)
+    if verdict == decision.verdict:
+        reasons = tuple(dict.fromkeys((*decision.reasons, *reasons)))
+    return decision._replace(verdict=verdict, reasons=reasons)
+
+
+def reasons_of(result: GuardrailResult, column: LabelState) -> tuple[Reason, ...]:
+    """What has the strictest decision: matches, and groups that could not be evaluated."""
+    strictest = decided(result)
+    found = [
+        _effect(match.rule, f"{match.type} in {match.path}", match.path)
+        for match in result.pattern_matches
+        if match.decision is strictest or match.rule.startswith(CANARY)
+    ]
+    found += [
+        _effect(group.group, f"the patterns of {group.group} could not be evaluated ({group.because})", "")
+        for group in result.expired
+        if group.fallback is strictest
+    ]
+    if not found:
+        found = [_effect(ROW, result.reason or "the pattern library objects", "")]
+    return tuple(Reason(effect, ROW, column, _VERDICTS[strictest]) for effect in dict.fromkeys(found))
+
+
+def _effect(rule: str, because: str, path: str) -> Effect:
+    return Effect(EffectKind.EGRESS, path, rule, because)
+
+
+def enforced(configuration: Configuration) -> bool:
+    """Whether a profile decides; one that only observes has a shadow."""
+    return any(policy.profile.shadow is None for policy in configuration.policies)
+
+
+def from_guard(decision: Decision) -> bool:
+    """Whether nothing but the pattern library stands behind a verdict."""
+    return bool(decision.reasons) and all(reason.row == ROW for reason in decision.reasons)
+
+
+def noted(result: GuardrailResult) -> list[PatternMatch]:
+    """Matches that stop nothing and that agent and person are told of."""
+    return [
+        match
+        for match in result.pattern_matches
+        if match.decision is GuardrailDecision.WARN and match.severity >= Severity.HIGH
+    ]
+
+
+def secrets_in(result: GuardrailResult) -> list[PatternMatch]:
+    """The matches that make it certain that whoever reads this knows a secret."""
+    return [match for match in result.pattern_matches if result._replace(pattern_matches=(match,)).found_secret]
+
+
+def sources(result: GuardrailResult, where: str) -> tuple[str, ...]:
+    """Where the label ``secret`` comes from: ``secrets_detection/github_pat in Bash command``."""
+    return tuple(dict.fromkeys(f"{match.rule} in {where} {match.path}" for match in secrets_in(result)))
+
+
+# ---------------------------------------------------------------- marks that would overwrite what they stand for
+def with_marks(result: GuardrailResult, call: ToolCall) -> GuardrailResult:
+    """Object to a call that would write one of our marks into a file, over the value that it stands for."""
+    changes = [(_NEW_TEXT[call.tool], call.tool_input)] if call.tool in _NEW_TEXT else []
+    edits = call.tool_input.get("edits")
+    if call.tool == "MultiEdit" and isinstance(edits, list):
+        changes = [("new_string", edit) for edit in edits if isinstance(edit, Mapping)]
+    field = next(
+        (field for field, change in changes if _brings_a_mark(change.get(field), change.get("old_string"))), ""
+    )
+    if not field:
+        return result
+    match = PatternMatch(
+        MARK_RULE,
+        "redaction mark",
+        Severity.HIGH,
+        Mode.BLOCK,
+        Kind.OTHER,
+        field,
+        0,
+        0,
+        decision=GuardrailDecision.BLOCK,
+    )
+    return result._replace(decision=GuardrailDecision.BLOCK, pattern_matches=(*result.pattern_matches, match))
+
+
+def _brings_a_mark(new: object, old: object) -> bool:
+    """What replaces a mark that stands in the file itself destroys nothing."""
+    if not isinstance(new, str) or "[REDACTED:" not in new:
+        return False
+    from lockgate.analysis.patterns.redaction import has_mark
+
+    return has_mark(new) and not (isinstance(old, str) and has_mark(old))

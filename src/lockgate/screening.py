@@ -1,0 +1,150 @@
+"""A call's result through the pattern library, before the model reads it.
+
+What must not be read is replaced. Where the library cannot say, or a text cannot be rewritten, the result is withheld:
+a result that nobody looked at is never passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
+from lockgate.audit.record import guardrail
+from lockgate.errors import LockgateError
+from lockgate.events import Context, ToolFinished
+from lockgate.guarding import Guard, decided
+from lockgate.model import ToolCall
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+KeptWriter = Callable[[Context, str, Callable[[str], str]], None]
+"""Reads the file in which the client keeps a long result, and writes what the function makes of it, where that differs.
+
+Raises ``OSError`` or :class:`lockgate.errors.LockgateError` where it cannot be, or must not be touched.
+"""
+
+
+def no_kept_file(_: Context, file: str, __: Callable[[str], str]) -> None:
+    """Where no file may be touched."""
+    raise OSError(f"{file} cannot be rewritten")
+
+
+class Screening(Record):
+    """What was found in a result, and what the model reads instead."""
+
+    result: GuardrailResult = GuardrailResult()
+    texts: Mapping[str, str] = {}
+    """The texts that change, by path."""
+    withheld: str = ""
+    """Why the model reads nothing of the result; empty where it does."""
+    exposed: str = ""
+    """The file of the whole result, where that could not be rewritten."""
+    enforced: bool = False
+    """Whether what was found was also taken out."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What the audit records of it beside what was found."""
+        return guardrail(self.result, redacted=len(self.redacted), withheld=self.withheld, exposed=self.exposed)
+
+    @property
+    def redacted(self) -> list[PatternMatch]:
+        """The matches that were taken out."""
+        return [match for match in self.result.pattern_matches if match.redact] if self.enforced else []
+
+
+def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforced: bool) -> Screening:
+    """Look at all texts of a result.
+
+    Args:
+        guard: The library.
+        write_kept: Rewrites the file of a long result.
+        event: The result.
+        enforced: Whether anything is changed; else it is only looked at.
+    """
+    if not event.texts:
+        return Screening()
+    try:
+        result, texts = guard.check_output(event.context, event.call, event.texts)
+    except LockgateError as error:
+        return Screening(withheld=str(error)) if enforced else Screening()
+    if because := _withheld(result, texts):
+        return Screening(result, withheld=because if enforced else "")
+    found = Screening(result, texts if enforced else {}, enforced=enforced)
+    return _with_kept(found, guard, write_kept, event, enforced=enforced) if event.kept else found
+
+
+def _withheld(result: GuardrailResult, texts: Mapping[str, str]) -> str:
+    """Why a result may not be read at all: there is nobody to ask, and some of what is found is not taken out."""
+    if decided(result) in (GuardrailDecision.APPROVE, GuardrailDecision.WARN):
+        return ""
+    for group in result.expired:
+        if group.fallback in (GuardrailDecision.ASK, GuardrailDecision.BLOCK):
+            return f"the patterns of {group.group} could not be evaluated ({group.because})"
+    for match in result.pattern_matches:
+        stays = not match.redact or match.path not in texts
+        if stays and match.decision in (GuardrailDecision.ASK, GuardrailDecision.BLOCK):
+            return f"it holds a {match.type} [{match.rule}]"
+    return "" if result.pattern_matches else result.reason or "the pattern library objects"
+
+
+# ---------------------------------------------------------------- the file of a long result
+def _with_kept(
+    found: Screening, guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforced: bool
+) -> Screening:
+    """Rewrite the file of the whole result too, and what the cut has left of a value that it went through."""
+    from lockgate.messages_patterns import withheld
+
+    seen: list[tuple[str, GuardrailResult]] = []
+
+    def redacted(text: str) -> str:
+        result, changed = guard.check_output(event.context, event.call, [(event.kept, text)])
+        seen.append((text, result))
+        if because := _withheld(result, changed):
+            return withheld(because) if enforced else text
+        return changed.get(event.kept, text) if enforced else text
+
+    try:
+        write_kept(event.context, event.kept, redacted)
+    except (OSError, LockgateError):
+        return found._replace(exposed=event.kept) if enforced else found
+    for text, result in seen:
+        texts = {**found.texts, **_at_the_cut(event, text, result)} if enforced else {}
+        found = found._replace(result=_both(found.result, result), texts=texts)
+    return found
+
+
+def _at_the_cut(event: ToolFinished, whole: str, result: GuardrailResult) -> dict[str, str]:
+    """The text that shows the file's beginning, without the first half of a value that the cut went through."""
+    shown = dict(event.texts).get(event.shown, "")
+    end = len(shown)
+    through = any(match.redact and match.start < end < match.end for match in result.pattern_matches)
+    if not through or not whole.startswith(shown):
+        return {}
+    from lockgate.analysis.patterns.redaction import redact
+
+    matches = [match._replace(end=min(match.end, end)) for match in result.pattern_matches if match.start < end]
+    return {event.shown: redact(shown, matches)}
+
+
+def _both(first: GuardrailResult, second: GuardrailResult) -> GuardrailResult:
+    """Two results as one. What is found at one place of two texts is one finding to whoever counts values."""
+    return first._replace(
+        decision=max(first.decision, second.decision, key=lambda each: each.rank),
+        reason=first.reason or second.reason,
+        pattern_matches=(*first.pattern_matches, *second.pattern_matches),
+        elapsed_ms=first.elapsed_ms + second.elapsed_ms,
+        expired=(*first.expired, *second.expired),
+    )
+
+
+def look(guard: Guard, context: Context, call: ToolCall, path: str, text: str) -> Screening:
+    """Look at a text that nothing can be taken out of."""
+    if not text:
+        return Screening()
+    try:
+        return Screening(guard.check_output(context, call, [(path, text)])[0])
+    except LockgateError as error:
+        return Screening(withheld=str(error))
