@@ -42,7 +42,7 @@ def hetu(value: str) -> bool:
 def fodselsnummer(value: str) -> bool:
     """Norwegian birth number: day (40 more for D-numbers), month, year, number, two check digits modulo 11."""
     digits = exactly(value, 11)
-    if not digits or not is_day(int(digits[2:4]) % 40, int(digits[:2]) % 40):
+    if not digits or not is_day(int(digits[2:4]) % 40, int(digits[:2]) - 40 * (digits[0] > "3")):
         return False
     first = weighted(digits, (3, 7, 6, 1, 8, 9, 4, 5, 2, 1)) % 11
     return first == 0 and weighted(digits, (5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)) % 11 == 0

@@ -94,12 +94,14 @@ def card(candidate: Candidate) -> bool:
     # Numbers made for a test: 4111 1111 1111 1111, 4000 0000 0000 3220.
     if len(set(digits)) <= 4 or any(digit * 6 in digits for digit in set(digits)):
         return False
-    return not (candidate.before.endswith((".", "-")) or _goes_on(candidate.after))
+    return whole_number(candidate) is not False
 
 
-def _goes_on(after: str) -> bool:
-    """Whether a number goes on behind a point or a dash."""
-    return after[:1] in (".", "-") and after[1:2].isdigit()
+def whole_number(candidate: Candidate) -> bool | None:
+    """Rejects a part of something longer: behind a point or a dash, or with more digits after one."""
+    after = candidate.after
+    goes_on = after[:1] in (".", "-") and after[1:2].isdigit()
+    return False if goes_on or candidate.before.endswith((".", "-")) else None
 
 
 def iban(value: str) -> bool:
