@@ -270,16 +270,17 @@ def test_a_writer_that_is_killed_leaves_a_whole_file(machine: Machine) -> None:
 
 
 def test_canaries(machine: Machine) -> None:
+    value = "Zw3pHs6Y" + "cGd1eJu5Ai9x"
     store = SqliteStore.open(str(machine.root / "store"))
-    entry = Marker(SALT).entry(Named("trap", B.encode(), KnownKind.CANARY))
+    entry = Marker(SALT).entry(Named("trap", value.encode(), KnownKind.CANARY))
     with store.transaction() as tx:
         keep(tx, Kept("trap", "text", 12.5), entry)
         machine.canaries = settings(tx)
     store.close()
     assert listed(machine.canaries) == [Kept("trap", "text", 12.5)]
-    assert [(hit.name, hit.kind) for hit in machine.open().known.scan(B.encode())] == [("trap", KnownKind.CANARY)]
+    assert [(hit.name, hit.kind) for hit in machine.open().known.scan(value.encode())] == [("trap", KnownKind.CANARY)]
     machine.canaries = {}
-    assert machine.found(B) == [], "a canary that was revoked is not remembered"
+    assert machine.found(value) == [], "a canary that was revoked is not remembered"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"shape": "text", "made": 1, "marks": "eHh4"}'])

@@ -134,6 +134,7 @@ CHOSEN: dict[str, tuple[str, str, list[str]]] = {
     "a header": ("AUTH_TOKEN", f"Bearer {A}", [A]),
     "user and password": ("BASIC_AUTH", base64.b64encode(f"me:{A}".encode()).decode(), ["...", A]),
     "a limit": ("MAX_TOKENS", A, []),
+    "a name": ("CONTAINER_NAME", A + B, []),
     "published": ("NEXT_PUBLIC_API_KEY", A, []),
 }
 
@@ -153,6 +154,43 @@ def test_a_private_key_in_a_variable() -> None:
 def test_every_chosen_value_is_rare(value: str, name: str) -> None:
     for text in secrets_in(name, value, certain=True):
         assert is_rare(text, named=True) or is_rare(text, named=False)
+
+
+ORDINARY = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/home/u/.local/share/fnm/node-versions/v22.3.0/bin",
+    "PWD": "/home/u/src/q7Wn2kZp40aVdLm8tR7k",
+    "LS_COLORS": "rs=0:di=01;34:ln=01;36:mh=00:pi=40;33:so=01;35:do=01;35:bd=40;33;01",
+    "LANG": "en_US.UTF-8",
+    "EDITOR": "code --wait --reuse-window",
+    "TERM_SESSION_ID": "w0t0p0:5B8C3F0E-7D52-4C1B-9E0A-2A6C4C7F2D11",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus,guid=2f1e8a7b6c5d4e3f2a1b0c9d8e7f6a5b",
+    "SSH_AUTH_SOCK": "/tmp/ssh-XXXXq7Wn2kZp/agent.4711",
+    "GIT_AUTHOR_NAME": "Ada Lovelace",
+    "GIT_AUTHOR_EMAIL": "ada.lovelace+git@example.org",
+    "GITHUB_SHA": "9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "GITHUB_RUN_ID": "9876543210123",
+    "GITHUB_WORKSPACE": "/home/runner/work/lockgate/lockgate",
+    "GITHUB_ENV": "/home/runner/work/_temp/_runner_file_commands/set_env_3f2c8a91-77d0-4b1e-9c56-0de1a2b3c4d5",
+    "CI_COMMIT_BRANCH": "feature/PROJ-1234-rework-the-parser",
+    "GPG_KEY": "A035C8C19219BA821ECEA86B64E628F8D684696D",
+    "PYTHON_SHA256": "3126f59592c9b0d798584755f2bf7b081fa1ca35ce7a6fea980108d752a05bb1",
+    "NIX_PATH": "nixpkgs=/nix/store/8rxs2vq5pnm7x3zdpbk1y0qj6zy2kiwf-source",
+    "JAVA_TOOL_OPTIONS": "-XX:+UseG1GC -Xmx2g -Dfile.encoding=UTF-8",
+    "NODE_OPTIONS": "--max-old-space-size=8192",
+    "MAVEN_OPTS": "-Xmx1024m",
+    "PS1": "\\[\\e]0;\\u@\\h: \\w\\a\\]${debian_chroot:+($debian_chroot)}",
+    "TOKENIZERS_PARALLELISM": "false",
+    "COMPOSE_PROJECT_NAME": "shop-backend-development",
+    "DATABASE_URL": "postgres://postgres:postgres@localhost:5432/development",
+    "NEXT_PUBLIC_API_KEY": "AIzaSy" + "D4kP0xQm7VtZb1RwLh9sUeYc3GnJfTo2a",
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_environment_holds_nothing(tmp_path: Path, name: str) -> None:
+    where, file = place(tmp_path, ".env")
+    file.write_text(f"{name}='{ORDINARY[name]}'\n")
+    assert values(where._replace(environ=ORDINARY)) == {}
 
 
 # ---------------------------------------------------------------- finding the files

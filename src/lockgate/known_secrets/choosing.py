@@ -40,22 +40,28 @@ def says_secret(name: str) -> bool:
     """Whether the name of a variable or a setting says that its value is secret."""
     words = _words(name)
     names = _names()
-    while len(words) > 1 and words[-1].isdigit():
-        words.pop()
-    if words[-1] in names["not_last"] or not names["not_any"].isdisjoint(words):
+    if _says_harmless(words):
         return False
     return not names["words"].isdisjoint(words) or (len(words) > 1 and words[-1] in names["last"])
 
 
+def _says_harmless(words: list[str]) -> bool:
+    names = _names()
+    return words[-1] in names["not_last"] or not names["not_any"].isdisjoint(words)
+
+
 def _words(name: str) -> list[str]:
-    """The words of a name in lower case: ``API_TOKEN``, ``apiToken`` and ``api-token`` have the same."""
+    """The words of a name but a number at its end: ``API_TOKEN``, ``apiToken`` and ``api-token-2`` have the same."""
     if not (name.isupper() or name.islower()):
         parted = [
             f"_{character}" if character.isupper() and before.islower() else character
             for before, character in zip(" " + name, name, strict=False)
         ]
         name = "".join(parted)
-    return name.lower().replace("-", "_").replace(".", "_").replace(" ", "_").split("_")
+    words = name.lower().replace("-", "_").replace(".", "_").replace(" ", "_").split("_")
+    while len(words) > 1 and words[-1].isdigit():
+        words.pop()
+    return words
 
 
 def secrets_in(name: str, value: str, *, certain: bool = False) -> Iterator[str]:
@@ -74,7 +80,8 @@ def secrets_in(name: str, value: str, *, certain: bool = False) -> Iterator[str]
         return
     for text in dict.fromkeys(_inside(value)):
         # The password of an address is one, whatever the address is called.
-        if is_rare(text, named=named or text != value):
+        sure = named or text != value
+        if (sure or not _says_harmless(_words(name))) and is_rare(text, named=sure):
             yield text
 
 

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 from lockgate.analysis.patterns.known import DamagedIndex, Entry, KnownKind, Marker
 from lockgate.analysis.patterns.known_index import MOST_ENTRIES, Index, build
@@ -80,8 +79,7 @@ def open_index(
     wanted = stamp(where, found, salt, told) + json.dumps(deep).encode()
     if old is not None and old.stamp == wanted:
         if look:
-            with suppress(OSError):
-                os.utime(path, (now(), now()))
+            _touch(path, now())
         return Opened(old, notes)
     entries, more = _entries(where, found, salt, old, now(), canaries or {})
     made = build(entries, salt, hyperscan, wanted)
@@ -157,8 +155,7 @@ def _written(path: str, data: bytes, now: float) -> tuple[str, ...]:
             os.utime(draft, (now, now))
             os.replace(draft, path)
         except BaseException:
-            with suppress(OSError):
-                os.unlink(draft)
+            os.unlink(draft)
             raise
     except OSError as error:
         return (f"the index of known secrets cannot be written: {os.strerror(error.errno or errno.EIO)}",)
@@ -166,8 +163,18 @@ def _written(path: str, data: bytes, now: float) -> tuple[str, ...]:
     return ()
 
 
+def _touch(path: str, now: float) -> None:
+    """Say that the file is up to date, whatever became of it since it was read."""
+    from contextlib import suppress
+
+    with suppress(OSError):  # where it cannot be said, the next process looks again
+        os.utime(path, (now, now))
+
+
 def _tidy(folder: str, now: float) -> None:
     """Remove drafts of processes that were killed, and the indexes that were not used for longest."""
+    from contextlib import suppress
+
     with suppress(OSError), os.scandir(folder) as entries:
         ages = sorted(((now - entry.stat().st_mtime, entry.path) for entry in entries), reverse=True)
         drafts = [path for age, path in ages if path.endswith(_DRAFT) and age > _STALE_DRAFT]

@@ -79,7 +79,7 @@ def test_every_occurrence_is_found(index: Index) -> None:
 
 def test_nothing_is_found_in_other_text(index: Index) -> None:
     assert index.scan(Path(__file__).read_bytes()) == index.scan(b"") == []
-    assert index.scan(KEY[:-1] + b"B") == [KnownHit(0, 16, "n0", "part")]
+    assert index.scan(KEY[:-1] + b"B") == [KnownHit(0, 16, "n0", "part"), KnownHit(16, 32, "n0", "part")]
 
 
 def test_an_index_of_nothing_finds_nothing() -> None:
@@ -95,7 +95,8 @@ PIECES = {
     "16 bytes at the beginning": (KEY[:16], True),
     "16 bytes at the end": (KEY[-16:], True),
     "15 bytes at the beginning": (KEY[:15], False),
-    "all but both ends": (KEY[1:-1], False),
+    "31 bytes from anywhere": (KEY[5:36], True),
+    "30 bytes, but neither end": (KEY[1:31], False),
 }
 
 
@@ -106,8 +107,11 @@ def test_which_pieces_are_found(index: Index, piece: bytes, found: bool) -> None
 
 WINDOWS = {
     "short: no piece says enough": (b"tR7kQp09vLxZ0aBw", []),
-    "40 characters": (KEY, [0, 24]),
-    "a public prefix is no piece": (b"sk_live_" + KEY, [8, 32]),
+    "31 characters": (KEY[:31], []),
+    "32 characters": (KEY[:32], [0, 16]),
+    "40 characters": (KEY, [0, 16, 24]),
+    "48 hexadecimal digits": (b"0123456789abcdef01234567" * 2, [0, 32]),
+    "a public prefix is no piece": (b"sk_live_" + KEY, [8, 24, 32]),
     "64 characters": ((KEY + KEY[::-1])[:64], [0, 16, 32, 48]),
     "32 hexadecimal digits hide too little": (b"0123456789abcdef" * 2, []),
     "only the signature of a token": (b"eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhIn0." + KEY, [37, 53, 61]),

@@ -29,13 +29,13 @@ SIGNATURE = 12
 """Bytes of the longest signature."""
 _WINDOW = 16
 _WINDOW_SIGNATURE = 8
-_WINDOW_DIGEST = 3
+_WINDOW_DIGEST = 2
 """Bytes of the hash of a window. Cut short: a whole one would let each window be guessed for itself."""
 DIGEST = 8
 """Bytes of the hash of a form."""
-_WINDOW_COST = 8 * _WINDOW_DIGEST + 3.33 * _WINDOW_SIGNATURE
-"""Bits that a window gives away: its hash, and log2(10) for each character of its signature."""
-_HIDDEN = 64.0
+_BITS = 3.33
+"""log2(10): what a character of a signature gives away."""
+_HIDDEN = 60.0
 """Bits of a value that windows must leave unknown to a reader of the index."""
 
 
@@ -153,10 +153,15 @@ def windows(value: bytes) -> list[int]:
     last = len(value) - _WINDOW
     if last < first + 4:
         return []
-    wanted = [first, last, *range(first + _WINDOW, last, _WINDOW)]
-    unknown = forms.entropy_at_most(value[max(first, SIGNATURE) :])
-    most = int((unknown - _HIDDEN) // _WINDOW_COST)
-    return sorted(wanted[:most]) if most >= 2 else []
+    left = forms.entropy_at_most(value[max(first, SIGNATURE) :]) - _HIDDEN
+    kept: list[int] = []
+    for at in (first, last, *range(first + _WINDOW, last, _WINDOW)):
+        # The signatures of whole forms give away the first bytes already.
+        left -= 8 * _WINDOW_DIGEST + _BITS * min(max(at + _WINDOW_SIGNATURE - SIGNATURE, 0), _WINDOW_SIGNATURE)
+        if left < 0:
+            break
+        kept.append(at)
+    return sorted(kept) if len(kept) > 1 else []
 
 
 def _public(value: bytes) -> int:

@@ -69,19 +69,19 @@ class Index:
         Raises:
             DamagedIndex: It is not what ``build`` made with this salt, or for another processor.
         """
-        body = data[_HEAD:]
+        body = memoryview(data)[_HEAD:]
         if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD] != _mac(body, salt):
             raise DamagedIndex("the index of known secrets is damaged, or not this installation's")
         parts = []
         at = 12
         for part in range(3):
             size = int.from_bytes(body[4 * part : 4 * part + 4], "big")
-            parts.append(body[at : at + size])
+            parts.append(bytes(body[at : at + size]))
             at += size
         self.stamp, self._names, self._marks = parts
         """``stamp`` is what ``build`` was given."""
         self._salt = salt
-        self._database = _loaded(body[at:], hyperscan)
+        self._database = _loaded(bytes(body[at:]), hyperscan)
         self._heads: list[tuple[str, str, float]] = []
         self._marker: Marker | None = None
 
@@ -202,5 +202,5 @@ def unpack_marks(data: bytes) -> tuple[Mark, ...]:
     return tuple(_unpack(data, number)[1] for number in range(len(data) // _MARK))
 
 
-def _mac(body: bytes, salt: bytes) -> bytes:
+def _mac(body: bytes | memoryview, salt: bytes) -> bytes:
     return blake2b(body, key=salt, person=b"known index", digest_size=_MAC).digest()
