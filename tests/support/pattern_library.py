@@ -46,9 +46,7 @@ def rule(pattern: str, name: str = "r", **changes: Any) -> Rule:
 
 def scanner(made: Library, clock: Callable[[], float] = lambda: 0.0, **more: Any) -> Scanner:
     """The scanner of a library; time stands still."""
-    return Scanner(
-        Matcher(compile_library(made, hyperscan, {"none": rb"\x00{9}"}), hyperscan, lambda: re2), clock, KEY, **more
-    )
+    return Scanner(Matcher(compile_library(made, hyperscan), hyperscan, lambda: re2), clock, KEY, **more)
 
 
 def check(made: Library, value: Mapping[str, Any] | str, side: Side = Side.INPUT, tool: str = "") -> GuardrailResult:

@@ -25,6 +25,7 @@ from lockgate.analysis.patterns.severities import decision_of
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from lockgate.analysis.patterns.decoding_views import View
     from lockgate.analysis.patterns.scanning import Request, Scanner, Use
 
 MOST_REDACTED = 5000
@@ -48,10 +49,12 @@ class _Text(Record):
 
     field: Field
     data: bytes
-    encoding: tuple[str, ...]
-    start: int
-    """Bytes of the field that it stands for; of what is not encoded, 0."""
-    end: int
+    view: View | None = None
+    """How it was made of the field, if it is not the field itself."""
+
+    def place(self, start: int, end: int) -> tuple[tuple[str, ...], int, int]:
+        """How a part of it is encoded in the field, and which bytes of the field that is."""
+        return ((), start, end) if self.view is None else (self.view.encoding, *self.view.span(start, end))
 
 
 class Check:
@@ -86,21 +89,41 @@ class Check:
         before = len(self._kept)
         for index in self._negated:
             self._hold_to_format(index, field, data)
-        self._look(_Text(field, data, (), 0, len(data)))
+        spots = self._look(_Text(field, data))
+        if spots:
+            self._look_inside(field, data, spots)
         if len(self._kept) > before and len(data) != len(field.text):
             self._count_characters(data, before)
 
-    def _look(self, text: _Text) -> None:
-        spots: list[tuple[int, int]] = []
-        for hits in self._matcher.pieces(text.data):
+    def _look_inside(self, field: Field, data: bytes, spots: list[tuple[str, int]]) -> None:
+        """Look at all that is encoded in a text, or put together in it."""
+        from lockgate.analysis.patterns.decoding import Budget, views
+
+        pieces: list[Hits] = []
+
+        def find_spots(inner: bytes) -> list[tuple[str, int]]:
+            pieces[:] = self._matcher.pieces(inner)
+            return [spot for hits in pieces for spot in hits.spots]
+
+        budget = Budget(len(data), self._all_over)
+        for view in views(data, spots, find_spots, budget):
+            self._look(_Text(field, view.data, view), pieces)
+        if budget.exceeded:
+            self._expire_all(budget.exceeded)
+
+    def _look(self, text: _Text, pieces: Iterable[Hits] | None = None) -> list[tuple[str, int]]:
+        """Look at one text as it is; the places in it where something may be encoded."""
+        spots: list[tuple[str, int]] = []
+        for hits in self._matcher.pieces(text.data) if pieces is None else pieces:
             spots += hits.spots
             for index in sorted(hits.ends):
                 uses = self._by_rule.get(index)
                 if uses and self._rule_applies(index, text.field):
                     self._confirm(index, uses, text, hits)
             if self._all_over():
-                return
+                return []
         self._look_for_known(text)
+        return spots
 
     # ------------------------------------------------------------ rules
     def _rule_applies(self, index: int, field: Field) -> bool:
@@ -161,9 +184,8 @@ class Check:
         if False in verdicts:
             return False
         self._count(found.rule, rule, use)
-        value = text.data[found.value_start : found.value_end]
-        span = (text.start, text.end) if text.encoding else (found.value_start, found.value_end)
-        self._keep(rule, use, text, value, span, validated=True in verdicts)
+        if text.view is None or text.view.changed(found.value_start, found.value_end):
+            self._keep(rule, use, text, (found.value_start, found.value_end), validated=True in verdicts)
         return True
 
     def _count(self, index: int, rule: Rule, use: Use) -> None:
@@ -183,15 +205,15 @@ class Check:
         rule: Rule,
         use: Use,
         text: _Text,
-        value: bytes,
         span: tuple[int, int],
         *,
         validated: bool,
         detail: str = "",
     ) -> None:
-        print_ = fingerprint(value, self._scanner.key)
+        print_ = fingerprint(text.data[slice(*span)], self._scanner.key)
+        encoding, start, end = text.place(*span)
         name = f"{rule.group}/{rule.id}"
-        place = (name, use.group.id, text.field.path, *span, text.encoding, print_ if text.encoding else "")
+        place = (name, use.group.id, text.field.path, start, end, encoding, print_)
         if place in self._kept:
             return
         decision = decision_of(_MODES.get(rule.action, use.mode), rule.severity)
@@ -202,10 +224,10 @@ class Check:
             mode=use.mode,
             kind=use.group.kind,
             path=text.field.path,
-            start=span[0],
-            end=span[1],
+            start=start,
+            end=end,
             validated=validated,
-            encoding=text.encoding,
+            encoding=encoding,
             fingerprint=print_,
             decision=decision,
             redact=self._redacts(rule, use),
@@ -225,17 +247,15 @@ class Check:
             if use is not None and group not in self._expired:
                 name = hit.form if hit.kind is KnownKind.SECRET else hit.name
                 rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
-                span = (text.start, text.end) if text.encoding else (hit.start, hit.end)
-                value = text.data[hit.start : hit.end]
-                self._keep(rule, use, text, value, span, validated=True, detail=hit.name)
+                if text.view is None or text.view.changed(hit.start, hit.end):
+                    self._keep(rule, use, text, (hit.start, hit.end), validated=True, detail=hit.name)
 
     def _hold_to_format(self, index: int, field: Field, data: bytes) -> None:
         """A rule about what does not match: the whole text of a field with a name."""
         if not self._rule_applies(index, field) or self._matcher.pattern(index)[0].search(data) is not None:
             return
-        text = _Text(field, data, (), 0, len(data))
         for use in self._by_rule[index]:
-            self._keep(self._matcher.rule(index), use, text, data, (0, len(data)), validated=False)
+            self._keep(self._matcher.rule(index), use, _Text(field, data), (0, len(data)), validated=False)
 
     # ------------------------------------------------------------ the end
     def _count_characters(self, data: bytes, first: int) -> None:

@@ -17,6 +17,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 
+from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
 from lockgate.analysis.patterns.engine import FORMAT
 from lockgate.analysis.patterns.model import Group, Library, Rule
 from lockgate.errors import PatternError
@@ -107,25 +108,24 @@ def _atom_start(pattern: str, end: int) -> int | None:
     return end - 1 if last.isascii() else None
 
 
-def compile_library(library: Library, hyperscan: Any, spots: Mapping[str, bytes]) -> bytes:
+def compile_library(library: Library, hyperscan: Any) -> bytes:
     """The artefact of a library.
 
     Args:
         library: Checked: every pattern can be compiled.
         hyperscan: The module.
-        spots: Patterns that show where something encoded may be, by name.
 
     Raises:
         PatternError: The patterns cannot be compiled together.
     """
     scanned = [index for index, rule in enumerate(library.rules) if not rule.negated]
-    database = _database(library.rules, scanned, hyperscan, list(spots.values()))
+    database = _database(library.rules, scanned, hyperscan)
     lines = [json.dumps(_rule(rule), separators=(",", ":")).encode() for rule in library.rules]
     header = {
         "format": FORMAT,
         "hyperscan": str(getattr(hyperscan, "__version__", "")),
         "rules": [len(line) for line in lines],
-        "spots": list(spots),
+        "spots": list(SPOT_PATTERNS),
         "negated": [index for index, rule in enumerate(library.rules) if rule.negated],
         "groups": [_group(group) for group in library.groups],
         "tools": [
@@ -137,15 +137,16 @@ def compile_library(library: Library, hyperscan: Any, spots: Mapping[str, bytes]
     return b"".join((json.dumps(header, separators=(",", ":")).encode(), b"\n", *lines, database))
 
 
-def _database(rules: Sequence[Rule], scanned: Sequence[int], hyperscan: Any, spots: Sequence[bytes]) -> bytes:
+def _database(rules: Sequence[Rule], scanned: Sequence[int], hyperscan: Any) -> bytes:
     expressions = [
         ("(?m)" if rules[index].multiline else "").encode() + least(rules[index].pattern).encode("utf-8")
         for index in scanned
     ]
-    ids = [*scanned, *range(len(rules), len(rules) + len(spots))]
+    ids = [*scanned, *range(len(rules), len(rules) + len(SPOT_PATTERNS))]
+    flags = [0] * len(scanned) + [hyperscan.HS_FLAG_SINGLEMATCH if name in ONCE else 0 for name in SPOT_PATTERNS]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
-        database.compile(expressions=[*expressions, *spots], ids=ids, flags=[0] * len(ids))
+        database.compile(expressions=[*expressions, *SPOT_PATTERNS.values()], ids=ids, flags=flags)
     except hyperscan.error as error:
         raise PatternError(f"the patterns cannot be compiled together: {error}") from None
     data: bytes = hyperscan.dumpb(database)

@@ -50,8 +50,8 @@ class Hits(Record):
 
     ends: dict[int, list[int]]
     """For each rule, ends of (shortest) matches, ascending."""
-    spots: list[tuple[int, int]]
-    """Where something encoded may be: the spot's number, and a place in it."""
+    spots: list[tuple[str, int]]
+    """Where something encoded may be: the spot's name, and where its match ends."""
     start: int
     stop: int
 
@@ -86,6 +86,7 @@ class Matcher:
         self._patterns: dict[int, tuple[Any, int, int]] = {}
         self._re2 = re2
         self.count = len(lengths)
+        self._spots: list[str] = self.header["spots"]
         try:
             self._database = hyperscan.loadb(artefact[self._offsets[-1] :], mode=hyperscan.HS_MODE_BLOCK)
             self._database.scratch = hyperscan.Scratch(self._database)
@@ -132,12 +133,12 @@ class Matcher:
 
     def _hits(self, piece: bytes, start: int, stop: int) -> Hits:
         ends: dict[int, list[int]] = {}
-        spots: list[tuple[int, int]] = []
-        count = self.count
+        spots: list[tuple[str, int]] = []
+        count, names = self.count, self._spots
 
         def hit(rule: int, _from: int, end: int, _flags: int, _context: object) -> None:
             if rule >= count:
-                spots.append((rule - count, start + end))
+                spots.append((names[rule - count], start + end))
                 return
             found = ends.get(rule)
             if found is None:
