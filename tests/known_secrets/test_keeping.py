@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import signal
 import stat
+import string
 import subprocess
 import sys
 from multiprocessing.pool import ThreadPool
@@ -14,7 +16,8 @@ from pathlib import Path
 import hyperscan
 import pytest
 
-from lockgate.analysis.patterns.known import KnownKind, Marker, Named
+from lockgate.analysis.patterns.known import DamagedIndex, KnownKind, Marker, Named
+from lockgate.analysis.patterns.known_index import MOST_ENTRIES, Index
 from lockgate.errors import StoreError
 from lockgate.known_secrets import canaries, keeping
 from lockgate.known_secrets.canaries import Kept, keep, listed, settings
@@ -129,6 +132,19 @@ def test_a_value_that_came_back_is_forgotten_no_sooner(machine: Machine) -> None
     assert [entry.since for entry in machine.open().known.entries()] == [0.0]
 
 
+def test_what_is_known_is_not_crowded_out(machine: Machine) -> None:
+    machine.open()
+    source = random.Random(1)
+    (machine.work / ".env").unlink()
+    for number in range(6):
+        lines = (f"K{count}_SECRET={''.join(source.choices(string.ascii_letters, k=16))}" for count in range(200))
+        (machine.work / f".env.{number}").write_text("\n".join(lines))
+    opened = machine.open()
+    assert len(opened.known) == MOST_ENTRIES
+    assert [f"only {MOST_ENTRIES} of" in note for note in opened.notes] == [True]
+    assert [hit.name for hit in opened.known.scan(A.encode())] == [".env: A_SECRET"]
+
+
 def test_workspaces_have_indexes_of_their_own(machine: Machine) -> None:
     machine.open()
     first = machine.work
@@ -180,6 +196,24 @@ def test_a_damaged_file_is_made_anew_and_that_is_said(machine: Machine, damage: 
     assert ["damaged" in note for note in opened.notes] == [True]
     assert opened.known.scan(A.encode())
     assert machine.open().notes == ()
+
+
+def test_an_index_for_another_processor_is_refused(machine: Machine) -> None:
+    machine.open()
+    (path,) = machine.files
+
+    class Other:
+        """Hyperscan on another machine: refuses the database that this one made."""
+
+        HS_MODE_BLOCK = hyperscan.HS_MODE_BLOCK
+        error = hyperscan.error
+
+        @staticmethod
+        def loadb(data: bytes, mode: int) -> None:
+            raise hyperscan.DatabasePlatformError
+
+    with pytest.raises(DamagedIndex, match="another processor"):
+        Index(path.read_bytes(), SALT, Other)
 
 
 def test_a_link_in_its_place_is_not_followed(machine: Machine) -> None:

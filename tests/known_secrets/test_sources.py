@@ -245,5 +245,13 @@ def test_what_cannot_be_read_holds_nothing(tmp_path: Path, what: str) -> None:
     assert values(where) == {}
 
 
+def test_text_that_is_no_unicode(tmp_path: Path) -> None:
+    where, file = place(tmp_path, "~/.codex/auth.json")
+    file.write_text('{"refresh_token": "\\ud800' + A + '", "access_token": "' + B + '"}')
+    Path(where.workspace, ".env").write_bytes(b"A_SECRET=ab\xff\xfe\xfd\nB_SECRET=" + A.encode() + b"\xff\n")
+    found = gather(where, sources(where, []))
+    assert [named.value for named in found] == [B.encode(), A.encode() + b"\xff"]
+
+
 def test_no_workspace(tmp_path: Path) -> None:
     assert values(Where(str(tmp_path), "", {})) == {}

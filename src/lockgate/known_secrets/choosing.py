@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST = 8192
-"""Characters of the longest value that is looked for."""
+"""Bytes of the longest value that is looked for."""
 _UNNAMED = 20
 """Characters of the shortest value that is taken for a secret by its looks alone."""
 _RARE, _SOMEWHAT_RARE = 0.9, 0.15
@@ -135,8 +135,7 @@ def is_rare(text: str, *, named: bool) -> bool:
     from lockgate.analysis.patterns.placeholders import is_placeholder
     from lockgate.analysis.patterns.rarity import score
 
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if not SHORTEST <= size <= LONGEST or len(set(text)) < 5 or text.isdigit() or is_placeholder(text):
+    if not SHORTEST <= len(encoded(text)) <= LONGEST or len(set(text)) < 5 or text.isdigit() or is_placeholder(text):
         return False
     rarity = score(text)
     if not named:
@@ -146,6 +145,14 @@ def is_rare(text: str, *, named: bool) -> bool:
     if (letters := text.lower().translate(_LEET)).isalpha() and len(text) < 12 and score(letters) < _SOMEWHAT_RARE:
         return False
     return rarity >= _SOMEWHAT_RARE or _is_passphrase(text)
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text that was read from a file or the environment; none, where it cannot have been (JSON can)."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return b""
 
 
 def _looks_made(text: str) -> bool:

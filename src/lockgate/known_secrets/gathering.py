@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate.analysis.patterns.known import Named
 from lockgate.digests import blake2b
-from lockgate.known_secrets.choosing import says_secret, secrets_in, table
+from lockgate.known_secrets.choosing import encoded, says_secret, secrets_in, table
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def gather(where: Where, found: Sequence[Source]) -> list[Named]:
     """All values to look for, each once, under the name of the first place that has it."""
     values: dict[bytes, Named] = {}
     for name, text in _all_values(where, found):
-        data = text.encode("utf-8", "surrogateescape")
+        data = encoded(text)
         values.setdefault(data, Named(name, data))
     return list(values.values())
 

@@ -114,12 +114,15 @@ def _entries(
 
     marker = Marker(salt)
     entries = entries_of(canaries)
-    entries += [marker.entry(named) for named in gather(where, found)]
-    there = {entry.marks for entry in entries}
+    there = {entry.marks: entry for entry in (marker.entry(named) for named in gather(where, found))}
+    # First those that were known before: nobody can make room by writing many new ones.
     for entry in old.entries() if old is not None else ():
         since = entry.since or now
-        if entry.kind is KnownKind.SECRET and entry.marks not in there and 0 <= now - since <= REMEMBERED:
+        if entry.marks in there:
+            entries.append(there.pop(entry.marks))
+        elif entry.kind is KnownKind.SECRET and 0 <= now - since <= REMEMBERED:
             entries.append(entry._replace(since=since))
+    entries += there.values()
     if len(entries) <= MOST_ENTRIES:
         return entries, ()
     return entries[:MOST_ENTRIES], (f"only {MOST_ENTRIES} of {len(entries)} known secrets are looked for",)

@@ -18,7 +18,7 @@ _MAC = 32
 _HEAD = len(_MAGIC) + _MAC
 _MARK = 4 + 2 + 2 + 1 + 1 + 1 + SIGNATURE + DIGEST
 """Bytes of a mark: number of its entry, length, offset, form, sizes of signature and hash, and the two themselves."""
-MOST_ENTRIES = 2_000
+MOST_ENTRIES = 1_000
 """Entries in one index."""
 
 
