@@ -119,7 +119,8 @@ def ip_public(candidate: Candidate) -> bool | None:
         return False
     if address.version == 6:
         return None
-    if _VERSION.search(candidate.before) or (candidate.after[:1] in ("-", ".") and candidate.after[1:2].isalnum()):
+    # With more behind it, it is a version, the name of a machine, or a network.
+    if _VERSION.search(candidate.before) or (candidate.after[:1] in ("-", ".", "/") and candidate.after[1:2].isalnum()):
         return False
     # 8.8.8.8 and 1.1.1.1 are in every tutorial, and whose they are everybody knows.
     parts = candidate.value.split(".")

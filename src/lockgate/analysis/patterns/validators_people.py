@@ -34,7 +34,9 @@ def ssn(value: str) -> bool | None:
     digits = exactly(value, 9)
     if not digits or digits[:3] in ("000", "666") or digits[0] == "9" or digits[3:5] == "00" or digits[5:] == "0000":
         return False
-    return False if len(set(digits)) == 1 or digits in ("078051120", "219099999", "457555462") else None
+    groups = (digits[:3], digits[3:5], digits[5:])
+    made_up = all(len(set(group)) == 1 for group in groups)
+    return False if made_up or digits in ("078051120", "219099999", "457555462") else None
 
 
 def itin(value: str) -> bool | None:
