@@ -140,7 +140,7 @@ def _windows(data: bytes, find: Find) -> Iterator[tuple[int, int]]:
             again = find.first(max(hit + 1, last - _OVERLAP))
             floor, hit = again, again
         else:
-            floor, hit = end, find.first(end)
+            floor, hit = end, find.first(max(end, last + 1))
 
 
 def _word_begin(data: bytes, place: int, floor: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.patterns.decoding_views import Decoded
+from lockgate.analysis.patterns.decoding_views import SEPARATOR, Decoded
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ _PAIRS = lazy_re(rb"[0-9A-Fa-f]{2}(?:" + PAIR_GAP + rb"[0-9A-Fa-f]{2}){7,}")
 _PAIRS_LOOK_BACK = 200
 """Eight bytes, and the longest that may stand between them."""
 _CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
-_NO_HEX = lazy_re(rb"0x|[^0-9A-Fa-f]+")
+_NO_HEX = b" :,-\\nrt\r\n\t\v\f"
 
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _PRINTABLE = bytes(1 if 32 <= code < 127 or code in b"\t\n\r" else 0 for code in range(256))
@@ -100,7 +100,7 @@ def _digits(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Ite
     from binascii import unhexlify
 
     if run.translate(None, _HEX):
-        run = _NO_HEX.sub(b"", run)
+        run = run.replace(b"0x", b"").translate(None, _NO_HEX)
     even = len(run) & ~1
     decoded = unhexlify(run[:even])
     yield from _worth(decoded, start, end, "hex", budget, depth, _BRIEF)
@@ -157,8 +157,31 @@ def _worth(
         names += (packed[0],)
     if inner and len(names) > 1:
         yield Decoded(inner, start, end, names)
-    elif least in decoded.translate(_PRINTABLE):
-        yield Decoded(decoded, start, end, (name,))
+    elif worth := _readable(decoded, least):
+        yield Decoded(worth, start, end, (name,))
+
+
+def _readable(decoded: bytes, least: bytes) -> bytes:
+    """Text as it is; of other bytes the printable parts that are long enough. Empty where there are none."""
+    mask = decoded.translate(_PRINTABLE)
+    at = mask.find(least)
+    if at < 0 or _is_utf8(decoded):
+        return decoded if at >= 0 else b""
+    parts: list[bytes] = []
+    while at >= 0:
+        stop = mask.find(0, at)
+        stop = len(mask) if stop < 0 else stop
+        parts.append(decoded[at:stop])
+        at = mask.find(least, stop)
+    return SEPARATOR.join(parts)
+
+
+def _is_utf8(decoded: bytes) -> bool:
+    try:
+        decoded.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _compressed(data: bytes) -> tuple[str, int] | None:

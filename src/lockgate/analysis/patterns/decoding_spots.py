@@ -51,6 +51,13 @@ _ESCAPE = (
 )
 _PIECE = rb"[A-Za-z0-9_/+=.:@%-]"
 
+# The first joint of a chain of short literals; joints of longer ones. So a text of nothing but quotes has few spots.
+_FIRST_JOINT = rb"(?:^|[=:(,\[{>][ \t]{0,4}|[A-Za-z] )[\"'`]" + _PIECE + b"{1,3}" + JOINT + _PIECE
+_JOINT = _PIECE + b"{4}" + JOINT + _PIECE
+# Quotes in words of a shell: s'k'-an"t", TOKEN="abc"def.
+_QUOTED_WORD = rb"(?:^|[\s=:])[A-Za-z0-9_-]{1,3}[\"'][A-Za-z0-9_-]{0,16}[\"'][A-Za-z0-9_-]"
+_WORD_QUOTED = rb"[A-Za-z0-9_-]{2}[\"'][A-Za-z0-9_-]{4}"
+
 SPOT_PATTERNS: Mapping[str, bytes] = {
     "base64": b"(?:" + _TEXT + b"|" + _LONG + b"|" + _PACKED + b")",
     "hex": b"(?:^|[^0-9A-Fa-f])" + _HEX + b"{16}",
@@ -60,16 +67,11 @@ SPOT_PATTERNS: Mapping[str, bytes] = {
     "percent": rb"%[0-9A-Fa-f]{2}[^\s\"'<>%]{0,40}%[0-9A-Fa-f]{2}",
     "entity": rb"&(?:#[0-9]{2,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});",
     "quoted-printable": rb"=(?:3D|[0-9A-F]{2}=[0-9A-F]{2})|[!-~ ]{40}=\r?\n[!-~]",
-    "joined": _PIECE
-    + rb"(?:"
-    + JOINT
-    + rb"|[\"'][A-Za-z0-9_-]{1,16}[\"'])"
-    + _PIECE
-    + rb"|[A-Za-z0-9_-]{2}[\"'][A-Za-z0-9_-]{4}",
+    "joined": b"|".join((_FIRST_JOINT, _JOINT, _QUOTED_WORD, _WORD_QUOTED)),
     "list": rb"\.join\((?:\"\"|''|``)\)|(?:\"\"|'')\.join\(\s{0,8}[\[(]|(?i:concat|paste0)\(\s{0,8}[\"']",
     "reversed": rb"\[::-1\]|\.reverse\b|\|\s{0,8}rev\b|\brev\s{0,4}<|reversed\(|strrev\(",
     "invisible": INVISIBLE,
-    "spaced": rb"(?:^|[\t\n\"'`=:(]|[!-~]{2} )(?:[!-~] ){15}[!-~]",
+    "spaced": rb"(?:^|[\t\n\"'`=:(]|[^ ]{2} )(?:[A-Za-z0-9_-] ){15}[!-~]",
 }
 """By the names of decoders. Syntax of RE2 and Hyperscan, for bytes."""
 

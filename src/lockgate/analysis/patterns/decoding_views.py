@@ -197,12 +197,13 @@ class View(Record):
 class _Pack:
     """Runs that become one view."""
 
-    __slots__ = ("_chunks", "_encoding", "_pieces", "size")
+    __slots__ = ("_chunks", "_encoding", "_end", "_pieces", "_start", "size")
 
     def __init__(self, encoding: tuple[str, ...]) -> None:
         self._encoding = encoding
         self._chunks: list[bytes] = []
         self._pieces = Pieces()
+        self._start = self._end = -1
         self.size = 0
 
     def add(self, run: Decoded, source: bytes) -> None:
@@ -211,13 +212,15 @@ class _Pack:
         else:
             self._pieces.add(self.size, run.start, run.end)
         self._pieces.add(self.size + len(run.data), run.end, run.end)
+        self._start = run.start if self._start < 0 else min(self._start, run.start)
+        self._end = max(self._end, run.end)
         self._chunks.append(run.data)
         self.size += len(run.data) + len(SEPARATOR)
 
     def view(self, parent: View | None) -> View:
         self._pieces.close(self.size)
         data = SEPARATOR.join(self._chunks)
-        start, end = self._pieces.span(0, len(data))
+        start, end = self._start, self._end
         if parent is not None:
             start, end = parent.span(start, end)
         outer = parent.encoding if parent is not None else ()

@@ -100,8 +100,9 @@ def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
     for spot in ends:
         found = _SPACED.match(data, spot - _SPACED_SPOT) if spot > covered and not budget.over() else None
         if found is not None:
+            word = found.group()[::2].rstrip()
             covered = found.end()
-            yield Decoded(found.group()[::2].rstrip(), found.start(), covered, ("spaced",))
+            yield Decoded(word, found.start(), found.start() + 2 * len(word) - 1, ("spaced",))
 
 
 def invisible(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
