@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.patterns.decoding_views import Budget, Decoder
 
-JOINT = rb"[\"'`](?:[\s\\]{0,32}(?:(?:\+|\.{1,2}|~|&|\|\||<>)[\s\\]{0,32})?[rRbBuUfFL@$]{0,2}|\}[ \t]{0,4}\$\{)[\"'`]"
+_OPERATOR = rb"(?:\+|\.{1,2}|~|&|\|\||<>)[\s\\]{0,32}"
+JOINT = (
+    rb"[\"'`](?:(?:[\s\\]{1,32}(?:" + _OPERATOR + rb")?|" + _OPERATOR + rb")[rRbBuUfFL@$]{0,2}|\}[ \t]{0,4}\$\{)?[\"'`]"
+)
 """From one literal to the next: ``"a" + "b"``, ``'a' . 'b'``, ``"a" "b"``, ``'a''b'``, ``${"a"}${"b"}``. Regular
 expression of RE2, Hyperscan and Python."""
 _QUOTE = rb"(?<=[A-Za-z0-9_-])[\"'](?=[A-Za-z0-9_-])"
