@@ -7,11 +7,14 @@ kept in ``corpus``.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 
 from lockgate.adapters import claude_code, payload
 from lockgate.analysis import addresses, mentions, redact
+from lockgate.analysis.patterns import decoding
+from lockgate.analysis.patterns.decoding_spots import SPOT_PATTERNS
 from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
@@ -104,6 +107,23 @@ def event(data: bytes) -> None:
     json.dumps(repr(found))
 
 
+def _spots(data: bytes) -> list[tuple[str, int]]:
+    found = [(name, hit.end()) for name, spot in SPOT_PATTERNS.items() for hit in re.finditer(spot, data)]
+    return sorted(found, key=lambda spot: spot[1])
+
+
+def patterns_decoding(data: bytes) -> None:
+    """What is decoded lies in the text, and is not more than it may be."""
+    budget = decoding.Budget(len(data), lambda: False)
+    for view in decoding.views(data, _spots(data), _spots, budget):
+        assert 0 <= view.start <= view.end <= len(data)
+        assert 1 <= len(view.encoding) <= decoding.DEPTH
+        for at in {0, len(view.data) // 2, max(0, len(view.data) - 1)}:
+            start, end = view.span(at, at + 1)
+            assert view.start <= start <= end <= view.end
+    assert budget.left >= 0
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "reader": reader,
     "shell": shell,
@@ -117,4 +137,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "address": address,
     "result": result,
     "event": event,
+    "patterns_decoding": patterns_decoding,
 }
