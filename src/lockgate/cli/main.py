@@ -22,6 +22,7 @@ _COMMANDS = {
     "explain": "lockgate.cli.explain:explain",
     "hook": "lockgate.cli.hook:hook",
     "install": "lockgate.cli.install:install",
+    "patterns": "lockgate.cli.patterns:patterns",
     "scan": "lockgate.cli.scan:scan_command",
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",

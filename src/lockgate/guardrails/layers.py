@@ -80,7 +80,7 @@ def gather(tx: Transaction | None, looks: Sequence[Look], checks: Checks | None 
     from lockgate.analysis.patterns.merging import merge
 
     reader = _Reader(tx, looks, checks)
-    state = merge([_shipped(), *reader.layers])
+    state = merge([shipped_layer(), *reader.layers])
     return Gathered(
         linked=link(state),
         layers=tuple(reader.states),
@@ -110,8 +110,8 @@ def gather_for_cli(where: Folders, workspace: str) -> Gathered:
         store.close()
 
 
-def _shipped() -> Layer:
-    """What is shipped was checked when it was built."""
+def shipped_layer() -> Layer:
+    """What is shipped, as the lowest layer. It was checked when it was built."""
     from lockgate.analysis.patterns.merging import SHIPPED as NAME
     from lockgate.analysis.patterns.merging import Layer
     from lockgate.reading import Document

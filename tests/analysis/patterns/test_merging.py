@@ -16,7 +16,7 @@ from lockgate.analysis.patterns.merging import MOST_PROJECT_RULES, Layer, State,
 from lockgate.analysis.patterns.model import Group, GuardrailDecision, Library, Mode, Rule, Severity, Side, ToolRule
 from lockgate.analysis.patterns.scanning import Request, Scanner
 
-CHECKS = Checks(lambda pattern: "", ("luhn",))
+CHECKS = Checks(lambda patterns: [""] * len(patterns), ("luhn",))
 BASE = """
 patterns:
   input:

@@ -27,20 +27,20 @@ SIDES = ("input", "output")
 class Checks(Record):
     """What files are checked with."""
 
-    pattern_problem: Callable[[str], str]
-    """What is wrong with a pattern; empty where nothing is."""
+    pattern_problems: Callable[[Sequence[str]], Sequence[str]]
+    """What is wrong with each of several patterns; empty where nothing is."""
     validators: Collection[str]
     """The names that are known."""
 
 
 def real_checks() -> Checks:
     """What files are checked with where both engines are installed."""
-    from lockgate.analysis.patterns.syntax import pattern_problem
+    from lockgate.analysis.patterns.syntax import pattern_problems
     from lockgate.analysis.patterns.validators import VALIDATORS
     from lockgate.libraries import library
 
     re2, hyperscan = library("re2"), library("hyperscan")
-    return Checks(lambda pattern: pattern_problem(pattern, re2, hyperscan), tuple(VALIDATORS))
+    return Checks(lambda patterns: pattern_problems(patterns, re2, hyperscan), tuple(VALIDATORS))
 
 
 class Loaded(Record):
@@ -117,6 +117,7 @@ def split_pattern(written: str) -> tuple[bool, str]:
 
 def _beyond_schema(value: Mapping[str, Any], checks: Checks) -> Iterator[tuple[Path, str]]:
     sides: dict[str, str] = {}
+    patterns: dict[Path, str] = {}
     for side, group, content in groups_of(value):
         path: Path = ("patterns", side, group)
         if sides.setdefault(group, side) != side:
@@ -124,6 +125,11 @@ def _beyond_schema(value: Mapping[str, Any], checks: Checks) -> Iterator[tuple[P
         if group in content.get("include", ()):
             yield (*path, "include"), "a group cannot include itself"
         yield from _bad_rules(path, content.get("rules", ()), checks)
+        for index, rule in enumerate(content.get("rules", ())):
+            if "pattern" in rule:
+                patterns[*path, "rules", index, "pattern"] = split_pattern(rule["pattern"])[1]
+    found = checks.pattern_problems(list(patterns.values()))
+    yield from (pair for pair in zip(patterns, found, strict=True) if pair[1])
 
 
 def _bad_rules(path: Path, rules: Sequence[Mapping[str, Any]], checks: Checks) -> Iterator[tuple[Path, str]]:
@@ -138,14 +144,8 @@ def _bad_rules(path: Path, rules: Sequence[Mapping[str, Any]], checks: Checks) -
             key = "id" if "id" in rule else "type"
             advice = "" if key == "id" else ": where two rules have one type, each needs an `id`"
             yield (*place, key), f"a rule of this group has the id `{name}` already{advice}"
-        yield from _bad_rule(place, rule, checks)
-
-
-def _bad_rule(place: Path, rule: Mapping[str, Any], checks: Checks) -> Iterator[tuple[Path, str]]:
-    if "pattern" in rule and (problem := checks.pattern_problem(split_pattern(rule["pattern"])[1])):
-        yield (*place, "pattern"), problem
-    for index, written in enumerate(rule.get("validate", ())):
-        name = split_validator(written)[0]
-        if name not in checks.validators:
-            problem = f"there is no validator `{name}`" + did_you_mean(name, checks.validators)
-            yield (*place, "validate", index), problem
+        for number, written in enumerate(rule.get("validate", ())):
+            validator = split_validator(written)[0]
+            if validator not in checks.validators:
+                problem = f"there is no validator `{validator}`" + did_you_mean(validator, checks.validators)
+                yield (*place, "validate", number), problem
