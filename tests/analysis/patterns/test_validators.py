@@ -3,9 +3,11 @@
 import base64
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -173,3 +175,10 @@ DER = b"\x30\x82\x01\x00" + bytes(range(256))
 )
 def test_a_pem_block_holds_a_key(value, answer):
     assert ask("pem", value) is answer
+
+
+def test_the_page_has_all_validators():
+    page = (Path(__file__).parents[3] / "docs" / "patterns-validators.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    named = [name.partition(":")[0] for cell in cells for name in re.findall("`([^`]+)`", cell)]
+    assert sorted(named) == sorted(VALIDATORS)

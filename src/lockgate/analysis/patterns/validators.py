@@ -75,19 +75,13 @@ def _not_placeholder(candidate: Candidate, parameter: float | None) -> bool | No
 
 def _rarity(candidate: Candidate, parameter: float | None) -> bool | None:
     """Rejects what looks more like words than the parameter allows: the least score, 0 to 1."""
-    try:
-        score: Callable[[str], float] = _function("rarity", "score")
-    except ModuleNotFoundError:
-        return None
+    score: Callable[[str], float] = _function("rarity", "score")
     return None if score(candidate.value) >= (parameter or 0.0) else False
 
 
 def _credential(candidate: Candidate, parameter: float | None) -> bool | None:
     """What the model of names and values says to an assignment."""
-    try:
-        judge: Validator = _function("credential", "is_credential")
-    except ModuleNotFoundError:
-        return None
+    judge: Validator = _function("credential", "is_credential")
     return judge(candidate, parameter)
 
 
