@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockgate.analysis.patterns import credential_names, credential_values, rarity
 from lockgate.analysis.patterns.credential_data import known
-from lockgate.analysis.patterns.credential_names import NOTHING, PASSWORD, SECRET, NameKind
+from lockgate.analysis.patterns.credential_names import NOTHING, PASS, PASSWORD, SECRET, NameKind
 from lockgate.analysis.patterns.model import Candidate
 from lockgate.analysis.patterns.placeholders import is_placeholder
 from lockgate.lazy import lazy_re
@@ -34,16 +34,26 @@ _IDENTIFIER = -1.5
 """Unquoted and shaped like an identifier: code assigns variables so."""
 _LINE = 0.5
 """Name and value are a whole line, as in YAML and environment files."""
+_SET = 1.0
+"""``DB_PASSWORD=`` and ``db.password=``: what environment files, shells and properties have, and code has not."""
+_PHRASE = 0.5
+"""Three words with hyphens between them: what generators of pass phrases make, and no variable is."""
 _CODE_BEHIND = -1.0
-"""Unquoted with a comma, semicolon or operator behind: an expression."""
+"""Unquoted with a comma or semicolon behind: an expression."""
+_NUMBER = -1.5
+"""Unquoted with nothing but digits: a setting, unless it is a whole line of one."""
 
 _MOST = 512
 """Characters; what is longer is text."""
+_LONGEST_NUMBER = 9
+"""Digits of a number that a person may take for a password: counted up they are common ones."""
 _APP_PASSWORD = lazy_re(r"[a-z]{4}(?: [a-z]{4}){3}$")
 """As Google makes them: https://support.google.com/accounts/answer/185833."""
 _IDENTIFIER_SHAPE = lazy_re(r"[A-Za-z_][A-Za-z0-9_]*$")
 _LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
 _LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")
+_SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
+_WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
 _SIGN = lazy_re(r"[!@#$%^&*?+~]")
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
@@ -72,18 +82,23 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
 
 
 def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
-    people_choose = kind in (PASSWORD, NOTHING)
+    people_choose = kind in (PASSWORD, PASS, NOTHING)
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():
         return not (people_choose and _APP_PASSWORD.match(value))
+    if people_choose and value.isdigit() and len(value) <= _LONGEST_NUMBER:
+        return len(set(value)) == 1
     if len(set(value)) < 3 or is_placeholder(value) or _same(value, candidate.key):
         return True
     if value.isdigit() and not people_choose:
         return True
     if not value.isascii() and not any(map(str.isdigit, value)):
         return True  # text for people, in their language
-    return credential_values.is_no_value(value, quoted=is_quoted(candidate))
+    quoted = is_quoted(candidate)
+    if not quoted and candidate.after[:1] in ("(", "[", "."):
+        return True  # a call, an element, a member
+    return credential_values.is_no_value(value, quoted=quoted)
 
 
 def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
@@ -98,9 +113,10 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
         total += _MIXED
     if signs and digits:
         total += _SIGNS
-    if kind is PASSWORD or kind is SECRET or kind is NOTHING:
+    if kind in (PASSWORD, PASS, SECRET, NOTHING):
         total += _WELL_KNOWN if value.lower() in _WEAK else 0.0
         total += _LOWER if value == value.lower() else 0.0
+        total += _PHRASE if _WORDS.match(value) else 0.0
     if not digits and credential_names.kind_of(value) is not NOTHING:
         total += _NAMES_ITSELF
     if not quoted:
@@ -111,10 +127,17 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
 def _unquoted(candidate: Candidate, value: str, *, digits: bool) -> float:
     """What speaks for an unquoted value to be a literal, and not the name of a variable."""
     operator = _operator(candidate)
-    total = _CODE_BEHIND if candidate.after[:1] in tuple(",;()[") and candidate.after else 0.0
-    if _LINE_BEHIND.match(candidate.after) and _LINE_BEFORE.search(candidate.before) and operator in ("=", ": ", ":"):
+    total = _CODE_BEHIND if candidate.after[:1] in (",", ";", ")") else 0.0
+    if value.isdigit():
+        total += _NUMBER
+    is_name = not digits and _IDENTIFIER_SHAPE.match(value) is not None
+    spaced = " " in operator and operator.strip() != ""
+    if operator == "=" and _SETTING.match(candidate.key):
+        return total + _SET
+    whole_line = _LINE_BEHIND.match(candidate.after) and _LINE_BEFORE.search(candidate.before)
+    if whole_line and (not is_name or operator in (": ", ":", "=")):
         return total + _LINE
-    if " " in operator and operator.strip() and not digits and _IDENTIFIER_SHAPE.match(value):
+    if spaced and is_name:
         total += _IDENTIFIER
     return total
 

@@ -19,6 +19,8 @@ class NameKind(Record):
 
 PASSWORD = NameKind("password", 2.0)
 """People choose passwords: any word may be one."""
+PASS = NameKind("pass", 1.5)
+"""``pass`` alone: people choose it, but checks and tests pass too."""
 SECRET = NameKind("secret", 1.5)
 """People choose some of these, most are made by machines."""
 KEY = NameKind("key", 1.0)
@@ -69,7 +71,7 @@ def kind_of(name: str) -> NameKind:
 def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
     word = parts[place]
     if word in _PASSWORDS:
-        return PASSWORD
+        return PASS if parts == ["pass"] else PASSWORD
     if word in _SECRETS:
         return SECRET
     if word in _KEYS or (word in ("key", "keys") and place > 0 and parts[place - 1] in _OF_KEYS):
@@ -86,4 +88,4 @@ def _strongest(parts: Sequence[str], kind: NameKind) -> NameKind:
     return SECRET if kind is KEY and not _SECRETS.isdisjoint(parts) else kind
 
 
-__all__ = ["KEY", "NOTHING", "PASSWORD", "SECRET", "TOKEN", "NameKind", "kind_of", "words"]
+__all__ = ["KEY", "NOTHING", "PASS", "PASSWORD", "SECRET", "TOKEN", "NameKind", "kind_of", "words"]

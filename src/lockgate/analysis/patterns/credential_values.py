@@ -12,17 +12,18 @@ _VERBOSE, _ANY_CASE = 0x40, 0x2
 
 _REFERENCE = lazy_re(
     r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %\w+% | \\\(
-      | ^(?: %[sdrv@] | \\?\$[A-Za-z_]\w* | <.*> | \{\w*\} | \[.*\] | `.*` | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+ )$
-      | ^(?: \$\w+(?:->|\[|::) | \$env: | \{[A-Za-z_][\w.]*\} )
+      | ^(?: %[sdrv@] | \\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+\d?|[a-z_]+(?:[A-Z][a-z]*)+) | <.*> | \{\w*\} | \[.*\] | `.*`
+           | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+ | \#[\w.]+\# )$
+      | ^(?: \$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
       | ^(?: ENC | vault | ssm | op | sops | kms | ref\+\w+ | secretref | keyvault | aws | gcp | env | file | secret
            | asm | awssm | doppler | bws )[:\[({]
       | ^!(?:vault|Ref|Sub|GetAtt|ImportValue|env)\b | ^\{(?:cipher|noop|bcrypt|SSHA|SHA|MD5|CRYPT)\}""",
-    _VERBOSE | _ANY_CASE,
+    _VERBOSE,
 )
 """A slot that something fills in, the name of a variable, a place in a store of secrets."""
 _HASH = lazy_re(
-    r"""\$(?: 2[abxy]? | [156y] | argon2\w* | pbkdf2\S* | scrypt | apr1 | P | H | S )\$
-      | pbkdf2_sha256\$ | (?:sha(?:1|256|384|512)|md5)[-:$]""",
+    r"""\$(?: \w{1,2} | argon2\w* | pbkdf2\S* | scrypt | apr1 | md5 )\$ | pbkdf2_sha256\$
+      | (?:sha(?:1|256|384|512)|md5)[-:$]""",
     _VERBOSE | _ANY_CASE,
 )
 """What a password was hashed to, and hashes of files: the one is found by rules of its own, the other is public."""
@@ -32,12 +33,14 @@ _CALL = lazy_re(
       | ^(?:new|await|return|lambda|function|typeof|not|yield|async|import|from|def|if|f?["'])\b[\s("']""",
     _VERBOSE,
 )
+_CUT_CALL = lazy_re(r"^[A-Za-z_$][\w.$]*(?:\(.*\)|[\[(])$")
+"""``getpass()``, and ``os.environ[`` of which a quote has cut off the rest."""
 _DOTTED = lazy_re(r"[A-Za-z_$][\w$-]*(?:\.[A-Za-z_$*][\w$-]*)+!?$")
 _PATH = lazy_re(
-    r"""^(?: \.{0,2}/ | ~/ | [A-Za-z]:[\\/] | \\\\ | @/ | file: | [a-z][a-z0-9+.-]*:// | data: | mailto: | urn: | arn:
+    r"""^(?: \.{1,2}/ | ~/ | [A-Za-z]:[\\/] | \\\\ | @/ | file: | [a-z][a-z0-9+.-]*:// | data: | mailto: | urn: | arn:
            | ssh-\w+\  | -----BEGIN\ (?:PUBLIC|CERT) )
-      | \.(?: pem | key | crt | cer | json | ya?ml | txt | py | js | ts | tsx | jsx | php | html? | css | scss | png | svg
-            | jpg | gif | conf | cfg | ini | xml | properties | env | sh | rb | go | java | md | jks | p12 | pfx | log
+      | \.(?: pem | key | crt | cer | json | ya?ml | txt | py | js | ts | tsx | jsx | php | html? | css | scss | png
+            | svg | jpg | gif | conf | cfg | ini | xml | properties | env | sh | rb | go | java | md | jks | p12 | pfx | log
             | vue | sql | db | cs | service | local | com | org | io | net )$""",
     _VERBOSE | _ANY_CASE,
 )
@@ -57,7 +60,11 @@ _KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|--?[a-z][\w-]*$|X-[\w-]+$")
 """Names of environment variables, options and headers."""
 _RANDOM = 0.7
 """The least rarity at which what is parted by dots is a token (JWTs are) and not a name."""
-_SENTENCE = lazy_re(r"[:?…]$|\.\.\.$|^[A-Z][a-z]+ ")
+_INSTRUCTION = lazy_re(
+    r"(?:your|insert|enter|replace|put|use|add|set|change|paste|type|fill|get|see|any|some)[-_ ][a-z]", _ANY_CASE
+)
+"""``your-stripe-key``: to the reader."""
+_LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
 _STOP = known("no_values")
 """Words that are types, names, states or labels. A value of nothing but these names something."""
@@ -67,13 +74,20 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
     """Whether a text names, describes or computes a value instead of being one."""
     if _REFERENCE.search(value) or _HASH.match(value) or _PATH.search(value) or _NUMBER.match(value):
         return True
-    if _EXPRESSION.search(value) or _MARKUP.search(value) or _SENTENCE.search(value):
+    if _EXPRESSION.search(value) or _MARKUP.search(value) or _LABEL.match(value) or _INSTRUCTION.match(value):
         return True
-    if _KEY_LIKE.match(value) or (_DOTTED.match(value) and rarity.score(value) < _RANDOM):
+    if _KEY_LIKE.match(value):
         return True
-    if not quoted and _CALL.search(value):
+    if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
+        return True
+    if _CUT_CALL.search(value) or (not quoted and _CALL.search(value)):
         return True
     return is_only_names(value)
+
+
+def _names_a_member(value: str, *, quoted: bool) -> bool:
+    """Whether a text is a name within another: ``config.password``; of literals, where a word in it names something."""
+    return _DOTTED.match(value) is not None and not (quoted and _STOP.isdisjoint(words(value)))
 
 
 def is_only_names(value: str) -> bool:
