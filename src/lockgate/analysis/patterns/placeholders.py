@@ -13,6 +13,9 @@ from lockgate.lazy import lazy_re
 _LOOKED_AT = 64
 """Characters that are searched for regularity. A key has shown that it is random long before."""
 
+_LONGEST_PERIOD = 16
+"""Characters that a dummy repeats."""
+
 _SLOT = lazy_re(
     r"""<[a-z][a-z0-9_ .:|-]{2,80}> | <[A-Z][A-Z0-9_ .:|-]{2,80}> | <[A-Z][a-z][A-Za-z_ -]{3,80}>
       | [\#$]\{[A-Za-z_][\w.:?-]{0,80}\} | \$\([a-z]{2}[^()]{0,80}\) | \{\{[^{}]{0,80}\}\} | \{%[^%]{0,80}%\}
@@ -57,9 +60,14 @@ def is_regular(text: str) -> bool:
         (sum(map(eq, body[1:], following)), 1),
         (sum(map(eq, body, following[1:])), 1),
         (sum(map(eq, body[1:], keys)), 1),
-        *((sum(map(eq, body[lag:], body)), lag) for lag in range(1, min(16, size // 2) + 1)),
+        *((sum(map(eq, body[lag:], body)), lag) for lag in _lags(min(_LONGEST_PERIOD, size // 2))),
     ]
     return any(_is_no_chance(count, size - lag, bits, whole=lag <= 3) for count, lag in hits if 2 * count >= size - lag)
+
+
+def _lags(longest: int) -> set[int]:
+    """How far apart to look for repetition: each period up to the longest has a multiple among the upper half."""
+    return {*range(1, min(3, longest) + 1), *range(longest // 2 + 1, longest + 1)}
 
 
 def _bits_per_character(body: str) -> float:

@@ -7,7 +7,18 @@ from lockgate.lazy import lazy_re
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-_BECH32_GENERATOR = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+
+
+def _bech32_step(top: int) -> int:
+    """What the five bits that leave the checksum do to the rest."""
+    step = 0
+    for bit, generator in enumerate((0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)):
+        if top >> bit & 1:
+            step ^= generator
+    return step
+
+
+_BECH32_STEPS = tuple(map(_bech32_step, range(32)))
 
 _PEM_LINE = lazy_re(r"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
 _PEM_NOISE = lazy_re(r"\\[nrt]|[\"']\s*\+?|[\s,\\]")
@@ -78,9 +89,5 @@ def bech32(value: str) -> bool:
     codes = prefix.encode()
     checksum = 1
     for symbol in (*(code >> 5 for code in codes), 0, *(code & 31 for code in codes), *symbols):
-        top = checksum >> 25
-        checksum = (checksum & 0x1FFFFFF) << 5 ^ symbol
-        for bit, generator in enumerate(_BECH32_GENERATOR):
-            if top >> bit & 1:
-                checksum ^= generator
+        checksum = (checksum & 0x1FFFFFF) << 5 ^ symbol ^ _BECH32_STEPS[checksum >> 25]
     return checksum == 1
