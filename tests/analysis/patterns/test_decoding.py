@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import quopri
 import zlib
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from spotting import all_views, find_spots
 
 from lockgate.analysis.patterns.decoding import DEPTH, Budget, View, decode
+from lockgate.analysis.patterns.decoding_views import LEAST
 
 KEY = b"sk-" + b"ant-api03-Zx81kQ0vbbWqTr5Lp2m"
 BASE64 = base64.b64encode(KEY)
@@ -181,7 +183,7 @@ def test_a_bomb_ends_at_the_cap_and_that_is_told() -> None:
     budget = Budget(len(bomb), never)
     found = all_views(b"x = " + bomb, budget)
     assert budget.exceeded == "expansion"
-    assert 500_000 < sum(len(view.data) for view in found) <= 1 << 20
+    assert 500_000 < sum(len(view.data) for view in found) <= LEAST
 
 
 def test_members_without_end_end_and_that_is_told() -> None:
@@ -189,6 +191,16 @@ def test_members_without_end_end_and_that_is_told() -> None:
     budget = Budget(len(members), never)
     all_views(members, budget)
     assert budget.exceeded == "expansion"
+
+
+@pytest.mark.parametrize("dumps", [1, 2])
+def test_json_with_source_in_it_exceeds_nothing(dumps: int) -> None:
+    text = 'def greet(name):\n    """Says it."""\n    print("hello, \\"" + name)\n\n' * 30_000
+    for _ in range(dumps):
+        text = json.dumps({"files": [text]})
+    budget = Budget(len(text), never)
+    assert all_views(text.encode(), budget)
+    assert budget.exceeded == ""
 
 
 def test_what_is_whole_exceeds_nothing() -> None:
@@ -254,7 +266,7 @@ PIECE = st.one_of(
 def test_whatever_the_text_places_lie_inside_and_caps_hold(data: bytes) -> None:
     budget = Budget(len(data), never)
     found = all_views(data, budget)
-    assert sum(len(view.data) for view in found) <= 1 << 20
+    assert sum(len(view.data) for view in found) <= LEAST
     for view in found:
         assert 1 <= len(view.encoding) <= DEPTH
         assert 0 <= view.start <= view.end <= len(data)

@@ -60,7 +60,9 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
             part = run[glued:] if glued else run
             left = len(part) % 4
             decoded = a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left])
-            yield from _worth(decoded, start, covered, "base64", budget, depth, _LONG if glued else _BRIEF)
+            least = _LONG if glued else _BRIEF
+            if least in decoded.translate(_PRINTABLE) or _compressed(decoded):  # quicker than to ask for nothing
+                yield from _worth(decoded, start, covered, "base64", budget, depth, least)
             if not glued and _is_text(decoded):
                 break
 

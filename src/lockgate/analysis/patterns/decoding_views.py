@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 SEPARATOR = b"\n\0\n"
 """Between runs: neither a word, nor white space alone, nor printable."""
-LEAST = 1 << 20
-"""Bytes that may be decoded of any text, however short."""
+LEAST = 4 << 20
+"""Bytes that may be decoded of any text, however short: source code becomes a quarter of its size by gzip."""
+FACTOR = 3
+"""Times the size of a longer text. JSON inside JSON comes to twice its size, and what is joined in it to some more."""
 MOST_VIEWS = 512
 _LARGEST = 1 << 18
 """Bytes of runs that are put into one view."""
@@ -34,7 +36,7 @@ class Budget:
 
     def __init__(self, size: int, deadline: Callable[[], bool]) -> None:
         """For a text of ``size`` bytes. ``deadline`` says whether the time is over; it is asked often."""
-        self.left = max(LEAST, 2 * size)
+        self.left = max(LEAST, FACTOR * size)
         self.views = MOST_VIEWS
         self.exceeded = ""
         """``expansion`` or ``time`` where not everything was decoded that could be; else empty."""
@@ -175,12 +177,21 @@ class View(Record):
     data: bytes
     encoding: tuple[str, ...]
     """What was undone, from the outermost: ``("base64", "gzip")``."""
-    start: int
-    """First byte in the original text that was decoded."""
-    end: int
+    within: tuple[int, int]
+    """The bytes that were decoded: of the original text, or of the view that this one was made of."""
     pieces: Pieces
     parent: View | None
     """What it was made of, where that is not the original text."""
+
+    @property
+    def start(self) -> int:
+        """The first byte of the original text that was decoded. Not for nothing: asks where each part comes from."""
+        return self.within[0] if self.parent is None else self.parent.span(*self.within)[0]
+
+    @property
+    def end(self) -> int:
+        """The end of what was decoded in the original text."""
+        return self.within[1] if self.parent is None else self.parent.span(*self.within)[1]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Which bytes of the original text a part of the view stands for: all that had to be decoded for it."""
@@ -220,11 +231,8 @@ class _Pack:
     def view(self, parent: View | None) -> View:
         self._pieces.close(self.size)
         data = SEPARATOR.join(self._chunks)
-        start, end = self._start, self._end
-        if parent is not None:
-            start, end = parent.span(start, end)
         outer = parent.encoding if parent is not None else ()
-        return View(data, outer + self._encoding, start, end, self._pieces, parent)
+        return View(data, outer + self._encoding, (self._start, self._end), self._pieces, parent)
 
 
 def packed(runs: Iterable[Decoded], source: bytes, parent: View | None, budget: Budget) -> Iterator[View]:
