@@ -185,7 +185,15 @@ def test_an_address_of_the_internet_is_neither_private_nor_a_version(value, befo
 
 @pytest.mark.parametrize(
     ("before", "after", "answer"),
-    [("", "", NONE), ("=", ",", NONE), ("", ".", NONE), ("0.", "", FALSE), ("a-", "", FALSE), ("", "-1", FALSE)],
+    [
+        ("", "", NONE),
+        ("=", ",", NONE),
+        ("", ".", NONE),
+        ("0.", "", FALSE),
+        ("a-", "", FALSE),
+        ("", "-1", FALSE),
+        ("2.1e", "", FALSE),
+    ],
 )
 def test_a_whole_number_goes_on_nowhere(before, after, answer):
     assert ask("whole_number", "123", before, after) is answer

@@ -98,10 +98,10 @@ def card(candidate: Candidate) -> bool:
 
 
 def whole_number(candidate: Candidate) -> bool | None:
-    """Rejects a part of something longer: behind a point or a dash, or with more digits after one."""
-    after = candidate.after
+    """Rejects a part of something longer: behind a point, a dash or an ``e``, or with more digits after one."""
+    last, after = candidate.before[-1:], candidate.after
     goes_on = after[:1] in (".", "-") and after[1:2].isdigit()
-    return False if goes_on or candidate.before.endswith((".", "-")) else None
+    return False if goes_on or last in (".", "-") or last.isalnum() else None
 
 
 def iban(value: str) -> bool:
