@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Sequence
-
-_SECONDS = 60.0
 
 
 def main(arguments: Sequence[str]) -> int:
     """Compile the library of a workspace; what fails is seen, and said, by the next hook."""
     from lockgate.errors import LockgateError
     from lockgate.folders import Folders
-    from lockgate.guardrails.cache import load
+    from lockgate.guardrails.making import make
     from lockgate.store.sqlite import SqliteStore
 
     home, state, config, workspace, how = arguments
     try:
         store = SqliteStore.open(state)
         try:
-            load(store, Folders(home, state, config), workspace, seconds=_SECONDS, anew=how == "anew")
+            # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
+            # And where another process is at it, there is nothing to wait for.
+            make(store, Folders(home, state, config), workspace, until=time.monotonic(), anew=how == "anew")
         finally:
             store.close()
     except LockgateError:
