@@ -142,7 +142,8 @@ def load_for_cli(cwd: str) -> Configuration:
 
 def find_workspace(cwd: str, home: str) -> str:
     """The project's root for a folder: the nearest with a repository or a project file, below the home folder."""
-    marks = (".git", os.path.join(".claude", "lockbox.json"), "lockgate.yaml", ".lockgate.yaml")
+    files = ("lockgate.yaml", ".lockgate.yaml", "lockgate.patterns.yaml", ".lockgate.patterns.yaml")
+    marks = (".git", os.path.join(".claude", "lockbox.json"), *files)
     folder = os.path.realpath(cwd)
     stop = os.path.realpath(home)
     while folder not in (stop, os.path.dirname(folder)):

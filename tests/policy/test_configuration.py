@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lockgate import configuration
+from lockgate import configuration, layers
 from lockgate.configuration import Configuration, Options, find_workspace, load, places
 from lockgate.layers import digest_of, trust_name
 from lockgate.model import LabelState, Verdict
@@ -413,4 +413,4 @@ def test_a_repository_around_the_home_folder_is_no_project(tmp_path: Path) -> No
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        configuration.read_file(str(tmp_path / "pipe"))
+        layers.read_file(str(tmp_path / "pipe"))

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from lockgate.cli.state import WRONG, paint, unreadable
+from lockgate.cli.state import WRONG, paint, patterns_here, unreadable
 from lockgate.configuration import Configuration, load_for_cli
 from lockgate.errors import ConfigError, StoreError
+from lockgate.guardrails.layers import is_patterns
 from lockgate.layers import LayerState, read_file
 from lockgate.policy.showing import Value, values
 from lockgate.policy.validation import parse, schema_text
@@ -141,9 +142,10 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(files: tuple[str, ...], as_json: bool) -> None:
-    """Check configuration files; without FILES, all that hold here.
+    """Check configuration and pattern files; without FILES, all that hold here.
 
-    A file named lockbox.json is checked as Lockbox's, any other as lockgate.yaml; the ending .json means JSON.
+    A file named lockbox.json is checked as Lockbox's, one whose name ends in patterns.yaml as patterns, any other as
+    lockgate.yaml; the ending .json means JSON.
 
     Exit status: 0 all valid, 1 problems, 2 usage, 3 state not readable.
     """
@@ -152,9 +154,10 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
     if files:
         problems = [problem for file in files for problem in _check_file(file)]
     else:
-        configuration = _loaded()
-        problems, notes = list(configuration.problems), _notes(configuration)
-        checked = [layer.path for layer in configuration.layers if layer.state != "absent"]
+        configuration, patterns = _loaded(), patterns_here()
+        problems = [*configuration.problems, *patterns.problems]
+        notes = [*_notes(configuration), *patterns.notes]
+        checked = [layer.path for layer in (*configuration.layers, *patterns.layers) if layer.state != "absent"]
     if as_json:
         found = {"valid": not problems, "problems": list(map(_problem_json, problems)), "notes": notes}
         click.echo(json.dumps(found, indent=2))
@@ -180,6 +183,10 @@ def _check_file(file: str) -> tuple[ConfigError, ...]:
         return (ConfigError(file, 0, "", f"cannot be read: {getattr(error, 'strerror', None) or error}"),)
     if data is None:
         raise click.UsageError(f"there is no file {visible(file)!r}")
+    if is_patterns(file):
+        from lockgate.analysis.patterns.loading import load, real_checks
+
+        return load(data, file, real_checks()).problems
     return parse(data, file).problems
 
 
@@ -197,13 +204,14 @@ def schema(which: str) -> None:
 @config.command(short_help="Print where configuration files are looked for.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def path(as_json: bool) -> None:
-    """Print where configuration files are looked for, from the lowest layer to the highest.
+    """Print where configuration and pattern files are looked for, from the lowest layer to the highest.
 
     Exit status: 0 printed, 3 state not readable.
     """
-    layers = _loaded().layers
+    layers = (*_loaded().layers, *patterns_here().layers)
     if as_json:
         click.echo(json.dumps(list(map(_layer_json, layers)), indent=2))
         return
+    width = max(len(layer.name) for layer in layers) + 2
     for layer in layers:
-        click.echo(f"{layer.name:<24}{layer.state:<10}{visible(layer.path, 1000)}")
+        click.echo(f"{layer.name:<{width}}{layer.state:<10}{visible(layer.path, 1000)}")

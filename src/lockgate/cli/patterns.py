@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,11 +13,9 @@ from lockgate.analysis.patterns.linking import Linked, link
 from lockgate.analysis.patterns.loading import load, real_checks, schema_text
 from lockgate.analysis.patterns.merging import FALLBACKS, MODES, SEVERITIES, Layer, merge
 from lockgate.analysis.patterns.model import Group
-from lockgate.cli.state import WRONG, paint, unreadable
-from lockgate.configuration import find_workspace
-from lockgate.errors import ConfigError, PatternError, StoreError
-from lockgate.folders import folders
-from lockgate.guardrails.layers import Gathered, gather_for_cli, shipped_layer
+from lockgate.cli.state import WRONG, paint, patterns_here
+from lockgate.errors import ConfigError, PatternError
+from lockgate.guardrails.layers import Gathered, shipped_layer
 from lockgate.layers import read_file
 from lockgate.text import visible
 
@@ -33,14 +30,6 @@ def patterns() -> None:
     """Show, test and explain the pattern library: what must not go into a tool, or come out of one."""
 
 
-def _gathered() -> Gathered:
-    where = folders()
-    try:
-        return gather_for_cli(where, find_workspace(os.getcwd(), where.home))
-    except StoreError as error:
-        raise unreadable(error) from error
-
-
 # ---------------------------------------------------------------- list
 
 
@@ -53,7 +42,7 @@ def list_(as_json: bool, groups: tuple[str, ...], severity: str | None) -> None:
 
     Exit status: 0 listed, 1 listed, but a file is not valid, 2 usage, 3 state not readable.
     """
-    gathered = _gathered()
+    gathered = patterns_here()
     known = [group.id for group in gathered.linked.library.groups]
     for name in groups:
         if name not in known:
@@ -154,7 +143,7 @@ def test(files: tuple[str, ...], as_json: bool) -> None:
     if files:
         linked, problems = _of_files(files)
     else:
-        gathered = _gathered()
+        gathered = patterns_here()
         linked, problems = gathered.linked, list(gathered.problems)
     own = None if not files else frozenset(files)
     try:
@@ -210,7 +199,7 @@ def explain(text: str, as_json: bool, output: bool, tool: str) -> None:
 
     written = sys.stdin.buffer.read(_MOST).decode("utf-8", "replace") if text == "-" else text
     try:
-        found = explained(_gathered().linked, written, tool, output=output)
+        found = explained(patterns_here().linked, written, tool, output=output)
     except PatternError as error:
         raise click.ClickException(str(error)) from error
     if as_json:

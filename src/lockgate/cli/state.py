@@ -13,9 +13,13 @@ import click
 
 from lockgate.errors import StoreError
 from lockgate.folders import state_dir
+from lockgate.record import TYPE_CHECKING
 from lockgate.store.protocol import Transaction
 from lockgate.store.sqlite import SqliteStore
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from lockgate.guardrails.layers import Gathered
 
 WRONG = 1
 """Exit status: something wrong was found."""
@@ -54,6 +58,19 @@ def looking() -> Iterator[Transaction | None]:
         else:
             with store.reading() as tx:
                 yield tx
+
+
+def patterns_here() -> Gathered:
+    """What all layers of patterns come to in the current folder; exits with 3 where the state cannot be read."""
+    from lockgate.configuration import find_workspace
+    from lockgate.folders import folders
+    from lockgate.guardrails.layers import gather_for_cli
+
+    where = folders()
+    try:
+        return gather_for_cli(where, find_workspace(os.getcwd(), where.home))
+    except StoreError as error:
+        raise unreadable(error) from error
 
 
 def iso(at: float) -> str | None:

@@ -1,4 +1,4 @@
-"""``lockgate trust`` and ``untrust``: whether a project's configuration files may loosen."""
+"""``lockgate trust`` and ``untrust``: whether a project's configuration and pattern files may loosen."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
 from lockgate.cli.state import unreadable
 from lockgate.configuration import find_workspace, places
-from lockgate.errors import StoreError
+from lockgate.errors import ConfigError, StoreError
 from lockgate.events import Context
 from lockgate.folders import folders
+from lockgate.guardrails.layers import is_patterns
+from lockgate.guardrails.layers import places as pattern_places
+from lockgate.guardrails.trusting import PatternLayers, patterns_layers
 from lockgate.layers import Place, digest_of, read_file, trust_name
 from lockgate.model import Subject
 from lockgate.policy.merging import Layer, merge
@@ -23,12 +26,15 @@ from lockgate.policy.showing import loosenings
 from lockgate.policy.validation import Parsed, parse
 from lockgate.text import visible
 
+_DEEPEST = 4
+"""How far below its project's root a file is, with the root itself: ``.claude/hooks/patterns``."""
+
 
 @click.command(short_help="Let a project's configuration loosen.")
 @click.argument("where", metavar="[PATH]", type=click.Path(), default="")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def trust(where: str, yes: bool) -> None:
-    """Let a project's configuration files loosen what Lockgate does, as long as no byte of them changes.
+    """Let a project's configuration and pattern files loosen what Lockgate does, as long as no byte of them changes.
 
     PATH is the project's folder or one of its files; without it, the project around the current folder.
 
@@ -38,9 +44,11 @@ def trust(where: str, yes: bool) -> None:
     found = [(place, data) for place in _project_places(where) if (data := _content(place)) is not None]
     if not found:
         raise click.ClickException("there is no project configuration to trust here")
-    parsed = [parse(data, place.path) for place, data in found]
-    _refuse_invalid(parsed)
-    for line in _what_it_means(found, parsed):
+    files = [(place, data) for place, data in found if not is_patterns(place.path)]
+    parsed = [parse(data, place.path) for place, data in files]
+    ours = patterns_layers([(place, data) for place, data in found if is_patterns(place.path)])
+    _refuse_invalid([*(problem for one in parsed for problem in one.problems), *ours.problems])
+    for line in _what_it_means(found, files, parsed, ours):
         click.echo(line)
     if not yes:
         if not sys.stdin.isatty():
@@ -50,8 +58,7 @@ def trust(where: str, yes: bool) -> None:
     click.echo("trusted, until any byte of it changes")
 
 
-def _refuse_invalid(parsed: Sequence[Parsed]) -> None:
-    problems = [problem for one in parsed for problem in one.problems]
+def _refuse_invalid(problems: Sequence[ConfigError]) -> None:
     for problem in problems:
         click.echo(visible(str(problem), 1000), err=True)
     if problems:
@@ -70,32 +77,41 @@ def _project_places(where: str) -> list[Place]:
     """The places of a project's files: of the folder, or the one that is named."""
     home = folders().home
     if not where:
-        root = find_workspace(os.getcwd(), home)
-    elif os.path.isdir(where):
-        root = where
-    else:
-        folder, name = os.path.split(os.path.abspath(where))
-        root = os.path.dirname(folder) if name == "lockbox.json" else folder
-    found = [place for place in places(home, folders().config, os.path.abspath(root)) if place.project]
-    if where and not os.path.isdir(where):
-        wanted = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(where))), os.path.basename(where))
-        found = [place for place in found if place.path == wanted]
-        if not found:
-            raise click.UsageError(
-                f"{visible(where)!r} is no project configuration: name a folder, its .claude/lockbox.json, "
-                "lockgate.yaml or .lockgate.yaml"
-            )
-    return found
+        return _places_below(find_workspace(os.getcwd(), home))
+    if os.path.isdir(where):
+        return _places_below(os.path.abspath(where))
+    folder, name = os.path.split(os.path.abspath(where))
+    folder = wanted = os.path.realpath(folder)
+    for _ in range(_DEEPEST):
+        found = [place for place in _places_below(folder) if place.path == os.path.join(wanted, name)]
+        if found:
+            return found
+        folder = os.path.dirname(folder)
+    raise click.UsageError(
+        f"{visible(where)!r} is no project configuration: name a folder, its .claude/lockbox.json, lockgate.yaml, "
+        ".lockgate.yaml, or one of its pattern files (`lockgate config path`)"
+    )
 
 
-def _what_it_means(found: Sequence[tuple[Place, bytes]], parsed: Sequence[Parsed]) -> Iterator[str]:
+def _places_below(root: str) -> list[Place]:
+    where = folders()
+    found = (*places(where.home, where.config, root), *pattern_places(where, root))
+    return [place for place in found if place.project]
+
+
+def _what_it_means(
+    found: Sequence[tuple[Place, bytes]],
+    files: Sequence[tuple[Place, bytes]],
+    parsed: Sequence[Parsed],
+    ours: PatternLayers,
+) -> Iterator[str]:
     """What the files would loosen against the user's own configuration."""
     for place, data in found:
         yield f"{visible(place.path, 300)}  (SHA-256 {digest_of(data)})"
     below = _own_layers()
-    layers = [Layer(place.name, one.value or {}) for (place, _), one in zip(found, parsed, strict=True)]
+    layers = [Layer(place.name, one.value or {}) for (place, _), one in zip(files, parsed, strict=True)]
     before, after = merge(below), merge([*below, *layers])
-    lines = [visible(line, 300) for line in loosenings(before, after)]
+    lines = [visible(line, 300) for line in (*loosenings(before, after), *ours.loosenings)]
     yield "it would loosen:" if lines else "it loosens nothing: it holds already, and needs no trust"
     yield from (f"  {line}" for line in lines)
 

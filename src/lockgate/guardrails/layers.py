@@ -63,6 +63,11 @@ def places(where: Folders, workspace: str) -> tuple[Place, ...]:
     return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
 
 
+def is_patterns(path: str) -> bool:
+    """Whether a file is one of patterns, by its name."""
+    return os.path.basename(path).endswith("patterns.yaml")
+
+
 def looks_at(where: Folders, workspace: str) -> tuple[Look, ...]:
     """What is at all places now."""
     return tuple(map(look_at, places(where, workspace)))
@@ -108,6 +113,11 @@ def gather_for_cli(where: Folders, workspace: str) -> Gathered:
             return gather(tx, looks)
     finally:
         store.close()
+
+
+def gather_layers(where: Folders, checks: Checks) -> list[Layer]:
+    """The layers of the machine and of the person, as they stand; what is not valid is left out."""
+    return _Reader(None, looks_at(where, ""), checks).layers
 
 
 def shipped_layer() -> Layer:

@@ -18,12 +18,14 @@ from lockgate.guardrails.cache import (
     PINNED,
     SECONDS,
     Artefact,
-    artefact_path,
+    beside_path,
     digest,
     freshness,
     kept_name,
     read_artefact,
+    read_pinned,
     ready,
+    state_path,
 )
 from lockgate.guardrails.layers import Gathered, gather, looks_at
 from lockgate.layers import digest_of, good_digest, put_good, text_digest
@@ -65,22 +67,24 @@ def make(store: Store, where: Folders, workspace: str, *, until: float, anew: bo
         with store.reading() as tx:
             key = freshness(tx, looks)
             gathered = gather(tx, looks)
-            name = _name(gathered.linked.library)
+            name = artefact_name(gathered.linked.library)
             pinned = tx.setting(PINNED + name)
-        path = artefact_path(where, name)
-        data = None if anew or pinned is None else read_artefact(path)
-        if data is None or digest(data) != pinned:
-            data = _compiled(gathered.linked.library)
-            _write(path, data)
+        if not anew and pinned is None and (beside := read_artefact(beside_path(name))) is not None:
+            pinned = digest(beside)
+        data = None if anew else read_pinned(where, name, pinned)
+        if data is None:
+            data = compiled(gathered.linked.library)
+            write_artefact(state_path(where, name), data)
             pinned = digest(data)
             spent = time.monotonic() - began
+        hashed = digest(data)
         with store.transaction() as tx:
             _keep(tx, gathered, kept_name(workspace), key, name)
-            tx.put_setting(PINNED + name, pinned)
+            tx.put_setting(PINNED + name, hashed)
             if spent:
                 tx.put_setting(SECONDS, f"{spent:.3f}")
             _prune(tx, folder, name)
-        return Artefact(data, pinned, gathered.layers, gathered.problems, gathered.notes)
+        return Artefact(data, hashed, gathered.layers, gathered.problems, gathered.notes)
 
 
 def make_elsewhere(where: Folders, workspace: str, *, anew: bool = False) -> None:
@@ -115,7 +119,7 @@ def _locked(folder: str, until: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _name(library: Library) -> str:
+def artefact_name(library: Library) -> str:
     """An artefact's name: what has the same content, for the same engine, is one file, whichever workspace it is of."""
     from lockgate.analysis.patterns.engine import FORMAT
 
@@ -123,13 +127,14 @@ def _name(library: Library) -> str:
     return text_digest(json.dumps(facts))[:40]
 
 
-def _compiled(library: Library) -> bytes:
+def compiled(library: Library) -> bytes:
+    """The artefact of a library. Takes about two seconds."""
     from lockgate.analysis.patterns.compiling import compile_library
 
     return compile_library(library, installed("hyperscan"))
 
 
-def _write(path: str, data: bytes) -> None:
+def write_artefact(path: str, data: bytes) -> None:
     """Put a file in its place, whole. Called under the lock, so every draft but this is of a process that ended."""
     folder = os.path.dirname(path)
     draft = f"{path}.{os.getpid()}.draft"
