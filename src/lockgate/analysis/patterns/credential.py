@@ -86,7 +86,8 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():
-        return not (people_choose and _APP_PASSWORD.match(value))
+        words = credential_values.is_pass_phrase(value) and is_quoted(candidate) and kind is not NOTHING
+        return not words and not (people_choose and _APP_PASSWORD.match(value))
     if people_choose and value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return len(set(value)) == 1
     if len(set(value)) < 3 or is_placeholder(value) or _same(value, candidate.key):
@@ -126,7 +127,7 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
 
 def _unquoted(candidate: Candidate, value: str, *, digits: bool) -> float:
     """What speaks for an unquoted value to be a literal, and not the name of a variable."""
-    operator = _operator(candidate)
+    operator = _operator(candidate) if candidate.key else ""
     total = _CODE_BEHIND if candidate.after[:1] in (",", ";", ")") else 0.0
     if value.isdigit():
         total += _NUMBER

@@ -11,9 +11,9 @@ _VERBOSE, _ANY_CASE = 0x40, 0x2
 """Flags of ``re``, which is not imported for them."""
 
 _REFERENCE = lazy_re(
-    r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %\w+% | \\\(
+    r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %[A-Z][A-Z_]{2,}% | \\\(
       | ^(?: %[sdrv@] | \\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+\d?|[a-z_]+(?:[A-Z][a-z]*)+) | <.*> | \{\w*\} | \[.*\] | `.*`
-           | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+ | \#[\w.]+\# )$
+           | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+%? | \#[\w.]+\# )$
       | ^(?: \$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
       | ^(?: ENC | vault | ssm | op | sops | kms | ref\+\w+ | secretref | keyvault | aws | gcp | env | file | secret
            | asm | awssm | doppler | bws )[:\[({]
@@ -40,7 +40,8 @@ _PATH = lazy_re(
     r"""^(?: \.{1,2}/ | ~/ | [A-Za-z]:[\\/] | \\\\ | @/ | file: | [a-z][a-z0-9+.-]*:// | data: | mailto: | urn: | arn:
            | ssh-\w+\  | -----BEGIN\ (?:PUBLIC|CERT) )
       | \.(?: pem | key | crt | cer | json | ya?ml | txt | py | js | ts | tsx | jsx | php | html? | css | scss | png
-            | svg | jpg | gif | conf | cfg | ini | xml | properties | env | sh | rb | go | java | md | jks | p12 | pfx | log
+            | svg | jpg | gif | conf | cfg | ini | xml | properties | env | sh | rb | go | java | md | jks | p12 | pfx
+            | log
             | vue | sql | db | cs | service | local | com | org | io | net )$""",
     _VERBOSE | _ANY_CASE,
 )
@@ -51,7 +52,8 @@ _EXPRESSION = lazy_re(
 )
 """Regular expressions, and the rules of forms: ``required|min:8``."""
 _NUMBER = lazy_re(
-    r"""[+-]?\d+\.\d+$ | v?\d+\.\d+\.\d+ | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | 0x[0-9a-fA-F]{1,8}$
+    r"""[+-]?\d+\.\d+$ | [\^~<>=v]{0,3}\d+\.\d+(?:\.\d+|$) | 0x[0-9a-fA-F]{40}$
+      | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | 0x[0-9a-fA-F]{1,8}$
       | \d+(?:px|em|rem|ms|s|m|h|d|kb|mb|%)$""",
     _VERBOSE,
 )
@@ -64,6 +66,10 @@ _INSTRUCTION = lazy_re(
     r"(?:your|insert|enter|replace|put|use|add|set|change|paste|type|fill|get|see|any|some)[-_ ][a-z]", _ANY_CASE
 )
 """``your-stripe-key``: to the reader."""
+_DUMMY = lazy_re(r"example|x{5}|deadbeef|not[-_ ](?:a|the|real|secret)[-_ ]|\*{4}", _ANY_CASE)
+"""In a key however long: chance does not make these."""
+_NUMBERED = lazy_re(r"[-_]?\d{1,2}$")
+_PASS_PHRASE = lazy_re(r"[a-z0-9!@#$%^&*-]+(?: [a-z0-9!@#$%^&*-]+){1,5}$")
 _LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
 _STOP = known("no_values")
@@ -80,7 +86,7 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
         return True
     if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
         return True
-    if _CUT_CALL.search(value) or (not quoted and _CALL.search(value)):
+    if _DUMMY.search(value) or _CUT_CALL.search(value) or (not quoted and _CALL.search(value)):
         return True
     return is_only_names(value)
 
@@ -91,11 +97,17 @@ def _names_a_member(value: str, *, quoted: bool) -> bool:
 
 
 def is_only_names(value: str) -> bool:
-    """Whether all words of a text, of which there is one at least, are names of things and no digit is among them."""
-    if any(map(str.isdigit, value)) and value.lower() not in _STOP:
+    """Whether all words of a text, of which there is one at least, are names of things: ``redis-password-2`` too."""
+    named = _NUMBERED.sub("", value)
+    if any(map(str.isdigit, named)) and value.lower() not in _STOP:
         return False
-    parts = words(value)
-    return all(part in _STOP for part in parts) if parts else value.lower() in _STOP
+    parts = words(named)
+    return all(part in _STOP for part in parts) if parts else named.lower() in _STOP
 
 
-__all__ = ["is_no_value", "is_only_names"]
+def is_pass_phrase(value: str) -> bool:
+    """Whether a text with blanks is words and a number that say nothing to anybody."""
+    return _PASS_PHRASE.match(value) is not None and any(map(str.isdigit, value)) and _STOP.isdisjoint(words(value))
+
+
+__all__ = ["is_no_value", "is_only_names", "is_pass_phrase"]
