@@ -68,13 +68,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One entry for each time that patterns are compiled."""
     made: list[int] = []
-    compiled = making._compiled
+    compiled = making.compiled
 
     def counted(library: object) -> bytes:
         made.append(1)
         return compiled(library)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "_compiled", counted)
+    monkeypatch.setattr(making, "compiled", counted)
     return made
 
 
@@ -275,14 +275,14 @@ def _in_child(machine: Machine, times: int = 1) -> int:
 
 def test_of_many_at_once_one_compiles(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     log = machine.project / "log"
-    compiled = making._compiled
+    compiled = making.compiled
 
     def noted(library: object) -> bytes:
         with log.open("a") as file:
             file.write("x")
         return compiled(library)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(making, "_compiled", noted)
+    monkeypatch.setattr(making, "compiled", noted)
     children = [_in_child(machine) for _ in range(8)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
     assert log.read_text() == "x"

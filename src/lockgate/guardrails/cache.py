@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 FOLDER = "patterns"
 """In the state folder."""
+BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiled")
+"""Where set-up puts the artefact of the shipped library: beside the code, and trusted as the code is."""
 KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"
 """Settings: what the files of a workspace come to, the hash of an artefact, how long compiling took last."""
 USUAL_SECONDS = 2.0
@@ -96,8 +98,8 @@ def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) 
         pinned = tx.setting(PINNED + kept["artefact"]) if kept is not None else None
     if kept is None or pinned is None:
         return None
-    data = read_artefact(artefact_path(where, kept["artefact"]))
-    if data is None or digest(data) != pinned:
+    data = read_pinned(where, kept["artefact"], pinned)
+    if data is None:
         return None
     return Artefact(
         data,
@@ -140,14 +142,28 @@ def kept_name(workspace: str) -> str:
     return KEPT + text_digest(workspace)[:32]
 
 
-def artefact_path(where: Folders, name: str) -> str:
-    """The file of an artefact."""
+def state_path(where: Folders, name: str) -> str:
+    """The file of an artefact in the state folder."""
     return os.path.join(where.state, FOLDER, f"{name}.artefact")
+
+
+def beside_path(name: str) -> str:
+    """The file of an artefact beside the code."""
+    return os.path.join(BESIDE, f"{name}.artefact")
 
 
 def digest(data: bytes) -> str:
     """The hash of an artefact. BLAKE2b: an artefact has megabytes, and the interpreter's own SHA-256 is slow."""
     return blake2b(data, digest_size=32).hexdigest()
+
+
+def read_pinned(where: Folders, name: str, pinned: str | None) -> bytes | None:
+    """An artefact with the hash that it must have, from the state folder or from beside the code."""
+    for path in (state_path(where, name), beside_path(name)) if pinned else ():
+        data = read_artefact(path)
+        if data is not None and digest(data) == pinned:
+            return data
+    return None
 
 
 def read_artefact(path: str) -> bytes | None:
