@@ -117,7 +117,8 @@ def _print_areas(part: str) -> None:
     dummies = [chance.choice(words.DUMMIES) for _ in range(1_000)]
     for kind, make in (("machine", generate.machine_made), ("human", generate.human_made)):
         real = [make(words, chance) for _ in range(1_000)]
-        areas = ", ".join(f"{score.__module__.rpartition(".")[2]} {area(score, real, dummies):.3f}" for score in (rarity.score, entropy))
+        scores = {"rarity": rarity.score, "entropy": entropy}
+        areas = ", ".join(f"{name} {area(score, real, dummies):.3f}" for name, score in scores.items())
         print(f"  {kind:8} against dummies: {areas}")
 
 

@@ -118,6 +118,30 @@ def test_a_word_is_a_password_in_a_file_of_settings_and_a_variable_in_code() -> 
     assert is_credential(assigned("password", "wagtail", quote="", operator=": ", after=",\n")) is False
 
 
+@pytest.mark.parametrize("before", ['"AWS::IAM::', "arn:aws:secretsmanager:*:*:"])
+def test_the_name_of_a_type_or_a_resource_holds_nothing(before: str) -> None:
+    assert is_credential(Candidate(HEX, f'secret": "{HEX}"', "secret", before, "")) is False
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["^8.5.1", "0x" + HEX + "0123abcd", "redis-auth-1", "i->j", "AQoDYXdzEE0a8ANX" + "EXAMPLE", "your-stripe-key"],
+)
+def test_versions_addresses_and_names_are_no_secrets(value: str) -> None:
+    assert is_credential(assigned("client_secret", value)) is False
+
+
+@pytest.mark.parametrize("key", ["pass", "PASS"])
+def test_what_passes_is_no_password(key: str) -> None:
+    assert is_credential(assigned(key, "green", operator=": ")) is False
+    assert is_credential(assigned(key, "green42", operator=": ")) is None
+
+
+def test_a_pass_phrase_has_words_and_a_number() -> None:
+    assert is_credential(assigned("passphrase", "mango tree 42")) is None
+    assert is_credential(assigned("passphrase", "must be at least 8 characters or more")) is False
+
+
 def test_where_the_form_is_certain_a_name_is_not_needed() -> None:
     assert is_credential(Candidate("wagtail", "wagtail", "", "", "")) is None
     assert is_credential(Candidate("password", "password", "", "", "")) is False

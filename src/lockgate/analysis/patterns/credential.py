@@ -54,6 +54,8 @@ _LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
 _LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")
 _SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
 _WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
+_QUALIFIED = lazy_re(r"[\w*:]:$")
+"""Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``."""
 _SIGN = lazy_re(r"[!@#$%^&*?+~]")
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
@@ -74,7 +76,7 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
     kind = credential_names.kind_of(candidate.key) if candidate.key else NOTHING
     if form is None:
         form = 0.0 if candidate.key else ENOUGH
-    if candidate.key and kind is NOTHING:
+    if candidate.key and (kind is NOTHING or _QUALIFIED.search(candidate.before)):
         return False
     if not 4 <= len(value) <= _MOST or _is_refused(candidate, value, kind):
         return False
