@@ -55,7 +55,7 @@ def test_names_say_what_they_hold(name: str, kind: NameKind) -> None:
     "value",
     [
         *("Summer2019!", "hunter2", "letmein123", "P@ssw0rd", "correct-horse-battery", "admin123", "qwerty", "rex2015"),
-        *("123456", "vagrant", "S3cret!", "i<3kitty", RANDOM, HEX, "abqm zkrw ytpl odse"),
+        *("123", "123456", "vagrant", "S3cret!", "i<3kitty", RANDOM, HEX, "abqm zkrw ytpl odse"),
     ],
 )
 def test_people_choose_passwords(value: str) -> None:

@@ -78,9 +78,14 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
         form = 0.0 if candidate.key else ENOUGH
     if candidate.key and (kind is NOTHING or _QUALIFIED.search(candidate.before)):
         return False
-    if not 4 <= len(value) <= _MOST or _is_refused(candidate, value, kind):
+    if not _least_length(value, kind) <= len(value) <= _MOST or _is_refused(candidate, value, kind):
         return False
     return None if form + evidence(candidate, value, kind) >= ENOUGH else False
+
+
+def _least_length(value: str, kind: NameKind) -> int:
+    """Three digits are a password that people do set; three letters are a name."""
+    return 3 if kind is PASSWORD and value.isdigit() else 4
 
 
 def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
@@ -92,6 +97,8 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
         return not words and not (people_choose and _APP_PASSWORD.match(value))
     if people_choose and value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return len(set(value)) == 1
+    if credential_values.is_only_names(value):
+        return True  # what is most frequent is seen first, and cheaply
     if len(set(value)) < 3 or is_placeholder(value) or _same(value, candidate.key):
         return True
     if value.isdigit() and not people_choose:

@@ -86,9 +86,9 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
         return True
     if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
         return True
-    if _DUMMY.search(value) or _CUT_CALL.search(value) or (not quoted and _CALL.search(value)):
+    if _DUMMY.search(value) or _CUT_CALL.search(value):
         return True
-    return is_only_names(value)
+    return not quoted and _CALL.search(value) is not None
 
 
 def _names_a_member(value: str, *, quoted: bool) -> bool:
