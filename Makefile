@@ -10,15 +10,15 @@ PYTEST_ARGS ?=
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals fuzz knowledge lock setup system clients clean
+.PHONY: help demo test lint format unit e2e evals fuzz knowledge library lock setup system clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: setup ## set everything up and show the main job with real hooks
+demo: setup library ## set everything up and show the main job with real hooks
 	@$(BIN)/lockgate demo
 
-test: setup system clients lint ## set everything up and run every check
+test: setup library system clients lint ## set everything up and run every check
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal $(PYTEST_ARGS)
 
 lint: setup ## style, types, import rules, stale knowledge
@@ -33,13 +33,13 @@ format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-unit: setup system ## all tests but those with real agent clients
+unit: setup library system ## all tests but those with real agent clients
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal -m 'not e2e' $(PYTEST_ARGS)
 
-e2e: setup clients ## the tests with real agent clients
+e2e: setup library clients ## the tests with real agent clients
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal tests/e2e $(PYTEST_ARGS)
 
-evals: setup ## measure the shell analysis against the corpora
+evals: setup library ## measure the shell analysis against the corpora
 	@$(BIN)/python evals/shell/run.py --misses --times
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
@@ -51,6 +51,9 @@ fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader
 
 knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module"; done
+
+library: setup ## compile the shipped patterns, so that no hook has to
+	@$(BIN)/python -m lockgate.guardrails.prepare
 
 lock: ## resolve pyproject.toml into the lock files (UPGRADE=1 for the newest versions)
 	@scripts/lock.sh

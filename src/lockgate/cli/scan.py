@@ -13,7 +13,8 @@ import click
 
 from lockgate import __version__
 from lockgate.analysis.patterns.model import Kind, Severity
-from lockgate.cli.state import WRONG, paint
+from lockgate.cli.state import WRONG, paint, unreadable
+from lockgate.errors import PatternError, StoreError
 from lockgate.scan.findings import KINDS, Finding, Scanned, Wanted, brief, check, matches_in, sarif, scan, whole
 from lockgate.scan.sources import MOST_BYTES, ScanError, Skipped, Source, added_lines, files_below, read_file
 from lockgate.text import visible
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 INCOMPLETE = 3
 """Exit status where something could not be looked at."""
+_COMPILING = 120.0
+"""Seconds that compiling the library may take."""
 _COLOURS = {Severity.CRITICAL: "red", Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
 
 
@@ -49,6 +52,7 @@ _COLOURS = {Severity.CRITICAL: "red", Severity.HIGH: "red", Severity.MEDIUM: "ye
     multiple=True,
     help="What to look for; may be given several times.  [default: secret, pii, other]",
 )
+@click.option("--known", is_flag=True, help="Look for the secrets of this machine by value, too.")
 @click.option("--no-ignore", is_flag=True, help="Look at what .gitignore names, too.")
 @click.option("--max-bytes", type=click.IntRange(min=1), default=MOST_BYTES, show_default=True, help="Of one file.")
 def scan_command(
@@ -61,6 +65,7 @@ def scan_command(
     as_sarif: bool,
     severity: str,
     kinds: Sequence[str],
+    known: bool,
     no_ignore: bool,
     max_bytes: int,
 ) -> None:
@@ -77,7 +82,7 @@ def scan_command(
         raise click.UsageError("--staged, --diff and --jsonl take no paths")
     if diff is not None and diff.startswith("-"):
         raise click.UsageError("--diff takes revisions, not options")
-    scanner = _scanner()
+    scanner = _scanner(known=known)
     if jsonl:
         _answer_lines(scanner, wanted)
         return
@@ -99,10 +104,25 @@ def scan_command(
     sys.exit(report.status())
 
 
-def _scanner() -> Scanner:
-    from lockgate.cli.library import open_scanner
+def _scanner(*, known: bool) -> Scanner:
+    """The scanner of the current folder's project; known secrets of this machine are looked for if a person says so."""
+    from lockgate.configuration import find_workspace
+    from lockgate.folders import folders
+    from lockgate.guardrails.opening import open_scanner
+    from lockgate.store.sqlite import SqliteStore
 
-    return open_scanner(os.getcwd())
+    where = folders()
+    try:
+        store = SqliteStore.open(where.state)
+        try:
+            return open_scanner(store, where, find_workspace(os.getcwd(), where.home), _COMPILING, known=known)
+        finally:
+            store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+    except PatternError as error:
+        click.echo(f"lockgate: {visible(str(error))}", err=True)
+        raise click.exceptions.Exit(INCOMPLETE) from error
 
 
 # ---------------------------------------------------------------- what to look at

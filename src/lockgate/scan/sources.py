@@ -160,7 +160,9 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source]:
 
 
 def _parse_diff(text: str) -> Iterator[Source]:
-    name, lines, numbers, number, inside = "", [], [], 0, False
+    name, number, inside = "", 0, False
+    lines: list[str] = []
+    numbers: list[int] = []
     for line in text.split("\n"):
         if line.startswith("diff --git ") and (not inside or number >= 0):
             if lines:

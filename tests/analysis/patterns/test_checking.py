@@ -9,7 +9,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.engine import BEHIND, PIECE
+from lockgate.analysis.patterns.engine import _OVERLAP, PIECE
 from lockgate.analysis.patterns.fields import fields_of
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
 from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
@@ -73,7 +73,7 @@ def test_the_value_is_reported_and_the_key_is_handed_to_validators() -> None:
 
 @given(st.integers(0, 3), st.integers(-40, 40))
 def test_matches_at_the_seams_of_long_texts(piece: int, shift: int) -> None:
-    at = max(0, piece * (PIECE - BEHIND) + shift)
+    at = max(0, piece * (PIECE - _OVERLAP) + shift)
     result = check(library(ACME), " " * at + TOKEN + " " * 1000)
     assert [(match.start, match.end) for match in result.pattern_matches] == [(at, at + len(TOKEN))]
 

@@ -7,69 +7,87 @@ import re
 import hyperscan
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.compiling import least
+from lockgate.analysis.patterns import anchors
+from lockgate.analysis.patterns.anchors import anchor_of
 
-LEAST = [
-    (r"a{20,}", r"a{20}"),
-    (r"a{3,9}?", r"a{3}"),
-    (r"(?P<value>[a-z]{3,9})", r"(?P<value>[a-z]{3})"),
-    (r"ghp_[a-z]+\b", r"ghp_[a-z]"),
-    (r"key={0,2}", r"key"),
-    (r"key[=]*", r"key"),
-    (r"key\.?", r"key"),
-    (r"a(?:b|c)*", r"a(?:b|c)*"),
-    (r"a[^[]*", r"a[^[]*"),
-    (r"a\)", r"a\)"),
-    (r"a\}", r"a\}"),
-    (r"a\\b", r"a\\b"),
-    (r"(ab){2,}", r"(ab){2}"),
-    (r"x?", r"x?"),
-    (r"a|b+", r"a|b"),
-    (r"\pL{2,}", r"\pL{2,}"),
-    (r"é{2,}", r"é{2}"),
-    (r"aé*", r"aé*"),
+ANCHORS = [
+    (r"a{20,}", r"a{4}", 4, 8192),
+    (r"[a-z]{3,9}", r"[a-z]{3}", 3, 9),
+    (r"ghp_[a-z]{36}", r"ghp_", 4, 40),
+    (r"github_pat_[a-z]{22}", r"github_pat_", 11, 33),
+    (r"x?ghp_[a-z]+\b", r"ghp_", 5, 8192),
+    (r"\bghp_", r"\bghp_", 4, 4),
+    (r"(?:\b|_)ghp_", r"ghp_", 5, 5),
+    (r"(?i)(?P<key>[a-z]{0,40}(?:pass|secret))[^=]{0,9}=", r"(?i)(?P<key>(?:pass|secret))", 46, 56),
+    (r"sk-[a-z]{20,40}", r"sk-[a-z]{4}", 7, 43),
+    (r"sk-[a-z]{20}-", r"sk-[a-z]{4}", 7, 24),
+    (r"a\s{0,9}=\s{2,9}b", r"a\s*=\s{2,}b", 21, 21),
+    (r"ab{1,2}c", r"ab{1,2}c", 4, 4),
+    (r"a[0-9]{3}-x", r"a[0-9]{3}-x", 6, 6),
+    (r"(?:abcde|fg)hijk", r"(?:abcde|fg)hijk", 9, 9),
+    (r"(?:abcde|fghij)[0-9]{9}", r"(?:abcde|fghij)", 5, 14),
+    (r"abcd|efg+", r"abcd|efg", 4, 8192),
+    (r"key={0,2}", r"key", 3, 5),
+    (r"a(?:b|c)*", r"a", 1, 8192),
+    (r"a[^[]*", r"a", 1, 8192),
+    (r"a\)\}\\b", r"a\)\}\\b", 5, 5),
+    (r"x?", r"x?", 8192, 8192),
+    (r"\pL{2,}", r"\pL{2,}", 8192, 8192),
+    (r"pará", r"pará", 5, 5),
 ]
 
 
-@pytest.mark.parametrize(("pattern", "expected"), LEAST)
-def test_least(pattern: str, expected: str) -> None:
-    assert least(pattern) == expected
+@pytest.mark.parametrize(("pattern", "anchor", "before", "behind"), ANCHORS)
+def test_anchors(pattern: str, anchor: str, before: int, behind: int) -> None:
+    assert anchor_of(pattern) == (anchor, before, behind)
 
 
-ATOM = st.sampled_from(["a", "b", "[ab]", "[^a]", r"\d", "(?:ab|b)", "(?P<value>a[b-]+)", r"\b", "(a|b{1,2})"])
-TIMES = st.sampled_from(["", "+", "*", "?", "{2}", "{1,3}", "{2,}", "*?", "+?"])
+ATOM = st.sampled_from(
+    ["a", "b", "ab", "-", "[ab]", "[^a]", r"\d", "(?:ab|b)", "(?P<value>a[b-]+)", r"\b", "(a|b{1,2})", "(?:a?b|-1)"]
+)
+TIMES = st.sampled_from(["", "", "+", "*", "?", "{2}", "{1,3}", "{2,}", "{0,5}", "*?", "+?"])
 
 
 @st.composite
 def patterns(draw: st.DrawFn) -> str:
     def part() -> str:
         atom = draw(ATOM)
-        return atom + ("" if atom == r"\b" else draw(TIMES))
+        return atom + ("" if atom in (r"\b", "ab") else draw(TIMES))
 
-    text = "".join(part() for _ in range(draw(st.integers(1, 4))))
-    if draw(st.booleans()):
-        text = f"(?:{text}|{part()})"
-    return text + part()
+    def several(most: int) -> str:
+        return "".join(part() for _ in range(draw(st.integers(1, most))))
+
+    text = several(5)
+    for _ in range(draw(st.integers(0, 2))):
+        text = f"(?:{text}|{several(3)}){draw(TIMES)}{several(2)}"
+    named = text.split("(?P<value>")
+    return "(?:".join(["(?P<value>".join(named[:2]), *named[2:]])
 
 
-@given(patterns(), st.text("ab1-", max_size=12))
-def test_where_a_pattern_matches_its_least_form_matches_not_later(pattern: str, text: str) -> None:
-    if pattern.count("?P<value>") > 1:
-        pattern = pattern.replace("?P<value>", "?:")
-    match = re.search(pattern, text)
-    if match is None:
-        return
-    shorter = re.compile(least(pattern)).match(text, match.start())
-    assert shorter is not None
-    # Hyperscan tells all ends; there is one within the match.
+@given(patterns(), st.text("ab1-", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0]))
+@settings(max_examples=400)
+def test_within_a_match_there_is_one_of_the_anchor_and_the_window_is_wide_enough(
+    pattern: str, text: str, enough: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(anchors, "ENOUGH", enough)
+        anchor = anchor_of(pattern)
     ends: list[int] = []
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(expressions=[least(pattern).encode()], ids=[0], flags=[hyperscan.HS_FLAG_ALLOWEMPTY])
+    try:
+        database.compile(expressions=[anchor.pattern.encode()], ids=[0], flags=[hyperscan.HS_FLAG_ALLOWEMPTY])
+    except hyperscan.error as error:  # such as `a\\ba`
+        assert "can never match" in str(error)
+        assert re.search(pattern, text) is None
+        return
     database.scan(text.encode(), match_event_handler=lambda _i, _s, end, _f, _c: ends.append(end))
-    assert any(match.start() <= end <= match.end() for end in ends)
+    for match in re.finditer(pattern, text):
+        if match.end() > match.start():
+            within = [end for end in ends if match.start() <= end <= match.end()]
+            assert any(end - anchor.before <= match.start() and match.end() <= end + anchor.behind for end in within)
 
 
 def test_re2_looks_at_what_is_around_a_window() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from lockgate.analysis.patterns.anchors import UNBOUNDED
 from lockgate.analysis.patterns.model import Rule, Severity
 from lockgate.errors import PatternError
 from lockgate.record import TYPE_CHECKING, Record
@@ -16,16 +17,14 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 """Of the artefact."""
-BEFORE = 4096 + 1024
-"""Most bytes that a match may hold before the place that is certain to be in it."""
 PIECE = 256 * 1024
 """Bytes that are scanned at once."""
-BEHIND = 8192
-"""Most bytes of a match behind the place that is certain to be in it."""
-_MANY = 200
-"""Hits of one rule in one piece, above which the piece is searched once from end to end instead."""
+_OVERLAP = 2 * UNBOUNDED
+"""Bytes that two pieces share: a match and what is before it are whole in one of them."""
+_MANY = 2000
+"""Hits of one anchor in one piece that are kept."""
 _AGAIN = 32
 """How often a refused match is looked behind for another that begins within it."""
 
@@ -49,7 +48,7 @@ class Hits(Record):
     """What one look at a piece found."""
 
     ends: dict[int, list[int]]
-    """For each rule, ends of (shortest) matches, ascending."""
+    """For each rule, where matches of its anchor end."""
     spots: list[tuple[str, int]]
     """Where something encoded may be: the spot's name, and where its match ends."""
     start: int
@@ -85,8 +84,9 @@ class Matcher:
         self._rules: dict[int, Rule] = {}
         self._patterns: dict[int, tuple[Any, int, int]] = {}
         self._re2 = re2
-        self.count = len(lengths)
         self._spots: list[str] = self.header["spots"]
+        self._anchors: list[list[int]] = self.header["anchors"]
+        self._windows: list[list[int]] = self.header["windows"]
         try:
             self._database = hyperscan.loadb(artefact[self._offsets[-1] :], mode=hyperscan.HS_MODE_BLOCK)
             self._database.scratch = hyperscan.Scratch(self._database)
@@ -129,36 +129,42 @@ class Matcher:
             yield self._hits(data if stop - start == len(data) else data[start:stop], start, stop)
             if stop == len(data):
                 return
-            start = stop - BEFORE - BEHIND
+            start = stop - _OVERLAP
 
     def _hits(self, piece: bytes, start: int, stop: int) -> Hits:
-        ends: dict[int, list[int]] = {}
+        found: dict[int, list[int]] = {}
         spots: list[tuple[str, int]] = []
-        count, names = self.count, self._spots
+        anchors, names = self._anchors, self._spots
+        count = len(anchors)
 
-        def hit(rule: int, _from: int, end: int, _flags: int, _context: object) -> None:
-            if rule >= count:
-                spots.append((names[rule - count], start + end))
+        def hit(anchor: int, _from: int, end: int, _flags: int, _context: object) -> None:
+            if anchor >= count:
+                spots.append((names[anchor - count], start + end))
                 return
-            found = ends.get(rule)
-            if found is None:
-                ends[rule] = [start + end]
-            elif len(found) <= _MANY:
-                found.append(start + end)
+            ends = found.get(anchor)
+            if ends is None:
+                found[anchor] = [start + end]
+            elif len(ends) < _MANY:
+                ends.append(start + end)
 
         self._database.scan(piece, match_event_handler=hit)
-        return Hits(ends, spots, start, stop)
+        return Hits({rule: ends for anchor, ends in found.items() for rule in anchors[anchor]}, spots, start, stop)
 
     def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:
-        """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again."""
+        """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again.
+
+        RE2 looks at the window around each hit, or once at the whole piece where the windows together are larger.
+        """
         ends = hits.ends[index]
-        if len(ends) > _MANY:
-            self._search(index, data, hits.start, hits.stop, hits.stop, accept)
+        before, behind = self._windows[index]
+        if len(ends) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
+            self._search(index, data, hits.start, hits.stop, min(len(data), hits.stop + behind), accept)
             return
         done = 0
         for end in sorted(ends):
             if end > done:
-                done = self._search(index, data, max(done, end - BEFORE), end, min(len(data), end + BEHIND), accept)
+                stop = min(len(data), end + behind)
+                done = max(done, self._search(index, data, max(done, end - before), end, stop, accept))
 
     def _search(
         self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], bool]

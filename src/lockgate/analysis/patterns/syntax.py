@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockgate.analysis.patterns.compiling import least
+from lockgate.analysis.patterns.anchors import anchor_of
 from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
 
@@ -65,7 +65,9 @@ def _scan_problem(patterns: Sequence[str], hyperscan: Any) -> str:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(
-            expressions=[least(pattern).encode("utf-8") for pattern in patterns], ids=numbers, flags=[0] * len(numbers)
+            expressions=[anchor_of(pattern).pattern.encode("utf-8") for pattern in patterns],
+            ids=numbers,
+            flags=[0] * len(numbers),
         )
     except hyperscan.error as error:
         return f"cannot be compiled for scanning (Hyperscan): {_words(error)}"
