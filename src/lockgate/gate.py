@@ -292,6 +292,7 @@ class Gate:
     # ------------------------------------------------------------ sessions and agents
     def _session_started(self, event: SessionStarted) -> Answer:
         configuration = self._configure(event.context)
+        self._guard.prepare(event.context)
         problems, days = configuration.problems, configuration.options.retention_days
         with self._store.transaction() as tx:
             now = self._clock()

@@ -44,7 +44,7 @@ _NEW_TEXT = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_sour
 class Guard(Record):
     """The pattern library on this machine. Without one, everything is approved.
 
-    Both functions raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
+    The checks raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
     """
 
     check_input: Callable[[Context, ToolCall], GuardrailResult] = lambda *_: GuardrailResult()
@@ -53,6 +53,8 @@ class Guard(Record):
         {},
     )
     """Checks texts of a result; also gives, by path, each text that changes when what must go is taken out."""
+    prepare: Callable[[Context], None] = lambda _: None
+    """Begins to get ready for a session, where that takes time, and hardly waits for it."""
 
 
 # ---------------------------------------------------------------- what it comes to

@@ -14,6 +14,8 @@ from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Gate, Parts
+from lockgate.guarding import Guard
+from lockgate.guardrails.library import PatternGuard
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.sqlite import SqliteStore
@@ -27,6 +29,8 @@ _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
 _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _SHELL_TOOL = "Bash"
+_LOADING = 1.5
+"""Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
 
@@ -78,7 +82,18 @@ def open_gate(
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
 
-    return Gate(Parts(store, configure, surroundings, time.time, parents, history, contain, original))
+    patterns = PatternGuard(store, where, _LOADING)
+    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
+    return Gate(
+        Parts(store, configure, surroundings, time.time, parents, history, contain, original, guard, _write_kept)
+    )
+
+
+def _write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:
+    from lockgate.kept_results import rewrite
+
+    folder, _ = os.path.splitext(context.transcript)
+    rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript) else [], change)
 
 
 def _launch(where: Folders, context: Context) -> Launch:

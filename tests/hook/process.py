@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import lockgate.hook
+from support.prepared import give_state
 
 HOOK = os.path.abspath(lockgate.hook.__file__)
 SOURCE = os.path.dirname(os.path.dirname(HOOK))
@@ -37,6 +38,7 @@ class Told(NamedTuple):
 
 
 def folders(home: Path) -> list[str]:
+    give_state(home / "state")
     return ["--home", str(home), "--state", str(home / "state"), "--config", str(home / "config")]
 
 

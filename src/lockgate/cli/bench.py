@@ -85,7 +85,7 @@ def _numbered(payload: Mapping[str, Any], number: int) -> bytes:
 def _programs(folder: str) -> list[Program]:
     from lockgate import hook
 
-    python = os.path.realpath(sys.executable)
+    python = sys.executable
     project = os.path.join(folder, "project")
     os.mkdir(project)
     gate = [python, "-I", "-S", os.path.abspath(hook.__file__), "claude-code", "--home", folder]

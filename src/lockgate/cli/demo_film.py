@@ -140,7 +140,7 @@ class Film:
         }
         if agent:
             payload |= {"agent_id": agent, "agent_type": "lockgate:delegate"}
-        argv = [os.path.realpath(sys.executable), "-I", "-S", os.path.abspath(hook.__file__), "claude-code"]
+        argv = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__), "claude-code"]
         argv += ["--home", self.folder, "--state", os.path.join(self.folder, "state")]
         argv += ["--config", os.path.join(self.folder, "config")]
         begun = time.perf_counter()

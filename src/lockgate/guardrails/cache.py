@@ -72,13 +72,13 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
     looks = looks_at(where, workspace)
     if not anew and (found := _ready(store, where, workspace, looks)) is not None:
         return found
-    from lockgate.guardrails.making import make, make_elsewhere
+    from lockgate.guardrails.making import NotCompiledError, make, make_elsewhere
 
     until = time.monotonic() + seconds
-    with store.reading() as tx:
-        needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
-    if needed <= seconds:
-        return make(store, where, workspace, until=until, anew=anew)
+    try:
+        return make(store, where, workspace, until=until, anew=anew, seconds=seconds)
+    except NotCompiledError:
+        pass
     make_elsewhere(where, workspace, anew=anew)
     while not anew and time.monotonic() < until - _WAIT:
         time.sleep(_WAIT)

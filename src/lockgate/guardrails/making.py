@@ -17,6 +17,7 @@ from lockgate.guardrails.cache import (
     KEPT,
     PINNED,
     SECONDS,
+    USUAL_SECONDS,
     Artefact,
     beside_path,
     digest,
@@ -43,8 +44,20 @@ _ARTEFACTS = 20
 _WAIT = 0.02
 
 
-def make(store: Store, where: Folders, workspace: str, *, until: float, anew: bool = False) -> Artefact:
-    """Compile the library of a workspace, unless another process has just done so.
+class NotCompiledError(PatternError):
+    """The library must be compiled, which takes longer than there is time."""
+
+
+def make(
+    store: Store,
+    where: Folders,
+    workspace: str,
+    *,
+    until: float,
+    anew: bool = False,
+    seconds: float = float("inf"),
+) -> Artefact:
+    """Compile the library of a workspace, unless that was done: by another process, for another workspace, by set-up.
 
     Args:
         store: Learns what the artefact belongs to.
@@ -52,8 +65,10 @@ def make(store: Store, where: Folders, workspace: str, *, until: float, anew: bo
         workspace: The project's root folder.
         until: When to stop waiting for another process, by :func:`time.monotonic`.
         anew: Whether to compile even where there is an artefact.
+        seconds: How long compiling may take, going by the last time.
 
     Raises:
+        NotCompiledError: It would take longer.
         PatternError: Another process is still at it, or the patterns cannot be compiled.
         StoreError: The state cannot be read or written.
     """
@@ -69,10 +84,13 @@ def make(store: Store, where: Folders, workspace: str, *, until: float, anew: bo
             gathered = gather(tx, looks)
             name = artefact_name(gathered.linked.library)
             pinned = tx.setting(PINNED + name)
+            needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
         if not anew and pinned is None and (beside := read_artefact(beside_path(name))) is not None:
             pinned = digest(beside)
         data = None if anew else read_pinned(where, name, pinned)
         if data is None:
+            if needed > seconds:
+                raise NotCompiledError("the pattern library is being compiled: try again in a few seconds")
             data = compiled(gathered.linked.library)
             write_artefact(state_path(where, name), data)
             pinned = digest(data)

@@ -16,6 +16,7 @@ from typing import Any
 from e2e.harness.clients import ROOT, claude_code
 from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.terminal import Terminal
+from support.prepared import give_state
 
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
 _BYPASS = "--dangerously-skip-permissions"
@@ -53,6 +54,7 @@ class World:
         fake.chmod(0o755)
         subprocess.run([git, "init", "--quiet", str(self.project)], check=True, env=self.environment)
         (self.project / "notes.txt").write_text("first line\n")
+        give_state(self.home / ".local" / "state" / "lockgate")
         self._answer_first_run_questions()
         self._declare_mcp_server()
 

@@ -1,0 +1,96 @@
+"""The pattern library of this machine, asked about calls and results. It is loaded at the first question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lockgate.analysis.patterns.model import GuardrailResult, Side
+from lockgate.events import Context
+from lockgate.folders import Folders
+from lockgate.model import ToolCall
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.patterns.fields import Field
+    from lockgate.analysis.patterns.scanning import Scanner
+    from lockgate.store.protocol import Store
+
+
+_PREPARING = 0.3
+"""Seconds that the start of a session may wait: enough where nothing is to be compiled."""
+
+
+class PatternGuard:
+    """Scanners by workspace. A hook, which lives for one event, opens one at most."""
+
+    def __init__(self, store: Store, where: Folders, seconds: float) -> None:
+        """Open nothing yet.
+
+        Args:
+            store: The state.
+            where: The folders.
+            seconds: How long loading may take, where the library must be compiled first.
+        """
+        self._store = store
+        self._where = where
+        self._seconds = seconds
+        self._open: dict[str, Scanner] = {}
+
+    def check_input(self, context: Context, call: ToolCall) -> GuardrailResult:
+        """Check all texts in a tool's input.
+
+        Raises:
+            PatternError: The library cannot be loaded.
+            StoreError: The state cannot be read.
+        """
+        from lockgate.analysis.patterns.fields import fields_of
+
+        return self._check(context, call, Side.INPUT, list(fields_of(call.tool_input)))
+
+    def check_output(
+        self, context: Context, call: ToolCall, texts: Sequence[tuple[str, str]]
+    ) -> tuple[GuardrailResult, Mapping[str, str]]:
+        """Check texts of a result; also gives, by path, each text that changes when what must go is taken out.
+
+        Raises:
+            PatternError: The library cannot be loaded.
+            StoreError: The state cannot be read.
+        """
+        from lockgate.analysis.patterns.fields import Field
+        from lockgate.analysis.patterns.redaction import redact
+
+        result = self._check(context, call, Side.OUTPUT, [Field(path, _name(path), text) for path, text in texts])
+        paths = {match.path for match in result.pattern_matches if match.redact}
+        return result, {
+            path: redact(text, (match for match in result.pattern_matches if match.path == path))
+            for path, text in texts
+            if path in paths
+        }
+
+    def prepare(self, context: Context) -> None:
+        """Have the library of a workspace compiled by another process, where that was not done yet."""
+        from lockgate.errors import LockgateError
+        from lockgate.guardrails.cache import load
+
+        try:
+            load(self._store, self._where, context.workspace, seconds=_PREPARING)
+        except (ImportError, LockgateError):
+            return  # the first call will say what is wrong, and be refused
+
+    def _check(self, context: Context, call: ToolCall, side: Side, fields: Sequence[Field]) -> GuardrailResult:
+        if not fields:
+            return GuardrailResult()
+        from lockgate.analysis.patterns.scanning import Request
+
+        scanner = self._open.get(context.workspace)
+        if scanner is None:
+            from lockgate.guardrails.opening import open_scanner
+
+            scanner = open_scanner(self._store, self._where, context.workspace, self._seconds)
+            self._open[context.workspace] = scanner
+        return scanner.check(fields, Request(side, call.tool, context.agent_type))
+
+
+def _name(path: str) -> str:
+    """The name of the field that a text of a result stands in."""
+    return path.rpartition(".")[2].partition("[")[0]

@@ -1,0 +1,67 @@
+"""The files in which a client keeps results that are too long for the context: rewriting one before it is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+
+_MOST = 32 * 1024 * 1024
+"""Bytes of a file that is looked at."""
+
+
+def rewrite(path: str, folders: Sequence[str], change: Callable[[str], str]) -> None:
+    """Read a file, and put what a function makes of it in its place at once, where that differs.
+
+    What is not UTF-8 in it stays byte for byte. No link is followed, and nothing outside the folders is touched.
+
+    Args:
+        path: The file, as the client names it.
+        folders: The folders of the client's own results; one of them must be the file's.
+        change: Makes the new text of the old one.
+
+    Raises:
+        OSError: It cannot be, or is no file that the client keeps a result in.
+    """
+    folder, name = os.path.split(path)
+    if not name or not os.path.isabs(path) or os.path.realpath(folder) not in map(_real, folders):
+        raise OSError("not a file of this session's results")
+    where = os.open(os.path.realpath(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        old = _read(name, where)
+        new = change(old.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if new != old:
+            _replace(name, where, new)
+    finally:
+        os.close(where)
+
+
+def _real(folder: str) -> str:
+    """The folder itself may not be a link: only what is above it."""
+    parent, name = os.path.split(folder)
+    return os.path.join(os.path.realpath(parent), name)
+
+
+def _read(name: str, where: int) -> bytes:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where)
+    with open(file, "rb") as opened:
+        about = os.fstat(file)
+        # It may have other names (Claude Code 2.1.197 gives it a second): it is replaced, and they stay what they are.
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.getuid():
+            raise OSError("not a file of this user")
+        data = opened.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise OSError("too long")
+    return data
+
+
+def _replace(name: str, where: int, data: bytes) -> None:
+    draft = f".{name}.{os.getpid()}"
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=where)
+    try:
+        with open(file, "wb") as opened:
+            opened.write(data)
+        os.replace(draft, name, src_dir_fd=where, dst_dir_fd=where)
+    except BaseException:
+        os.unlink(draft, dir_fd=where)
+        raise
