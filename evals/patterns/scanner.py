@@ -1,0 +1,25 @@
+"""The shipped library, ready to scan, without the state of this machine."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any
+
+import re2
+
+from lockgate.analysis.patterns.engine import Matcher
+from lockgate.analysis.patterns.scanning import Scanner
+from lockgate.guardrails.cache import beside_path, read_artefact
+from lockgate.guardrails.layers import gather
+from lockgate.guardrails.making import artefact_name, compiled
+
+KEY = bytes(32)
+
+
+def open_scanner() -> Scanner:
+    """The scanner of the shipped library; compiles it where ``make library`` has not."""
+    library = gather(None, ()).linked.library
+    data = read_artefact(beside_path(artefact_name(library))) or compiled(library)
+    hyperscan: Any = import_module("hyperscan._hs_ext")
+    return Scanner(Matcher(data, hyperscan, lambda: re2), time.thread_time, KEY)
