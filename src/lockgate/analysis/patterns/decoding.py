@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 DEPTH = 3
 """So many encodings are undone, one inside another."""
 
+_MEANT = {
+    "packed": ("base64",),
+    "long": ("base64",),
+    "words": ("pairs", "decimal", "spaced"),
+    "array": ("pairs",),
+}
+"""Decoders for kinds of spots that have none of their own name."""
 _DECODERS = {**decoding_runs.DECODERS, **decoding_escapes.DECODERS, **joining.DECODERS}
 
 
@@ -57,7 +64,8 @@ def decode(data: bytes, name: str, ends: list[int], budget: Budget, depth: int =
 
     Encodings that can be told without a scan (compression inside of base64) are undone at once, ``depth`` in all.
     """
-    return _DECODERS[name](data, sorted(ends), budget, depth)
+    for decoder in _MEANT.get(name, (name,)):
+        yield from _DECODERS[decoder](data, sorted(ends), budget, depth)
 
 
 def _text(view: View | None, data: bytes) -> bytes:
@@ -67,12 +75,19 @@ def _text(view: View | None, data: bytes) -> bytes:
 def _runs(parent: View | None, data: bytes, spots: Iterable[tuple[str, int]], budget: Budget) -> Iterator[Decoded]:
     depth = DEPTH - (len(parent.encoding) if parent is not None else 0)
     by_name: dict[str, list[int]] = {}
+    longs: list[int] = []
+    text = _text(parent, data)
     for name, end in spots:
-        by_name.setdefault(name, []).append(end)
+        for decoder in _MEANT.get(name, (name,)):
+            by_name.setdefault(decoder, []).append(end)
+        if name == "long" and not longs:  # of which only the first is known
+            longs = decoding_runs.long_runs(text, end)
+    if longs:
+        by_name["base64"] += longs
     for name, ends in by_name.items():
         if budget.over():
             return
-        yield from decode(_text(parent, data), name, ends, budget, depth)
+        yield from decode(text, name, ends, budget, depth)
 
 
 __all__ = ["DEPTH", "Budget", "Decoded", "View", "decode", "views"]

@@ -72,6 +72,7 @@ ESCAPE = Respelling(
         _escaped,
         {rb"\n": b"\n", rb"\r": b"\r", rb"\t": b"\t", rb"\b": b"\b", rb"\f": b"\f", rb"\e": b"\x1b"},
     ).__getitem__,
+    (rb"\\", rb"\"", rb"\n", rb"\t", rb"\/"),
 )
 """What a backslash stands before, in JSON and the languages that took it from C. Of what is no escape, the backslash
 goes, as in a shell; and so it does with the end of the line."""

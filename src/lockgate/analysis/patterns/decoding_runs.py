@@ -7,6 +7,7 @@ from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Sequence
 
     from lockgate.analysis.patterns.decoding_views import Budget, Decoder
@@ -20,19 +21,32 @@ _NEXT_LINE = lazy_re(_GAP + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
 _HEX_RUN = lazy_re(rb"[0-9A-Fa-f]+(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
 PAIR_GAP = rb"(?:[:\- ]|,[ \t]?|[,\s]\s{0,16}0x)"
 _PAIRS = lazy_re(rb"[0-9A-Fa-f]{2}(?:" + PAIR_GAP + rb"[0-9A-Fa-f]{2}){7,}")
-_PAIRS_LOOK_BACK = 200
-"""Eight bytes, and the longest that may stand between them."""
+_PAIRS_LEAST = 23
+"""Bytes of eight pairs."""
 _CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
+_CODES_LEAST = 23
 _NO_HEX = b" :,-\\nrt\r\n\t\v\f"
 
+
+def table_of(characters: bytes) -> bytes:
+    """For ``bytes.translate``: 1 for these characters, 0 for all others."""
+    return bytes(code in characters for code in range(256))
+
+
+_IN_BASE64 = table_of(_BASE64)
+_IN_HEX = table_of(_HEX)
+_IN_PAIRS = table_of(_HEX + b"xX:,- \t\r\n\v\f")
+_IN_CODES = table_of(b"0123456789, \t\r\n\v\f")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_PRINTABLE = bytes(1 if 32 <= code < 127 or code in b"\t\n\r" else 0 for code in range(256))
+_PRINTABLE = table_of(bytes(range(32, 127)) + b"\t\n\r")
 _BRIEF = b"\1" * 8
 """So much printable text makes decoded bytes worth a look. By chance, 12 random bytes have it once in 600 times."""
 _LONG = b"\1" * 16
 """The same for a start that was guessed."""
 _LOOK_BACK = 4096
 _SHORTEST = 16
+_LONG_RUN = 40
+"""Characters of a run of base64 that need not begin with text."""
 _MEMBERS = 16
 """Compressed streams behind each other that are read."""
 _FEED = 1 << 16
@@ -67,35 +81,58 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
                 break
 
 
+def long_runs(data: bytes, start: int) -> list[int]:
+    """A place in each long run of base64 that is not wholly before ``start``: as ends of spots."""
+    return [begin + _LONG_RUN for begin, _ in stretches(data, _IN_BASE64, _LONG_RUN, start)]
+
+
 def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-    """Runs of hexadecimal digits, in one line or more."""
+    """Runs of hexadecimal digits, in one line or more, from the first spot on."""
     covered = 0
-    for spot in ends:
-        if spot <= covered:
+    for start, _ in stretches(data, _IN_HEX, _SHORTEST, min(ends, default=len(data))):
+        if start < covered:
             continue
         if budget.over():
             return
-        start = _begin(data, spot, covered, _HEX)
         found = _HEX_RUN.match(data, start)
-        if found is None:  # not at a spot
-            continue
-        covered = found.end()
-        yield from _digits(found.group(), start, covered, budget, depth)
+        if found is not None:
+            covered = found.end()
+            yield from _digits(found.group(), start, covered, budget, depth)
 
 
 def pairs(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-    """Bytes in hexadecimal, one by one: ``73:6b``, ``0x73, 0x6b``."""
-    covered = 0
-    for spot in ends:
-        if spot <= covered:
-            continue
+    """Bytes in hexadecimal, one by one: ``73:6b``, ``0x73, 0x6b``; from the first spot on."""
+    for found in _within(data, _IN_PAIRS, _PAIRS_LEAST, _PAIRS, ends, budget):
+        yield from _digits(found.group(), found.start(), found.end(), budget, depth)
+
+
+def _within(
+    data: bytes, table: bytes, least: int, regex: re.Pattern[bytes], ends: Sequence[int], budget: Budget
+) -> Iterator[re.Match[bytes]]:
+    """Matches in the stretches of some characters, from the first spot on."""
+    for start, end in stretches(data, table, least, min(ends, default=len(data))):
         if budget.over():
             return
-        found = _PAIRS.search(data, max(covered, spot - _PAIRS_LOOK_BACK))
-        if found is None:  # not at a spot
-            continue
-        covered = found.end()
-        yield from _digits(found.group(), found.start(), covered, budget, depth)
+        yield from regex.finditer(data, start, end)
+
+
+def stretches(data: bytes, table: bytes, least: int, start: int) -> Iterator[tuple[int, int]]:
+    """The longest runs of some characters that have a least length and do not end before ``start``.
+
+    Args:
+        data: The text.
+        table: Has 1 at the codes of these characters, else 0.
+        least: Bytes.
+        start: An offset.
+    """
+    mask = data.translate(table)
+    needle = b"\1" * least
+    at = mask.find(needle, mask.rfind(0, 0, start) + 1)
+    while at >= 0:
+        end = mask.find(0, at + least)
+        end = len(mask) if end < 0 else end
+        yield at, end
+        at = mask.find(needle, end)
 
 
 def _digits(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Iterator[Decoded]:
@@ -223,19 +260,10 @@ def _decompressed(data: bytes, budget: Budget) -> bytes:
 
 
 def codes(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-    """Bytes as decimal numbers: ``[115, 107, 45]``."""
-    covered = 0
-    for spot in ends:
-        if spot <= covered:
-            continue
-        if budget.over():
-            return
-        found = _CODES.search(data, max(covered, spot - _PAIRS_LOOK_BACK))
-        if found is None:  # not at a spot
-            continue
-        covered = found.end()
+    """Bytes as decimal numbers: ``[115, 107, 45]``; from the first spot on."""
+    for found in _within(data, _IN_CODES, _CODES_LEAST, _CODES, ends, budget):
         made = bytes(code if code < 256 else 0 for code in map(int, found.group().split(b",")))
-        yield from _worth(made, found.start(), covered, "decimal", budget, depth, _BRIEF)
+        yield from _worth(made, found.start(), found.end(), "decimal", budget, depth, _BRIEF)
 
 
 DECODERS: dict[str, Decoder] = {

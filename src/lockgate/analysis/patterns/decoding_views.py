@@ -25,6 +25,8 @@ LEAST = 4 << 20
 FACTOR = 3
 """Times the size of a longer text. JSON inside JSON comes to twice its size, and what is joined in it to some more."""
 MOST_VIEWS = 512
+_HELD = b"\xff"
+"""Stands for the mark of an escape while others are replaced. Is not in UTF-8."""
 _LARGEST = 1 << 18
 """Bytes of runs that are put into one view."""
 
@@ -67,9 +69,21 @@ class Respelling(Record):
     regex: re.Pattern[bytes]
     """Has one group, which is the whole of it."""
     plain: Callable[[bytes], bytes]
+    usual: tuple[bytes, ...] = ()
+    """What is replaced most often: first what makes the mark of an escape, where that is doubled. Nothing here begins
+    within another."""
 
     def apply(self, text: bytes) -> bytes | None:
         """The text without escapes; ``None`` where it has none."""
+        if self.usual and _HELD not in text:
+            held = text.replace(self.usual[0], _HELD)
+            for escape in self.usual[1:]:
+                held = held.replace(escape, self.plain(escape))
+            held = (self._apply(held) or held).replace(_HELD, self.plain(self.usual[0]))
+            return None if held == text else held
+        return self._apply(text)
+
+    def _apply(self, text: bytes) -> bytes | None:
         parts = self.regex.split(text)
         if len(parts) == 1:
             return None

@@ -51,7 +51,8 @@ _LEADING = bytes.maketrans(b"\xc2\xe2\xef\xf0", b"\xff\xff\xff\xff")
 
 _WORD = lazy_re(rb"[^\s\"'`|;<>(){}\[\],]{16,4096}")
 _SPACED = lazy_re(rb"(?:[!-~] )+(?:[!-~](?![!-~]))?")
-_SPACED_SPOT = 31
+_SPACING = bytes(0 if code == 32 else 1 if 33 <= code < 127 else 2 for code in range(256))
+_ALTERNATELY = b"\1\0" * 15
 _BEFORE = 2048
 _BEHIND = 2048
 _LINE = 256
@@ -98,10 +99,14 @@ def backwards(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> I
 
 
 def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-    """Words with a space behind each character."""
-    covered = 0
-    for spot in ends:
-        found = _SPACED.match(data, spot - _SPACED_SPOT) if spot > covered and not budget.over() else None
+    """Words with a space behind each character, from the first spot on."""
+    mask = data.translate(_SPACING)
+    covered = max(0, min(ends, default=len(data)) - _BEFORE)
+    while not budget.over() and (at := mask.find(_ALTERNATELY, covered)) >= 0:
+        if data[at - 1 : at].isalnum():  # the end of a word before
+            at += 2
+        found = _SPACED.match(data, at)
+        covered = at + 2
         if found is not None:
             word = found.group()[::2].rstrip()
             covered = found.end()
