@@ -37,12 +37,25 @@ ANCHORS = [
     (r"x?", r"x?", 8192, 8192),
     (r"\pL{2,}", r"\pL{2,}", 8192, 8192),
     (r"pará", r"pará", 5, 5),
+    (r"[a-z0-9]{52}JQQJ[0-9]{4}", r"JQQJ", 56, 60),
+    (r"(?P<value>[a-f0-9]{32}-us[0-9])", r"(?P<value>-us[0-9])", 36, 36),
+    (r"\b(?P<value>[a-f0-9]{32}-us[0-9])", r"\b(?P<value>[a-f0-9]{11})", 11, 36),
+    (r"\b(?P<key>[a-z]{0,9}pass)", r"\b(?P<key>[a-z]*pass)", 13, 13),
+    (r"[0-9]{3}-[0-9]{2}", r"[0-9]{3}-[0-9]{2}", 6, 6),
 ]
 
 
 @pytest.mark.parametrize(("pattern", "anchor", "before", "behind"), ANCHORS)
-def test_anchors(pattern: str, anchor: str, before: int, behind: int) -> None:
+def test_anchors(monkeypatch: pytest.MonkeyPatch, pattern: str, anchor: str, before: int, behind: int) -> None:
+    monkeypatch.setattr(anchors, "ENOUGH", 16.0)
     assert anchor_of(pattern) == (anchor, before, behind)
+
+
+def test_anchors_that_begin_with_any_word_begin_where_words_do() -> None:
+    assert anchor_of(r"[0-9]{3}-", alone=True).pattern == r"(?:\b|\\[nrt])[0-9]{3}-"
+    assert anchor_of(r"(?:[a-f]{9}|\d{8})x", alone=True).pattern.startswith(r"(?:\b|")
+    for pattern in (r"abc[0-9]", r"[a-z-]{9}", r"[^a]{20}", r"x?[0-9]{9}", r"[0-9]{20}abc"):
+        assert anchor_of(pattern, alone=True) == anchor_of(pattern)
 
 
 ATOM = st.sampled_from(
@@ -67,13 +80,14 @@ def patterns(draw: st.DrawFn) -> str:
     return "(?:".join(["(?P<value>".join(named[:2]), *named[2:]])
 
 
-@given(patterns(), st.text("ab1-", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0]))
-@settings(max_examples=400)
+@given(patterns(), st.text("ab1-", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0]), st.integers(1, 3))
+@settings(max_examples=1000)
 def test_within_a_match_there_is_one_of_the_anchor_and_the_window_is_wide_enough(
-    pattern: str, text: str, enough: float
+    pattern: str, text: str, enough: float, says: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(anchors, "ENOUGH", enough)
+        patch.setattr(anchors, "_SAYS_ENOUGH", says)
         anchor = anchor_of(pattern)
     ends: list[int] = []
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)

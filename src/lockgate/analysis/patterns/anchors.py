@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from lockgate.lazy import lazy_re
 from lockgate.record import Record
 
-ENOUGH = 16.0
-"""Bits after which the rest of a pattern is left out: four characters that are given."""
+ENOUGH = 18.0
+"""Bits after which the rest of a pattern is left out: more than four characters that are given."""
 UNBOUNDED = 8192
 """Width of what has no bound: no match is longer."""
 _PRINTABLE = 96
@@ -26,6 +26,12 @@ _GROUP = lazy_re(r"\((?:\?P<\w+>|\?[a-zA-Z-]*:|\?[a-zA-Z-]+\)|(?!\?))")
 _ESCAPE = lazy_re(r"\\(?:x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[0-7]{3}|[^A-Za-z0-9]|[bBdDsSwWnrtfvaAz])")
 _CLASS_SIZES = {"d": 10, "w": 63, "s": 6}
 _ZERO_WIDTH = frozenset("bBAz")
+_WORD_CLASS = lazy_re(r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|\\[dw]|[A-Za-z0-9_])+\]|\\[dw]")
+_ALONE = r"(?:\b|\\[nrt])"
+_SAYS_ENOUGH = 3
+"""Characters that are given, by which a part is found quickly."""
+_FAR = 1024
+"""Most bytes of a match before the part that is looked for."""
 
 
 class Anchor(Record):
@@ -59,8 +65,13 @@ class _Unreadable(Exception):  # noqa: N818 - no error: such patterns are taken 
     """Syntax that is not needed here."""
 
 
-def anchor_of(pattern: str) -> Anchor:
-    """The anchor of a pattern in RE2's syntax."""
+def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
+    """The anchor of a pattern.
+
+    Args:
+        pattern: In RE2's syntax.
+        alone: Whether a match counts only where no letter, digit or ``_`` stands before it, but for an escape.
+    """
     try:
         reader = _Reader(pattern)
         branches = reader.branches()
@@ -72,6 +83,9 @@ def anchor_of(pattern: str) -> Anchor:
         text = ""
     if not text:
         return Anchor(pattern, UNBOUNDED, UNBOUNDED)
+    if alone and len(branches) == 1 and _begins_with_any_word(branches[0]):
+        # Else each place in a long run of letters or digits would be one.
+        text = _ALONE + text
     return Anchor(text, min(most, UNBOUNDED), min(width, UNBOUNDED))
 
 
@@ -91,18 +105,19 @@ def _cut(nodes: Sequence[_Node], need: float, leading: bool) -> tuple[str, int]:
     """
     kept: list[str] = []
     most = 0
-    first, last = _first(nodes) if leading else 0, _last(nodes)
+    first, last = _start(nodes) if leading else 0, _last(nodes)
     for index, node in enumerate(nodes):
         if index > last or (need <= 0 and not _is_given(node)):
             break  # a word that has begun is taken whole: it costs nothing, and says more
-        leads = leading and not any(node.least for node in nodes[:index])
+        leads = leading and not any(not _is_flags(earlier) for earlier in nodes[first:index])
         if index < first:
             kept += [node.text] if _is_flags(node) else []
             most += node.most
-        elif node.branches and node.bits >= need:
+            continue
+        if node.branches and node.bits >= need:
             text, width = _cut_branches(node.branches, need, leads)
             return "".join((*kept, node.head, text, ")")), most + width
-        elif node.atom is not None:
+        if node.atom is not None:
             text, times = _loosened(node, need, index == last)
             kept.append(text)
             if times:  # perhaps fewer than in a match: nothing can follow
@@ -121,6 +136,45 @@ def _is_given(node: _Node) -> bool:
 
 def _is_flags(node: _Node) -> bool:
     return node.text.startswith("(?") and not node.head
+
+
+def _start(nodes: Sequence[_Node]) -> int:
+    """The index from which on a sequence is looked for: its beginning, or the first word in it that is given."""
+    first, last = _first(nodes), _last(nodes)
+    if _given(nodes[first:]):
+        return first
+    for index in range(first + 1, last + 1):
+        if _most(nodes[:index]) > _FAR:
+            break
+        if _given(nodes[index:]) >= _SAYS_ENOUGH and nodes[index].least:
+            return index
+    return first
+
+
+def _given(nodes: Sequence[_Node]) -> int:
+    """How many given characters a sequence begins with, at least."""
+    count = 0
+    for node in nodes:
+        if _is_given(node):
+            count += 1
+        elif node.branches:
+            inside = [_given(branch) for branch in node.branches]
+            count += min(inside)
+            if any(number < len(branch) for number, branch in zip(inside, node.branches, strict=True)):
+                break
+        elif node.most:
+            break
+    return count
+
+
+def _begins_with_any_word(nodes: Sequence[_Node]) -> bool:
+    """Whether a sequence is looked for from its beginning, which is a letter or digit and not a given one."""
+    if not nodes or _start(nodes) or _given(nodes):
+        return False
+    first = nodes[0].atom if nodes[0].atom is not None and nodes[0].times else nodes[0]
+    if first.branches and first is nodes[0]:
+        return all(_begins_with_any_word(branch) for branch in first.branches)
+    return first.atom is None and _WORD_CLASS.fullmatch(first.text) is not None
 
 
 def _first(nodes: Sequence[_Node]) -> int:

@@ -41,7 +41,11 @@ def compile_library(library: Library, hyperscan: Any) -> bytes:
     Raises:
         PatternError: The patterns cannot be compiled together.
     """
-    anchors = {index: anchor_of(expression(rule)) for index, rule in enumerate(library.rules) if not rule.negated}
+    anchors = {
+        index: anchor_of(expression(rule), alone=rule.boundary != "none")
+        for index, rule in enumerate(library.rules)
+        if not rule.negated
+    }
     owners: dict[str, list[int]] = {}
     for index, anchor in anchors.items():
         owners.setdefault(anchor.pattern, []).append(index)

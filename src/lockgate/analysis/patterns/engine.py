@@ -181,18 +181,22 @@ class Matcher:
             if inner < 0:
                 inner, outer = begin, end
             found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"")
-            if found.end > found.start and _bounded(data, found, rule.boundary) and accept(found):
-                start = done = found.end
-                continue
+            if _bounded(data, found, rule.boundary):
+                if accept(found):
+                    start = done = found.end
+                    continue
+                again = max(found.value_start, found.start + 1)
+            else:
+                again = found.start + 1
             refused += 1
-            start = found.start + 1 if refused <= _AGAIN else max(found.end, found.start + 1)
+            start = again if refused <= _AGAIN else max(found.end, again)
         return done
 
 
 def _bounded(data: bytes, found: Found, boundary: str) -> bool:
-    r"""Whether a match stands alone. An escape (``\n``) before it is no letter."""
-    if boundary == "none":
-        return True
+    r"""Whether a match is not empty and stands alone. An escape (``\n``) before it is no letter."""
+    if boundary == "none" or found.end == found.start:
+        return found.end > found.start
     letters, always = (_TOKEN, True) if boundary == "token" else (_WORD, False)
     start, end = found.start, found.end
     joined = start and data[start - 1] in letters and (always or data[start] in letters)
