@@ -33,6 +33,10 @@ FOLDER = "patterns"
 """In the state folder."""
 BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiled")
 """Where set-up puts the artefact of the shipped library: beside the code, and trusted as the code is."""
+COMPILERS = tuple(
+    os.path.join(os.path.dirname(SHIPPED), "..", name) for name in ("anchors.py", "compiling.py", "decoding_spots.py")
+)
+"""The code that decides what an artefact holds."""
 KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"
 """Settings: what the files of a workspace come to, the hash of an artefact, how long compiling took last."""
 USUAL_SECONDS = 2.0
@@ -128,9 +132,9 @@ def _kept(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
 
 def freshness(tx: Transaction, looks: Sequence[Look]) -> str:
     """Changes whenever what the files come to might."""
-    shipped = os.stat(SHIPPED)
+    code = [(found.st_mtime_ns, found.st_size) for found in map(os.stat, (SHIPPED, *COMPILERS))]
     facts = [
-        [_FORMAT, __version__, shipped.st_mtime_ns, shipped.st_size],
+        [_FORMAT, __version__, code],
         [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
         sorted(trusted_of(tx, looks)),
     ]

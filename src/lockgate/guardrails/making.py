@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from lockgate.errors import PatternError, StoreError
 from lockgate.folders import Folders
 from lockgate.guardrails.cache import (
+    COMPILERS,
     FOLDER,
     KEPT,
     PINNED,
@@ -141,7 +142,11 @@ def artefact_name(library: Library) -> str:
     """An artefact's name: what has the same content, for the same engine, is one file, whichever workspace it is of."""
     from lockgate.analysis.patterns.engine import FORMAT
 
-    facts = [FORMAT, library.version, installed("hyperscan").__version__, os.uname().machine]
+    code = []
+    for path in COMPILERS:
+        with open(path, encoding="utf-8") as file:
+            code.append(text_digest(file.read()))
+    facts = [FORMAT, library.version, installed("hyperscan").__version__, os.uname().machine, code]
     return text_digest(json.dumps(facts))[:40]
 
 

@@ -1,7 +1,8 @@
-"""Compiles the shipped library beside the code: ``python -m lockgate.guardrails.prepare``. Does nothing where it is there.
+"""Compiles the shipped library beside the code: ``python -m lockgate.guardrails.prepare``.
 
-A state folder that is new (each test has one) then needs no compiling. It is part of a checkout's set-up; where Lockgate
-was installed otherwise, the library is compiled into the state folder when it is first needed.
+A state folder that is new (each test has one) then needs no compiling. It is part of a checkout's set-up; where
+Lockgate was installed otherwise, the library is compiled into the state folder when it is first needed. Where it is
+there already, nothing is done.
 """
 
 from __future__ import annotations
