@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def _make(folder: Path, files: dict[str, str]) -> None:
 
 def _below(folder: Path, *, honour_ignore: bool = True) -> list[str]:
     found = files_below([str(folder)], honour_ignore=honour_ignore)
-    return [os.path.relpath(path, folder) for path in found]
+    return [os.path.relpath(path, folder) for path in found if isinstance(path, str)]
 
 
 TREE = {
@@ -57,8 +58,24 @@ def test_rules_above_a_folder_hold_in_a_repository_only(tmp_path: Path) -> None:
 def test_a_file_that_is_named_is_meant(tmp_path: Path) -> None:
     _make(tmp_path, {".gitignore": "*.log\n", "x.log": ""})
     assert list(files_below([str(tmp_path / "x.log")])) == [str(tmp_path / "x.log")]
-    with pytest.raises(ScanError, match="not there"):
-        list(files_below([str(tmp_path / "gone")]))
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _make(tmp_path, {"a": "", "b/c": "", "d": ""})
+    real = os.scandir
+
+    def refuse(folder: str) -> Iterator[os.DirEntry[str]]:
+        if folder.endswith("b"):
+            raise PermissionError(13, "Permission denied")
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = list(files_below([str(tmp_path)]))
+    assert found == [
+        str(tmp_path / "a"),
+        Skipped(str(tmp_path / "b"), "permission denied", failed=True),
+        str(tmp_path / "d"),
+    ]
 
 
 def test_links_within_folders_are_not_followed(tmp_path: Path) -> None:
@@ -77,7 +94,10 @@ def test_links_within_folders_are_not_followed(tmp_path: Path) -> None:
         (b"a\xffb", "a\udcffb"),
         (b"", ""),
         (b"a\0b", Skipped("f", "binary", failed=False)),
-        (b"x" * 101, Skipped("f", "larger than 100 bytes", failed=False)),
+        (b"x" * 101, Skipped("f", "larger than 100 bytes", failed=True)),
+        (b"\0" + b"x" * 101, Skipped("f", "binary", failed=False)),
+        ("é\r\n".encode("utf-16-le").join([b"\xff\xfe", b""]), "é\r\n"),
+        ("é".encode("utf-16-be").join([b"\xfe\xff", b""]), "é"),
     ],
 )
 def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, expected: str | Skipped) -> None:
@@ -90,7 +110,7 @@ def test_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, e
 def test_what_is_no_file_is_never_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     got = read_file(str(tmp_path / "pipe"))
-    assert isinstance(got, Skipped)
+    assert got == Skipped(str(tmp_path / "pipe"), "no regular file", failed=True)
     gone = read_file(str(tmp_path / "gone"))
     assert isinstance(gone, Skipped)
     assert gone.failed
@@ -111,22 +131,65 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def _added(repository: Path, *words: str) -> list[Source]:
+    found = added_lines(str(repository), words or ["--cached"])
+    return [source for source in found if isinstance(source, Source)]
+
+
 def test_lines_that_are_added(repository: Path) -> None:
     _make(repository, {"a.txt": "zero\none\nTWO\nthree\nfour\nfive", "new ü\t.txt": "++ x\n+++ b/y\n@@ -1 +9 @@\n"})
     (repository / "gone.txt").unlink()
     _git(repository, "add", "-A")
-    found = {source.name: (source.text, source.lines) for source in added_lines(str(repository), ["--cached"])}
+    found = {source.name: (source.text, source.lines) for source in _added(repository)}
     assert found == {
         "a.txt": ("zero\nTWO\nfive", (1, 3, 6)),
         "new ü\t.txt": ("++ x\n+++ b/y\n@@ -1 +9 @@", (1, 2, 3)),
     }
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("diff.relative", "true"),
+        ("diff.interHunkContext", "9"),
+        ("diff.context", "9"),
+        ("diff.submodule", "log"),
+        ("color.diff", "always"),
+        ("core.quotePath", "true"),
+        ("diff.dstPrefix", "x/"),
+        ("diff.wsErrorHighlight", "all"),
+        ("diff.orderFile", "nowhere"),
+    ],
+)
+def test_settings_change_nothing(repository: Path, key: str, value: str) -> None:
+    _make(repository, {"a.txt": "zero\none\ntwo\nthree\nfour\nfive\n", "sub/ü.txt": "new\n"})
+    _git(repository, "add", "-A")
+    _git(repository, "config", key, value)
+    if key == "diff.orderFile":
+        (repository / "nowhere").write_text("", encoding="utf-8")
+    found = added_lines(str(repository / "sub"), ["--cached"])
+    assert found == [Source("a.txt", "zero\nfive", (1, 6)), Source("sub/ü.txt", "new", (1,))]
+
+
+def test_attributes_hide_no_text(repository: Path) -> None:
+    _make(
+        repository,
+        {".gitattributes": "*.txt -diff\n*.bin binary\n", "a.txt": "one\nkey\n", "b.bin": "text\n", "c": "a\0b"},
+    )
+    _git(repository, "add", "-A")
+    found = added_lines(str(repository), ["--cached"])
+    assert Source("a.txt", "key", (2,)) in found
+    assert Source("b.bin", "text", (1,)) in found
+    assert Skipped("c", "binary", failed=False) in found
+
+
 def test_a_range_of_revisions(repository: Path) -> None:
     _make(repository, {"b.txt": "more\n"})
     _git(repository, "add", ".")
     _git(repository, "commit", "-q", "-m", "second")
-    assert [source.name for source in added_lines(str(repository), ["HEAD~1..HEAD"])] == ["b.txt"]
+    assert [source.name for source in _added(repository, "HEAD~1..HEAD")] == ["b.txt"]
 
 
 def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:

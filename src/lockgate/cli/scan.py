@@ -30,7 +30,7 @@ _COLOURS = {Severity.CRITICAL: "red", Severity.HIGH: "red", Severity.MEDIUM: "ye
 
 
 @click.command("scan", short_help="Look for secrets and personal data in files or diffs.")
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=click.Path(allow_dash=True))
 @click.option("--staged", is_flag=True, help="Look at what git is about to commit: the lines that are added.")
 @click.option("--diff", metavar="REVISIONS", help="Look at the lines that a git diff adds, such as main...HEAD.")
 @click.option(
@@ -80,17 +80,19 @@ def scan_command(
         raise click.UsageError("--staged, --diff and --jsonl exclude each other")
     if (staged or diff is not None or jsonl) and paths:
         raise click.UsageError("--staged, --diff and --jsonl take no paths")
-    if diff is not None and diff.startswith("-"):
-        raise click.UsageError("--diff takes revisions, not options")
+    if diff is not None and (not diff or diff.startswith("-")):
+        raise click.UsageError("--diff takes revisions")
+    if as_json and as_sarif:
+        raise click.UsageError("--json and --sarif exclude each other")
     scanner = _scanner(known=known)
     if jsonl:
         _answer_lines(scanner, wanted)
         return
     try:
         if staged or diff is not None:
-            sources: Iterable[Source | Skipped] = added_lines(os.getcwd(), [diff] if diff else ["--cached"])
+            sources: Iterable[Source | Skipped] = added_lines(os.getcwd(), ["--cached"] if diff is None else [diff])
         else:
-            sources = _read(list(_named(paths, not no_ignore)), max_bytes)
+            sources = _read(list(dict.fromkeys(_named(paths, not no_ignore))), max_bytes)
         report = _Report(wanted)
         for source in sources:
             report.take(scanner, source)
@@ -98,7 +100,8 @@ def scan_command(
         click.echo(f"lockgate: {visible(str(error))}", err=True)
         sys.exit(INCOMPLETE)
     if as_json or as_sarif:
-        click.echo(json.dumps(report.as_json() if as_json else sarif(report.findings, __version__), indent=2))
+        log = report.as_json() if as_json else sarif(report.findings, report.incomplete(), __version__)
+        click.echo(json.dumps(log, indent=2))
     else:
         report.print()
     sys.exit(report.status())
@@ -126,7 +129,7 @@ def _scanner(*, known: bool) -> Scanner:
 
 
 # ---------------------------------------------------------------- what to look at
-def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str]:
+def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str | Skipped]:
     for path in paths or ["."]:
         if path == "-":
             yield path
@@ -134,7 +137,7 @@ def _named(paths: Sequence[str], honour_ignore: bool) -> Iterator[str]:
             yield from files_below([path], honour_ignore=honour_ignore)
 
 
-def _read(names: Sequence[str], most: int) -> Iterator[Source | Skipped]:
+def _read(names: Sequence[str | Skipped], most: int) -> Iterator[Source | Skipped]:
     """Read files one after the other, with a progress bar where a person waits for long."""
     from rich.console import Console
     from rich.progress import track
@@ -142,7 +145,10 @@ def _read(names: Sequence[str], most: int) -> Iterator[Source | Skipped]:
     console = Console(stderr=True)
     shown = console.is_terminal and len(names) > 100
     for name in track(names, "scanning", console=console, transient=True) if shown else names:
-        yield _standard_input() if name == "-" else read_file(os.path.normpath(name), most)
+        if isinstance(name, Skipped):
+            yield name
+        else:
+            yield _standard_input() if name == "-" else read_file(name, most)
 
 
 def _standard_input() -> Source:
@@ -170,9 +176,14 @@ class _Report:
         self.unfinished += [(source.name, group) for group in scanned.unfinished]
 
     def status(self) -> int:
-        if self.unfinished or any(each.failed for each in self.skipped):
+        if self.incomplete():
             return INCOMPLETE
         return WRONG if self.findings else 0
+
+    def incomplete(self) -> list[str]:
+        """What could not be looked at, in words for a person."""
+        failed = [f"{visible(each.name, 500)}: not looked at: {each.because}" for each in self.skipped if each.failed]
+        return failed + [f"{visible(name, 500)}: not finished: {group}" for name, group in self.unfinished]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -190,11 +201,8 @@ class _Report:
             proof = ", validated" if match.validated else ""
             coded = f", in {' of '.join(match.encoding)}" if match.encoding else ""
             click.echo(f"{place}: {word}: {match.type} ({match.rule}{proof}{coded})")
-        for each in self.skipped:
-            if each.failed:
-                click.echo(f"{visible(each.name, 500)}: not looked at: {each.because}", err=True)
-        for name, group in self.unfinished:
-            click.echo(f"{visible(name, 500)}: not finished: {group}", err=True)
+        for line in self.incomplete():
+            click.echo(line, err=True)
         click.echo(self._summary(), err=True)
 
     def _summary(self) -> str:
@@ -221,4 +229,4 @@ def _answer_lines(scanner: Scanner, wanted: Wanted) -> None:
         if result.expired:
             answer["unfinished"] = [each.group for each in result.expired]
         output.write(json.dumps(answer) + "\n")
-    output.flush()
+        output.flush()  # who asks may wait for the answer before it asks again

@@ -123,20 +123,34 @@ _LEVELS = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: 
 _SCORES = {Severity.CRITICAL: "9.5", Severity.HIGH: "8.0", Severity.MEDIUM: "5.0", Severity.LOW: "2.0"}
 
 
-def sarif(findings: Iterable[Finding], version: str) -> Mapping[str, Any]:
-    """A SARIF 2.1.0 log: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html."""
+def sarif(findings: Iterable[Finding], incomplete: Iterable[str], version: str) -> Mapping[str, Any]:
+    """A SARIF 2.1.0 log: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+
+    Args:
+        findings: What was found.
+        incomplete: What could not be looked at, in words.
+        version: Of Lockgate.
+    """
     rules: dict[str, dict[str, Any]] = {}
+    numbers: dict[str, int] = {}
     results = []
     for finding in findings:
         match = finding.match
         rules.setdefault(match.rule, _sarif_rule(match))
-        results.append(_sarif_result(finding, list(rules).index(match.rule)))
+        results.append(_sarif_result(finding, numbers.setdefault(match.rule, len(numbers))))
+    notes = [{"level": "error", "message": {"text": each}} for each in incomplete]
+    invocation = {"executionSuccessful": not notes, "toolExecutionNotifications": notes}
     driver = {
         "name": "Lockgate",
         "version": version,
         "rules": list(rules.values()),
     }
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
     return {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
 
 
@@ -172,7 +186,11 @@ def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _uri(name: str) -> str:
+    """A reference to a file: relative to the current folder where it lies there, as code hosts expect it."""
     from urllib.parse import quote
 
-    path = name.replace(os.sep, "/").removeprefix("./")
-    return quote(path, safe="/", errors="surrogateescape")
+    path = os.path.relpath(name) if os.path.isabs(name) else name.removeprefix("./")
+    if path.startswith(f"..{os.sep}"):
+        path = os.path.abspath(name)
+    prefix = "file://" if os.path.isabs(path) else ""
+    return prefix + quote(path.replace(os.sep, "/"), safe="/", errors="surrogateescape")

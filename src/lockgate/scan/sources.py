@@ -6,16 +6,18 @@ import os
 import re
 import stat
 import subprocess
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pathspec
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from lockgate.errors import LockgateError
 from lockgate.record import Record
 
 MOST_BYTES = 10 * 1024 * 1024
-"""Larger files are passed over, and named."""
+"""Larger files are not looked at, and named."""
 _BINARY_LOOK = 8192
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GIT_SECONDS = 60
@@ -41,38 +43,34 @@ class Skipped(Record):
     name: str
     because: str
     failed: bool
-    """Whether it could not be read; else it is binary or too large."""
+    """Whether it should have been looked at and was not; else it is binary."""
 
 
 # ---------------------------------------------------------------- files
-def files_below(paths: Iterable[str], *, honour_ignore: bool = True) -> Iterator[str]:
+def files_below(paths: Iterable[str], *, honour_ignore: bool = True) -> Iterator[str | Skipped]:
     """The files that are meant by paths. A path that is named itself is meant whatever ``.gitignore`` says.
 
     Symbolic links are followed where they are named, and not within folders.
-
-    Raises:
-        ScanError: A path is not there.
     """
     for path in paths:
         if os.path.isdir(path):
             yield from _walk(path, _ignored_above(path) if honour_ignore else [], honour_ignore)
-        elif os.path.exists(path):
-            yield path
         else:
-            raise ScanError(f"{path} is not there")
+            yield path
 
 
 _Rules = list[tuple[str, pathspec.GitIgnoreSpec]]
 
 
-def _walk(folder: str, rules: _Rules, honour_ignore: bool) -> Iterator[str]:
+def _walk(folder: str, rules: _Rules, honour_ignore: bool) -> Iterator[str | Skipped]:
     """Files of a folder and of those in it, sorted; ``rules`` are those of the folders around it, outermost first."""
     if honour_ignore:
         rules = [*rules, *_rules_of(folder)]
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise ScanError(f"{folder} cannot be read: {error.strerror}") from None
+        yield Skipped(folder, _because(error), failed=True)
+        return
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name == ".git" or _is_ignored(entry.path, is_folder, rules):
@@ -84,11 +82,22 @@ def _walk(folder: str, rules: _Rules, honour_ignore: bool) -> Iterator[str]:
 
 
 def _rules_of(folder: str) -> _Rules:
+    file = Path(folder, ".gitignore")
     try:
-        text = Path(folder, ".gitignore").read_text(encoding="utf-8", errors="replace")
+        data = b"" if file.is_symlink() else file.read_bytes()  # git follows no link here
     except OSError:
         return []
-    return [(os.path.abspath(folder), pathspec.GitIgnoreSpec.from_lines(text.splitlines()))]
+    # Lines end where they end for git: at no other character that Python takes for the end of a line.
+    lines = data.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    patterns = [pattern for line in lines for pattern in _patterns(line.removesuffix("\r"))]
+    return [(os.path.abspath(folder), pathspec.GitIgnoreSpec(patterns))]
+
+
+def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
+    try:
+        return list(pathspec.GitIgnoreSpec.from_lines([line]).patterns)
+    except ValueError:
+        return ()  # no pattern, such as a lone "!": it matches nothing
 
 
 def _ignored_above(folder: str) -> _Rules:
@@ -115,25 +124,34 @@ def _is_ignored(path: str, is_folder: bool, rules: _Rules) -> bool:
 
 
 def read_file(path: str, most: int = MOST_BYTES) -> Source | Skipped:
-    """A file's text. Bytes that are no UTF-8 are kept as lone surrogates, so that offsets stay true."""
+    """A file's text: of UTF-16 where a byte order mark says so, else of UTF-8.
+
+    Bytes that are no UTF-8 are kept as lone surrogates, so that offsets stay true.
+    """
+    name = path.removeprefix("./")
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return Skipped(path, "no regular file", failed=False)
+                return Skipped(name, "no regular file", failed=True)
             data = file.read(most + 1)
     except OSError as error:
-        return Skipped(path, (error.strerror or "it cannot be read").lower(), failed=True)
+        return Skipped(name, _because(error), failed=True)
+    wide = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    if not wide and b"\0" in data[:_BINARY_LOOK]:
+        return Skipped(name, "binary", failed=False)
     if len(data) > most:
-        return Skipped(path, f"larger than {most} bytes", failed=False)
-    if b"\0" in data[:_BINARY_LOOK]:
-        return Skipped(path, "binary", failed=False)
-    return Source(path, data.decode("utf-8", "surrogateescape"))
+        return Skipped(name, f"larger than {most} bytes", failed=True)
+    return Source(name, data.decode("utf-16", "replace") if wide else data.decode("utf-8", "surrogateescape"))
+
+
+def _because(error: OSError) -> str:
+    return (error.strerror or "it cannot be read").lower()
 
 
 # ---------------------------------------------------------------- git
-def added_lines(folder: str, arguments: Sequence[str]) -> list[Source]:
-    """The lines that a diff adds, one text for each file.
+def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]:
+    """The lines that a diff adds, one text for each file; of the whole repository, whatever its settings are.
 
     Args:
         folder: A folder of the repository.
@@ -144,7 +162,8 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source]:
     """
     # Nothing that a repository's settings name may run: no pager, no external diff, no text conversion, no monitor.
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-C", folder, "--no-pager", "diff"]
-    command += ["--no-ext-diff", "--no-textconv", "--no-color", "--unified=0", "--src-prefix=a/", "--dst-prefix=b/"]
+    command += ["--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"]
+    command += ["--unified=0", "--inter-hunk-context=0", "--no-relative", "--text", "--submodule=short"]
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program; revisions come from the person
             [*command, *arguments, "--"], capture_output=True, timeout=_GIT_SECONDS, check=False
@@ -159,14 +178,15 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source]:
     return list(_parse_diff(done.stdout.decode("utf-8", "surrogateescape")))
 
 
-def _parse_diff(text: str) -> Iterator[Source]:
+def _parse_diff(text: str) -> Iterator[Source | Skipped]:
     name, number, inside = "", 0, False
     lines: list[str] = []
     numbers: list[int] = []
-    for line in text.split("\n"):
-        if line.startswith("diff --git ") and (not inside or number >= 0):
+    # Within a hunk each line begins with + or -, so nothing in a file can be taken for the head of another.
+    for line in [*text.split("\n"), "diff --git "]:
+        if line.startswith("diff --git "):
             if lines:
-                yield Source(name, "\n".join(lines), tuple(numbers))
+                yield _added(name, "\n".join(lines), numbers)
             name, lines, numbers, inside = "", [], [], False
         elif not inside and line.startswith("+++ "):
             name = _path_of(line[4:])
@@ -176,8 +196,12 @@ def _parse_diff(text: str) -> Iterator[Source]:
             lines.append(line[1:])
             numbers.append(number)
             number += 1
-    if lines:
-        yield Source(name, "\n".join(lines), tuple(numbers))
+
+
+def _added(name: str, text: str, numbers: Sequence[int]) -> Source | Skipped:
+    if "\0" in text[:_BINARY_LOOK]:
+        return Skipped(name, "binary", failed=False)
+    return Source(name, text, tuple(numbers))
 
 
 def _path_of(written: str) -> str:
