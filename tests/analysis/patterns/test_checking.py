@@ -58,6 +58,16 @@ def test_boundaries(boundary: str, text: str, found: bool) -> None:
     assert bool(result.pattern_matches) is found
 
 
+def test_a_value_whose_quotes_are_escaped_is_found_once() -> None:
+    made = library(rule(r'"pass"\s*:\s*"(?P<value>[a-z0-9]{8})"', "password", boundary="none"))
+    (match,) = check(made, r"x \"pass\": \"hunter22\" y").pattern_matches
+    assert (match.start, match.end, match.encoding) == (14, 22, ("escape",))
+    (match,) = check(made, r'x "pass": "hunter22", "\"y"').pattern_matches
+    assert (match.start, match.end, match.encoding) == (11, 19, ())
+    (match,) = check(made, r'x "pass"\u003a "hunter22" y').pattern_matches
+    assert (match.start, match.end, match.encoding) == (16, 24, ("escape",))
+
+
 def test_a_match_within_one_that_is_refused() -> None:
     """The first `sk-` begins inside a word; the one behind it does not."""
     made = library(rule(r"sk-[a-z-]{6,}"))

@@ -184,7 +184,7 @@ class Check:
         if False in verdicts:
             return False
         self._count(found.rule, rule, use)
-        if text.view is None or text.view.changed(found.value_start, found.value_end):
+        if text.view is None or text.view.changed(found.start, found.end):
             self._keep(rule, use, text, (found.value_start, found.value_end), validated=True in verdicts)
         return True
 
@@ -213,9 +213,9 @@ class Check:
         print_ = fingerprint(text.data[slice(*span)], self._scanner.key)
         encoding, start, end = text.place(*span)
         name = f"{rule.group}/{rule.id}"
-        place = (name, use.group.id, text.field.path, start, end, encoding, print_)
+        place = (name, use.group.id, text.field.path, start, end, print_)
         if place in self._kept:
-            return
+            return  # however it was written around the value
         decision = decision_of(_MODES.get(rule.action, use.mode), rule.severity)
         match = PatternMatch(
             rule=name,
