@@ -56,6 +56,9 @@ _ALTERNATELY = b"\1\0" * 15
 _BEFORE = 2048
 _BEHIND = 2048
 _LINE = 256
+_NEAR = 64
+"""Bytes between two lists that are put together in one."""
+_LARGEST = 1 << 16
 
 
 def joined(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
@@ -64,38 +67,64 @@ def joined(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
 
 
 def listed_pieces(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
-    """``["a", "b"].join("")``, ``"".join(["a", "b"])``, ``concat("a", "b")``."""
-    covered = 0
+    """``["a", "b"].join("")``, ``"".join(["a", "b"])``, ``concat("a", "b")``; those near each other together."""
+    begin = covered = 0
     for spot in ends:
-        if spot <= covered or budget.over():
+        if spot <= covered:
             continue
-        if data[spot - 1 : spot] == b")":
-            bracket = data.rfind(b"[", max(covered, spot - _BEFORE), spot)
-            stop = spot
-        else:
-            bracket = spot - 1
-            stop = data.find(b")", spot, spot + _BEHIND) + 1
-        if bracket < 0 or not stop:
+        start, stop = _list_at(data, spot, covered)
+        if stop <= covered:
             continue
-        start = max(covered, bracket - _LINE, data.rfind(b"\n", covered, bracket) + 1)
+        if begin < covered < start - _NEAR or covered - begin > _LARGEST:
+            if budget.over():
+                return
+            yield from _unlisted(data, begin, covered)
+            begin = start
+        elif begin == covered:
+            begin = start
         covered = stop
-        made = _LISTED.apply(data[start:stop])
-        if made is not None:
-            yield Decoded(made, start, stop, ("joined",), _LISTED)
+    yield from _unlisted(data, begin, covered)
+
+
+def _list_at(data: bytes, spot: int, floor: int) -> tuple[int, int]:
+    """From the line's beginning to the end of the call; nothing where that is not to be seen."""
+    if data[spot - 1 : spot] == b")":
+        bracket = data.rfind(b"[", max(floor, spot - _BEFORE), spot)
+        stop = spot
+    else:
+        bracket = spot - 1
+        stop = data.find(b")", spot, spot + _BEHIND) + 1
+    if bracket < 0 or not stop:
+        return floor, floor
+    return max(floor, bracket - _LINE, data.rfind(b"\n", max(floor, bracket - _LINE), bracket) + 1), stop
+
+
+def _unlisted(data: bytes, start: int, stop: int) -> Iterator[Decoded]:
+    made = _LISTED.apply(data[start:stop])
+    if made is not None:
+        yield Decoded(made, start, stop, ("joined",), _LISTED)
 
 
 def backwards(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Long words near what turns a text round."""
-    covered = 0
-    for spot in ends:
+    for start, stop in _around(ends, len(data)):
         if budget.over():
             return
-        start, stop = max(covered, spot - _BEFORE), min(len(data), spot + _BEHIND)
-        if stop <= covered:
-            continue
-        covered = stop
         for word in _WORD.finditer(data, start, stop):
             yield Decoded(word.group()[::-1], word.start(), word.end(), ("reversed",))
+
+
+def _around(ends: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
+    """What is near some places; together where that overlaps, but for very long parts."""
+    start = stop = 0
+    for spot in ends:
+        if spot - _BEFORE > stop or stop - start > _LARGEST:
+            if stop > start:
+                yield start, stop
+            start = max(stop, spot - _BEFORE)
+        stop = min(size, spot + _BEHIND)
+    if stop > start:
+        yield start, stop
 
 
 def spaced(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
