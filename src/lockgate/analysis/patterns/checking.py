@@ -10,7 +10,6 @@ from lockgate.analysis.patterns.fields import Field
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
     Candidate,
-    Expired,
     GuardrailDecision,
     GuardrailResult,
     Mode,
@@ -22,6 +21,7 @@ from lockgate.analysis.patterns.model import (
 from lockgate.analysis.patterns.redaction import fingerprint, replacement_of
 from lockgate.analysis.patterns.results import Kept, decision_of_all, most_precise, reason_of
 from lockgate.analysis.patterns.severities import decision_of
+from lockgate.analysis.patterns.timing import Timing
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -64,12 +64,9 @@ class Check:
         """Begin; the time runs from here."""
         self._scanner = scanner
         self._matcher = scanner.matcher
-        self._clock = scanner.clock
         self._request = request
-        self._began = self._clock()
         self._uses: list[Use] = scanner.uses(request)
-        self._spent = dict.fromkeys((use.group.id for use in self._uses), 0.0)
-        self._expired: dict[str, Expired] = {}
+        self._time = Timing(self._uses, scanner.clock)
         self._by_rule: dict[int, list[Use]] = {}
         for use in self._uses:
             for index in use.group.rules:
@@ -83,7 +80,7 @@ class Check:
     # ------------------------------------------------------------ texts
     def look_at(self, field: Field) -> None:
         """Look at one text, and at what is encoded in it."""
-        if len(self._expired) == len(self._uses):
+        if self._time.all_expired():
             return
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
@@ -105,11 +102,11 @@ class Check:
             pieces[:] = self._matcher.pieces(inner)
             return [spot for hits in pieces for spot in hits.spots]
 
-        budget = Budget(len(data), self._all_over)
+        budget = Budget(len(data), self._time.until_over())
         for view in views(data, spots, find_spots, budget):
             self._look(_Text(field, view.data, view), pieces)
         if budget.exceeded:
-            self._expire_all(budget.exceeded)
+            self._time.expire_all(budget.exceeded)
 
     def _look(self, text: _Text, pieces: Iterable[Hits] | None = None) -> list[tuple[str, int]]:
         """Look at one text as it is; the places in it where something may be encoded."""
@@ -120,7 +117,7 @@ class Check:
                 uses = self._by_rule.get(index)
                 if uses and self._rule_applies(index, text.field):
                     self._confirm(index, uses, text, hits)
-            if self._all_over():
+            if self._time.all_over():
                 return []
         self._look_for_known(text)
         return spots
@@ -137,15 +134,15 @@ class Check:
         return applies and (not rule.fields or _is_named(field.name, rule.fields))
 
     def _confirm(self, index: int, uses: list[Use], text: _Text, hits: Hits) -> None:
+        clock = self._time.clock
         for use in uses:
-            group = use.group.id
-            if group in self._expired:
+            if use.group.id in self._time.expired:
                 continue
-            began = self._clock()
-            left = use.timeout - self._spent[group] - self._shared(began)
+            began = clock()
+            left = self._time.left(use, began)
 
             def accept(found: Found, use: Use = use, until: float = began + left) -> bool:
-                if self._clock() > until:
+                if clock() > until:
                     raise _Over
                 return self._accept(found, use, text)
 
@@ -154,29 +151,10 @@ class Check:
                     raise _Over
                 self._matcher.confirm(index, text.data, hits, accept)
             except _Over:
-                self._expire(use, "time")
+                self._time.expire(use, "time")
             except _Enough:
                 pass
-            self._spent[group] += self._clock() - began
-
-    def _shared(self, now: float) -> float:
-        """Seconds that all groups have had together."""
-        return now - self._began - sum(self._spent.values())
-
-    def _all_over(self) -> bool:
-        """Whether no group has time left; those whose time is over are noted."""
-        shared = self._shared(self._clock())
-        for use in self._uses:
-            if use.group.id not in self._expired and shared + self._spent[use.group.id] > use.timeout:
-                self._expire(use, "time")
-        return len(self._expired) == len(self._uses)
-
-    def _expire(self, use: Use, because: str) -> None:
-        self._expired.setdefault(use.group.id, Expired(use.group.id, because, use.fallback))
-
-    def _expire_all(self, because: str) -> None:
-        for use in self._uses:
-            self._expire(use, because)
+            self._time.spend(use, clock() - began)
 
     def _accept(self, found: Found, use: Use, text: _Text) -> bool:
         rule = self._matcher.rule(found.rule)
@@ -192,7 +170,7 @@ class Check:
         count = self._counts[use.group.id, index] = self._counts.get((use.group.id, index), 0) + 1
         if self._redacts(rule, use):
             if count > MOST_REDACTED:
-                self._expire(use, "matches")
+                self._time.expire(use, "matches")
                 raise _Enough
         elif count > self._request.most_matches:
             raise _Enough
@@ -244,7 +222,7 @@ class Check:
         for hit in known(text.data):
             group = _KNOWN_GROUPS[hit.kind]
             use = self._known_uses.get(group)
-            if use is not None and group not in self._expired:
+            if use is not None and group not in self._time.expired:
                 name = hit.form if hit.kind is KnownKind.SECRET else hit.name
                 rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
                 if text.view is None or text.view.changed(hit.start, hit.end):
@@ -275,10 +253,10 @@ class Check:
     def result(self) -> GuardrailResult:
         """What all texts came to."""
         matches = most_precise(list(self._kept.values()))
-        expired = tuple(self._expired.values())
+        expired = tuple(self._time.expired.values())
         decision = decision_of_all(matches, expired)
         reason = "" if decision is GuardrailDecision.APPROVE else reason_of(matches, expired)
-        return GuardrailResult(decision, reason, tuple(matches), (self._clock() - self._began) * 1000, expired)
+        return GuardrailResult(decision, reason, tuple(matches), self._time.elapsed() * 1000, expired)
 
 
 def _span(match: PatternMatch) -> tuple[int, int]:
