@@ -217,7 +217,7 @@ def test_text_that_begins_like_zlib_is_text() -> None:
 
 def test_the_deadline_ends_it() -> None:
     text = b"; ".join(base64.b64encode(b"the value number %d" % number) for number in range(1000))
-    asked = iter([False] * 50 + [True] * 10_000)
+    asked = iter([False] * 5 + [True] * 10_000)
     budget = Budget(len(text), lambda: next(asked))
     found = all_views(text, budget)
     assert budget.exceeded == "time"

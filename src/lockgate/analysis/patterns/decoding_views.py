@@ -25,6 +25,8 @@ LEAST = 4 << 20
 FACTOR = 3
 """Times the size of a longer text. JSON inside JSON comes to twice its size, and what is joined in it to some more."""
 MOST_VIEWS = 512
+_SELDOM = 8
+"""Runs of a few bytes for which the clock is looked at once."""
 _HELD = b"\xff"
 """Stands for the mark of an escape while others are replaced. Is not in UTF-8."""
 _LARGEST = 1 << 18
@@ -34,7 +36,7 @@ _LARGEST = 1 << 18
 class Budget:
     """How much may be decoded of one text: bytes, views and time. Tells what was exceeded, and is then used up."""
 
-    __slots__ = ("_deadline", "exceeded", "left", "views")
+    __slots__ = ("_deadline", "_unasked", "exceeded", "left", "views")
 
     def __init__(self, size: int, deadline: Callable[[], bool]) -> None:
         """For a text of ``size`` bytes. ``deadline`` says whether the time is over; it is asked often."""
@@ -43,11 +45,15 @@ class Budget:
         self.exceeded = ""
         """``expansion`` or ``time`` where not everything was decoded that could be; else empty."""
         self._deadline = deadline
+        self._unasked = 0
 
     def over(self) -> bool:
-        """Whether nothing more may be decoded. Looks at the clock."""
-        if not self.exceeded and self._deadline():
-            self.exceeded = "time"
+        """Whether nothing more may be decoded. Looks at the clock, which costs more than a short run: not each time."""
+        self._unasked -= 1
+        if self._unasked < 0:
+            self._unasked = _SELDOM
+            if not self.exceeded and self._deadline():
+                self.exceeded = "time"
         return bool(self.exceeded)
 
     def take(self, size: int) -> bool:
@@ -56,6 +62,7 @@ class Budget:
             self.exceed()
             return False
         self.left -= size
+        self._unasked -= size >> 12
         return True
 
     def exceed(self) -> None:
