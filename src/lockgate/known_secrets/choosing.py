@@ -144,7 +144,8 @@ def is_rare(text: str, *, named: bool) -> bool:
         return rarity >= _RARE
     if (letters := text.lower().translate(_LEET)).isalpha() and len(text) < 12 and score(letters) < _SOMEWHAT_RARE:
         return False
-    return rarity >= _SOMEWHAT_RARE or _is_passphrase(text)
+    # Several common words are no value to look for: whoever writes a project's `.env` could have any phrase refused.
+    return rarity >= _SOMEWHAT_RARE
 
 
 def encoded(text: str) -> bytes:
@@ -165,9 +166,3 @@ def _looks_made(text: str) -> bool:
 
 def _is_path(text: str) -> bool:
     return text.startswith(("/", "./", "../", "~/", "file:")) or text[1:3] == ":\\"
-
-
-def _is_passphrase(text: str) -> bool:
-    """Whether it is at least four words: too long to be written by chance, however common each word is."""
-    words = text.replace("-", " ").replace("_", " ").replace(".", " ").split()
-    return len(text) >= 20 and len({word.lower() for word in words if len(word) > 2}) >= 4
