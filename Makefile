@@ -39,8 +39,9 @@ unit: setup library system ## all tests but those with real agent clients
 e2e: setup library clients ## the tests with real agent clients
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal tests/e2e $(PYTEST_ARGS)
 
-evals: setup library ## measure the shell analysis against the corpora
+evals: setup library ## measure the shell analysis and the pattern library against their corpora
 	@$(BIN)/python evals/shell/run.py --misses --times
+	@$(BIN)/python evals/patterns/run.py --packages --compare
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
 	@test -x .fuzz/venv/bin/python || $(BIN)/python -m venv .fuzz/venv

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +17,12 @@ import yaml
 from click.testing import CliRunner
 
 from lockgate.cli.main import cli
+from lockgate.cli.scan import scan_command
 from support.prepared import give_state
 
 KEY = "ghp_" + "8aspm4G7VmSUfOoD6V1vrORcmn0iSH2JWh3d"
 """Made up, with a checksum that is right."""
-ADDRESS = "anna.keller@" + "posteo.de"
+ADDRESS = "a.keller@" + "kellerbau-nord.ch"
 RULE = "secrets_detection/github_pat_classic"
 
 
@@ -29,7 +32,9 @@ class Person:
     def __init__(self, root: Path) -> None:
         self.home, self.project = root / "home", root / "work"
         self.project.mkdir()
-        give_state(self.home / ".local" / "state" / "lockgate")
+        state = self.home / ".local" / "state" / "lockgate"
+        state.parent.mkdir(parents=True)
+        give_state(state)
         self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
 
     def run(self, *words: str, given: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -364,3 +369,20 @@ def test_completion_knows_its_options() -> None:
     assert {"--staged", "--sarif", "--severity"} <= set(told.split())
     environ |= {"COMP_WORDS": "lockgate scan ", "COMP_CWORD": "2"}
     assert CliRunner().invoke(cli, [], prog_name="lockgate", env=environ).output.startswith("file")
+
+
+# ---------------------------------------------------------------- what the document says
+DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "scan.md").read_text(encoding="utf-8")
+
+
+def test_every_option_is_described() -> None:
+    options = {option for parameter in scan_command.params for option in parameter.opts if option.startswith("--")}
+    assert {option for option in options if option not in DOCUMENT} == set()
+
+
+def test_the_sample_of_lines_is_so(person: Person) -> None:
+    sample = re.search(r"\$ printf '%s\\n' (.*) \| lockgate scan --jsonl\n(.*?)```", DOCUMENT, re.DOTALL)
+    assert sample
+    texts, answers = sample.groups()
+    done = person.run("--jsonl", given="\n".join(shlex.split(texts)).encode())
+    assert done.stdout.decode() == answers
