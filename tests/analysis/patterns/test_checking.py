@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 import pytest
@@ -9,8 +10,10 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockgate.analysis.patterns.checking import Check
 from lockgate.analysis.patterns.engine import _OVERLAP, PIECE
-from lockgate.analysis.patterns.fields import fields_of
+from lockgate.analysis.patterns.fields import Field, fields_of
+from lockgate.analysis.patterns.known import KnownHit, KnownKind
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
 from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
 from lockgate.analysis.patterns.scanning import Request
@@ -49,6 +52,7 @@ def test_places(text: str, spans: list[tuple[int, int]]) -> None:
         ("word", "a-" + TOKEN, True),
         ("token", "a-" + TOKEN, False),
         ("token", TOKEN + "/b", False),
+        ("token", "KEY=" + TOKEN, True),
         ("token", f'"{TOKEN}"', True),
         ("none", "x" + TOKEN + "y", True),
     ],
@@ -168,6 +172,44 @@ def test_the_sides_are_apart() -> None:
     made = library(ACME, groups=groups)
     assert check(made, TOKEN).decision is BLOCK
     assert check(made, TOKEN, Side.OUTPUT).decision is WARN
+
+
+# ---------------------------------------------------------------- what is known
+def _finds(value: bytes, kind: KnownKind) -> Callable[[bytes], list[KnownHit]]:
+    def known(data: bytes) -> list[KnownHit]:
+        at = data.find(value)
+        return [KnownHit(at, at + len(value), "mine", "plain", kind)] if at >= 0 else []
+
+    return known
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(KnownKind.SECRET, "known_secrets/plain"), (KnownKind.CANARY, "canary/mine")]
+)
+@pytest.mark.parametrize("side", Side)
+def test_known_values_are_found_by_the_groups_that_cover_them(kind: KnownKind, name: str, side: Side) -> None:
+    groups = (
+        group("known_secrets", ()),
+        group("canary", ()),
+        group("out", (), side=Side.OUTPUT, action="redact", covers=("canary", "known_secrets", "out")),
+    )
+    made = scanner(library(ACME, groups=groups), known=_finds(b"hunter2", kind))
+    (match,) = made.check(fields_of({"t": "é hunter2"}), Request(side)).pattern_matches
+    assert (match.rule, match.start, match.end, match.detail, match.validated) == (name, 2, 9, "mine", True)
+    assert match.redact is (side is Side.OUTPUT)
+
+
+def test_without_a_group_that_covers_them_known_values_are_nothing() -> None:
+    made = scanner(library(ACME), known=_finds(b"hunter2", KnownKind.SECRET))
+    assert not made.check(fields_of({"t": "hunter2"}), Request(Side.INPUT)).pattern_matches
+
+
+def test_a_value_that_was_refused_often_is_not_judged_again() -> None:
+    made = library(rule("key=(?P<value>[a-z0-9]+)", validate=(("not_placeholder", None),)))
+    check_ = Check(scanner(made), Request(Side.INPUT))
+    check_.look_at(Field("t", "t", "key=changeme " * 100 + "key=k8w2qzj5x7"))
+    assert [match.start for match in check_.result().pattern_matches] == [1304]
+    assert list(check_._refused.values()) == [16]
 
 
 # ---------------------------------------------------------------- time

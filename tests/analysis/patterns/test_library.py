@@ -24,6 +24,7 @@ GROUPS = {
     "pii_detection": (Side.INPUT, Kind.PII),
     "format_validation": (Side.INPUT, Kind.FORMAT),
     "no_secrets_in_output": (Side.OUTPUT, Kind.SECRET),
+    "no_passwords_in_output": (Side.OUTPUT, Kind.SECRET),
     "no_executable_code": (Side.OUTPUT, Kind.CODE),
 }
 
@@ -76,6 +77,7 @@ def test_what_is_taken_out_of_outputs_are_the_secrets_that_may_not_go_in() -> No
     output = groups["no_secrets_in_output"]
     assert output.action == "redact"
     assert set(groups["secrets_detection"].rules) <= set(output.rules)
+    assert {"known_secrets", "canary"} <= set(output.covers)
 
 
 def test_an_example_that_does_not_hold_is_found() -> None:

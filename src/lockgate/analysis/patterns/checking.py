@@ -32,6 +32,8 @@ MOST_REDACTED = 5000
 """Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
 _AROUND = 80
 """Characters beside a match that validators see."""
+_OFTEN = 16
+"""So many times a value is judged again in other surroundings after it was refused: a log says the same very often."""
 _KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
 _MODES = {"block": Mode.BLOCK, "ask": Mode.ASK, "warn": Mode.WARN}
 
@@ -71,10 +73,11 @@ class Check:
         for use in self._uses:
             for index in use.group.rules:
                 self._by_rule.setdefault(index, []).append(use)
-        self._known_uses = {use.group.id: use for use in self._uses if use.group.id in _KNOWN_GROUPS.values()}
+        self._known_uses = {group: use for use in reversed(self._uses) for group in (*use.group.covers, use.group.id)}
         self._negated = [index for index in self._matcher.header["negated"] if index in self._by_rule]
         self._applies: dict[int, bool] = {}
         self._kept: dict[tuple[object, ...], Kept] = {}
+        self._refused: dict[tuple[int, bytes, bytes], int] = {}
         self._counts: dict[tuple[str, int], int] = {}
 
     # ------------------------------------------------------------ texts
@@ -158,8 +161,12 @@ class Check:
 
     def _accept(self, found: Found, use: Use, text: _Text) -> bool:
         rule = self._matcher.rule(found.rule)
+        same = (found.rule, found.key, text.data[found.value_start : found.value_end])
+        if self._refused.get(same, 0) >= _OFTEN:
+            return False
         verdicts = [_validator(name)(_candidate(found, text.data), number) for name, number in rule.validate]
         if False in verdicts:
+            self._refused[same] = self._refused.get(same, 0) + 1
             return False
         self._count(found.rule, rule, use)
         if text.view is None or text.view.changed(found.start, found.end):
@@ -217,12 +224,12 @@ class Check:
     def _look_for_known(self, text: _Text) -> None:
         """Values that are known to be secret, and canaries. They have no rule: their group says it all."""
         known = self._scanner.known
-        if known is None or not self._known_uses:
+        if known is None or self._known_uses.keys().isdisjoint(_KNOWN_GROUPS.values()):
             return
         for hit in known(text.data):
             group = _KNOWN_GROUPS[hit.kind]
             use = self._known_uses.get(group)
-            if use is not None and group not in self._time.expired:
+            if use is not None and use.group.id not in self._time.expired:
                 name = hit.form if hit.kind is KnownKind.SECRET else hit.name
                 rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
                 if text.view is None or text.view.changed(hit.start, hit.end):

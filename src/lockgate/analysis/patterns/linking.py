@@ -126,8 +126,11 @@ def _groups(state: State, group: GroupState, indexes: Mapping[int, int]) -> list
         rules=_indexes(own, indexes),
         action=keys.get("action", ""),
         replacement=keys.get("replacement", ""),
+        covers=tuple(sorted(_covered(state, group, trusted_only=group.trusted))),
     )
-    beside = made._replace(id=made.id + BESIDE, name=f"{made.name} (project)", rules=_indexes(added, indexes))
+    beside = made._replace(
+        id=made.id + BESIDE, covers=(), name=f"{made.name} (project)", rules=_indexes(added, indexes)
+    )
     return [made, beside] if beside.rules else [made]
 
 
@@ -137,17 +140,25 @@ def _indexes(rules: Sequence[RuleState], indexes: Mapping[int, int]) -> tuple[in
 
 def _reached(state: State, group: GroupState, *, trusted_only: bool) -> list[RuleState]:
     """The rules of a group and of all that it includes, however far."""
-    found: list[RuleState] = []
-    seen, todo = set(), [group.id]
+    return [
+        rule
+        for name in _covered(state, group, trusted_only=trusted_only)
+        for rule in state.groups[name].rules.values()
+        if rule.trusted or not trusted_only
+    ]
+
+
+def _covered(state: State, group: GroupState, *, trusted_only: bool) -> list[str]:
+    """A group and all that it includes, however far."""
+    seen: dict[str, None] = {}
+    todo = [group.id]
     while todo:
         name = todo.pop()
-        if name in seen or name not in state.groups:
-            continue
-        seen.add(name)
-        each = state.groups[name]
-        found += [rule for rule in each.rules.values() if rule.trusted or not trusted_only]
-        todo += [other for other, trusted in each.includes.items() if trusted or not trusted_only]
-    return found
+        if name not in seen and name in state.groups:
+            seen[name] = None
+            includes = state.groups[name].includes.items()
+            todo += [other for other, trusted in includes if trusted or not trusted_only]
+    return list(seen)
 
 
 def _fallback(word: str) -> GuardrailDecision:

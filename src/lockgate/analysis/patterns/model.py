@@ -189,6 +189,8 @@ class Group(Record):
     """``redact``, or empty: what is done with a match of a rule that says no action itself."""
     replacement: str = ""
     """For rules that say none themselves."""
+    covers: tuple[str, ...] = ()
+    """Ids of the groups that it includes, itself too: for what is found without a rule."""
 
 
 class ToolRule(Record):
