@@ -79,7 +79,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def modes(artefact: Artefact) -> dict[str, int]:
-    matcher = Matcher(artefact.data, hyperscan, lambda: re2)
+    matcher = Matcher(artefact.head, hyperscan, lambda: re2, artefact.database)
     return {group[0]: group[3] for group in matcher.header["groups"]}
 
 
@@ -208,6 +208,27 @@ def test_what_is_damaged_is_compiled_again(machine: Machine, compilations: list[
     assert (len(compilations), path.is_symlink()) == (2, False)
     machine.load()
     assert len(compilations) == 2
+
+
+def test_the_hash_is_computed_only_of_another_file(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[int] = []
+    digest = cache.digest
+
+    def counted(*parts: bytes) -> str:
+        hashed.append(1)
+        return digest(*parts)
+
+    good = machine.load()
+    monkeypatch.setattr(cache, "digest", counted)
+    assert (machine.load(), hashed) == (good, [])
+    (path,) = machine.artefacts()
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+    assert (machine.load(), machine.load(), hashed) == (good, good, [1])
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert machine.load() == good
+    assert path.read_bytes() == data, "made anew"
 
 
 def test_it_is_compiled_anew_on_demand(machine: Machine, compilations: list[int]) -> None:

@@ -1,7 +1,9 @@
 """What the pattern files are compiled to, kept so that a hook only has to load it.
 
 The *artefact* is a file in the folder ``patterns`` of the state folder, which no agent can write. The store holds which
-artefact belongs to which contents of the files, and the hash of the artefact, which is compared at every load. Where
+artefact belongs to which contents of the files, and a *pin*: the artefact's hash, and size, inode and times of the file
+that had it. The hash of megabytes costs a hook more than most decisions, so it is computed only where one of these has
+changed: whoever can write there without changing the inode's time could write the store beside it as well. Where
 nothing has changed, no YAML is read and nothing is compiled.
 
 Compiling takes about a second. One process does it, under a lock; others wait for it. A hook that has not so long has
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import time
 
 from lockgate import __version__
@@ -48,10 +51,11 @@ _WAIT = 0.02
 class Artefact(Record):
     """The compiled library that holds for a workspace."""
 
-    data: bytes
-    """For ``Scanner``."""
+    head: bytes
+    database: bytes
+    """What ``Matcher`` takes."""
     digest: str
-    """BLAKE2b of the data, hexadecimal."""
+    """BLAKE2b of both, one behind the other, hexadecimal."""
     layers: tuple[LayerState, ...]
     problems: tuple[ConfigError, ...]
     """Files, or parts of them, that are not valid."""
@@ -99,15 +103,19 @@ def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:
 def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) -> Artefact | None:
     with store.reading() as tx:
         kept = _kept(tx, workspace, freshness(tx, looks))
-        pinned = tx.setting(PINNED + kept["artefact"]) if kept is not None else None
-    if kept is None or pinned is None:
+        pin = Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
+    if kept is None or pin is None:
         return None
-    data = read_pinned(where, kept["artefact"], pinned)
+    data = read_pinned(where, kept["artefact"], pin)
     if data is None:
         return None
+    if data.pin != pin:
+        with store.transaction() as tx:
+            tx.put_setting(PINNED + kept["artefact"], data.pin.text)
     return Artefact(
-        data,
-        pinned,
+        data.head,
+        data.database,
+        pin.digest,
         tuple(LayerState(*layer) for layer in kept["layers"]),
         tuple(ConfigError(*problem) for problem in kept["problems"]),
         tuple(kept["notes"]),
@@ -156,27 +164,84 @@ def beside_path(name: str) -> str:
     return os.path.join(BESIDE, f"{name}.artefact")
 
 
-def digest(data: bytes) -> str:
+# ---------------------------------------------------------------- the file
+class Pin(Record):
+    """How an artefact is known again."""
+
+    digest: str
+    database: int
+    """Bytes of its last part."""
+    facts: str = ""
+    """Size, inode and times of the file that had this hash."""
+
+    @property
+    def text(self) -> str:
+        """What the store keeps."""
+        return f"{self.digest} {self.database} {self.facts}"
+
+    @classmethod
+    def of(cls, text: str | None) -> Pin | None:
+        """Read what the store keeps; ``None`` where that is nothing, or of another version."""
+        parts = (text or "").split(" ", 2)
+        return cls(parts[0], int(parts[1]), parts[2]) if len(parts) == 3 and parts[1].isdecimal() else None
+
+
+class Stored(Record):
+    """The content of an artefact's file."""
+
+    head: bytes
+    database: bytes
+    pin: Pin
+
+
+def digest(*parts: bytes) -> str:
     """The hash of an artefact. BLAKE2b: an artefact has megabytes, and the interpreter's own SHA-256 is slow."""
-    return blake2b(data, digest_size=32).hexdigest()
+    hasher = blake2b(digest_size=32)
+    for part in parts:
+        hasher.update(part)
+    return hasher.hexdigest()
 
 
-def read_pinned(where: Folders, name: str, pinned: str | None) -> bytes | None:
+def pin_of(data: bytes) -> Pin:
+    """The pin of an artefact whose file was not looked at yet."""
+    header = json.loads(data[: data.index(b"\n")])
+    return Pin(digest(data), header["database"])
+
+
+def read_pinned(where: Folders, name: str, pin: Pin | None) -> Stored | None:
     """An artefact with the hash that it must have, from the state folder or from beside the code."""
-    for path in (state_path(where, name), beside_path(name)) if pinned else ():
-        data = read_artefact(path)
-        if data is not None and digest(data) == pinned:
-            return data
-    return None
+    if pin is None:
+        return None
+    return _read(state_path(where, name), pin) or _read(beside_path(name), pin)
 
 
-def read_artefact(path: str) -> bytes | None:
-    """The content of an artefact's file; ``None`` where there is none that can be read."""
+def _read(path: str, pin: Pin) -> Stored | None:
+    """Read a file in two parts, so that none of the megabytes is copied once more."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size <= pin.database:
+            return None
+        head = os.read(descriptor, about.st_size - pin.database)
+        database = os.read(descriptor, pin.database)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    facts = f"{about.st_size} {about.st_dev} {about.st_ino} {about.st_mtime_ns} {about.st_ctime_ns}"
+    # A file that was cut while it was read has other times as well.
+    if len(head) + len(database) != about.st_size or (facts != pin.facts and digest(head, database) != pin.digest):
+        return None
+    return Stored(head, database, pin._replace(facts=facts))
+
+
+def read_artefact(path: str) -> bytes | None:
+    """The content of an artefact's file, whatever it is; ``None`` where there is none that can be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             return file.read()
     except OSError:

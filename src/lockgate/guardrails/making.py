@@ -20,10 +20,11 @@ from lockgate.guardrails.cache import (
     SECONDS,
     USUAL_SECONDS,
     Artefact,
+    Pin,
     beside_path,
-    digest,
     freshness,
     kept_name,
+    pin_of,
     read_artefact,
     read_pinned,
     ready,
@@ -76,34 +77,36 @@ def make(
     folder = os.path.join(where.state, FOLDER)
     own_folder(folder, create=True)
     with _locked(folder, until):
-        if not anew and (found := ready(store, where, workspace)) is not None:
-            return found
+        if not anew and (done := ready(store, where, workspace)) is not None:
+            return done
         began, spent = time.monotonic(), 0.0
         looks = looks_at(where, workspace)
         with store.reading() as tx:
             key = freshness(tx, looks)
             gathered = gather(tx, looks)
             name = artefact_name(gathered.linked.library)
-            pinned = tx.setting(PINNED + name)
+            pin = Pin.of(tx.setting(PINNED + name))
             needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
-        if not anew and pinned is None and (beside := read_artefact(beside_path(name))) is not None:
-            pinned = digest(beside)
-        data = None if anew else read_pinned(where, name, pinned)
-        if data is None:
+        if not anew and pin is None and (beside := read_artefact(beside_path(name))) is not None:
+            pin = pin_of(beside)
+        found = None if anew else read_pinned(where, name, pin)
+        if found is None:
             if needed > seconds:
                 raise NotCompiledError("the pattern library is being compiled: try again in a few seconds")
             data = compiled(gathered.linked.library)
             write_artefact(state_path(where, name), data)
-            pinned = digest(data)
+            found = read_pinned(where, name, pin_of(data))
             spent = time.monotonic() - began
-        hashed = digest(data)
+        if found is None:
+            raise StoreError(f"{state_path(where, name)} was changed while it was written")
         with store.transaction() as tx:
             _keep(tx, gathered, kept_name(workspace), key, name)
-            tx.put_setting(PINNED + name, hashed)
+            tx.put_setting(PINNED + name, found.pin.text)
             if spent:
                 tx.put_setting(SECONDS, f"{spent:.3f}")
             _prune(tx, folder, name)
-        return Artefact(data, hashed, gathered.layers, gathered.problems, gathered.notes)
+        layers, problems, notes = gathered.layers, gathered.problems, gathered.notes
+        return Artefact(found.head, found.database, found.pin.digest, layers, problems, notes)
 
 
 def make_elsewhere(where: Folders, workspace: str, *, anew: bool = False) -> None:

@@ -43,11 +43,11 @@ def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, kno
     hyperscan = extension("hyperscan", "_hs_ext")
     artefact = load(store, where, workspace, seconds=seconds)
     try:
-        matcher = Matcher(artefact.data, hyperscan, _re2)
+        matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
     except PatternError:
         # Compiled by another version of Hyperscan, or for a processor that this one is not.
         artefact = load(store, where, workspace, seconds=seconds, anew=True)
-        matcher = Matcher(artefact.data, hyperscan, _re2)
+        matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
     finds = _known(store, where, workspace, hyperscan) if known else None
     return Scanner(matcher, time.thread_time, store.key, finds)
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lockgate.analysis.patterns.engine import UNBOUNDED
 from lockgate.lazy import lazy_re
 from lockgate.record import Record
 
 ENOUGH = 18.0
 """Bits after which the rest of a pattern is left out: more than four characters that are given."""
-UNBOUNDED = 8192
-"""Width of what has no bound: no match is longer."""
 _PRINTABLE = 96
 _CHARACTER = 4.0
 """Bits of a character that is given; text is no random sequence."""

@@ -18,14 +18,12 @@ from lockgate.analysis.patterns.model import (
     Severity,
     Side,
 )
-from lockgate.analysis.patterns.redaction import fingerprint, replacement_of
-from lockgate.analysis.patterns.results import Kept, decision_of_all, most_precise, reason_of
-from lockgate.analysis.patterns.severities import decision_of
 from lockgate.analysis.patterns.timing import Timing
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from lockgate.analysis.patterns.decoding_views import View
+    from lockgate.analysis.patterns.results import Kept
     from lockgate.analysis.patterns.scanning import Request, Scanner, Use
 
 MOST_REDACTED = 5000
@@ -195,6 +193,10 @@ class Check:
         validated: bool,
         detail: str = "",
     ) -> None:
+        from lockgate.analysis.patterns.redaction import fingerprint, replacement_of
+        from lockgate.analysis.patterns.results import Kept
+        from lockgate.analysis.patterns.severities import decision_of
+
         print_ = fingerprint(text.data[slice(*span)], self._scanner.key)
         encoding, start, end = text.place(*span)
         name = f"{rule.group}/{rule.id}"
@@ -259,6 +261,10 @@ class Check:
 
     def result(self) -> GuardrailResult:
         """What all texts came to."""
+        if not self._kept and not self._time.expired:  # as nearly always: nothing more is imported
+            return GuardrailResult(elapsed_ms=self._time.elapsed() * 1000)
+        from lockgate.analysis.patterns.results import decision_of_all, most_precise, reason_of
+
         matches = most_precise(list(self._kept.values()))
         expired = tuple(self._time.expired.values())
         decision = decision_of_all(matches, expired)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
-from lockgate.analysis.patterns.anchors import UNBOUNDED
 from lockgate.analysis.patterns.model import Rule, Severity
 from lockgate.errors import PatternError
 from lockgate.record import TYPE_CHECKING, Record
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Of the artefact."""
+UNBOUNDED = 8192
+"""Bytes of the longest match and of what is looked at before it: more is not looked for."""
 PIECE = 256 * 1024
 """Bytes that are scanned at once."""
 _OVERLAP = 2 * UNBOUNDED
@@ -58,13 +59,14 @@ class Hits(Record):
 class Matcher:
     """A compiled library."""
 
-    def __init__(self, artefact: bytes, hyperscan: Any, re2: Callable[[], Any]) -> None:
+    def __init__(self, artefact: bytes, hyperscan: Any, re2: Callable[[], Any], database: bytes | None = None) -> None:
         """Load an artefact of :func:`lockgate.analysis.patterns.compiling.compile_library`.
 
         Args:
             artefact: Its bytes.
             hyperscan: The module, or its native part.
             re2: Gives the module RE2 when a first hit needs it.
+            database: The artefact's last part, where that was read apart: it has megabytes, and is then not copied.
 
         Raises:
             PatternError: They are damaged, or of another version or kind of machine.
@@ -88,7 +90,8 @@ class Matcher:
         self._anchors: list[list[int]] = self.header["anchors"]
         self._windows: list[list[int]] = self.header["windows"]
         try:
-            self._database = hyperscan.loadb(artefact[self._offsets[-1] :], mode=hyperscan.HS_MODE_BLOCK)
+            serialised = artefact[self._offsets[-1] :] if database is None else database
+            self._database = hyperscan.loadb(serialised, mode=hyperscan.HS_MODE_BLOCK)
             self._database.scratch = hyperscan.Scratch(self._database)
         except hyperscan.error as error:
             raise PatternError(f"the compiled pattern library cannot be loaded: {error}") from None
