@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis.patterns.credential import is_basic_auth, is_credential
-from lockgate.analysis.patterns.credential_names import KEY, NOTHING, PASSWORD, SECRET, TOKEN, NameKind, kind_of
+from lockgate.analysis.patterns.credential_names import (
+    KEY,
+    NOTHING,
+    PASSWORD,
+    SECRET,
+    SOME_KEY,
+    TOKEN,
+    NameKind,
+    kind_of,
+)
 from lockgate.analysis.patterns.model import Candidate
 
 RANDOM = "q9Xk2LmVz8" + "RtYw4PbN7sD"
@@ -35,7 +44,10 @@ def assigned(key: str, value: str, quote: str = '"', operator: str = " = ", afte
         ("X-Api-Key", KEY),
         ("apiKey", KEY),
         ("accessToken", TOKEN),
-        ("key", NOTHING),
+        ("key", SOME_KEY),
+        ("menuKey", SOME_KEY),
+        ("dbpwd", PASSWORD),
+        ("userpass", PASSWORD),
         ("primaryKey", NOTHING),
         ("max_tokens", NOTHING),
         ("tokenizer", NOTHING),
@@ -55,6 +67,7 @@ def test_names_say_what_they_hold(name: str, kind: NameKind) -> None:
     "value",
     [
         *("Summer2019!", "hunter2", "letmein123", "P@ssw0rd", "correct-horse-battery", "admin123", "qwerty", "rex2015"),
+        *("test2015", "MyShop77", "shoppass", "four words said here"),
         *("123", "123456", "vagrant", "S3cret!", "i<3kitty", RANDOM, HEX, "abqm zkrw ytpl odse"),
     ],
 )
@@ -114,7 +127,10 @@ def test_code_is_no_literal(value: str) -> None:
 
 def test_a_word_is_a_password_in_a_file_of_settings_and_a_variable_in_code() -> None:
     assert is_credential(assigned("password", "vagrant", quote="", operator=": ", after="\n")) is None
-    assert is_credential(assigned("password", "wagtail", quote="", operator=" = ", after="\n")) is False
+    assert is_credential(assigned("password", "wagtail", quote="", operator=" = ", after="\n")) is None
+    assert is_credential(assigned("password", "wagTail", quote="", operator=" = ", after="\n")) is False
+    assert is_credential(assigned("password", "wag_tail", quote="", operator=" = ", after="\n")) is False
+    assert is_credential(assigned("password", "wagtail", quote="", operator=" = ", after=" + salt\n")) is False
     assert is_credential(assigned("password", "wagtail", quote="", operator=": ", after=",\n")) is False
 
 
@@ -129,6 +145,19 @@ def test_the_name_of_a_type_or_a_resource_holds_nothing(before: str) -> None:
 )
 def test_versions_addresses_and_names_are_no_secrets(value: str) -> None:
     assert is_credential(assigned("client_secret", value)) is False
+
+
+@pytest.mark.parametrize(
+    "value", ["HS256", "aes-256-cbc", "AES/CBC/PKCS5Padding", "sha512", "test", "test-key", "my-key"]
+)
+def test_ciphers_and_words_are_no_keys(value: str) -> None:
+    assert is_credential(assigned("encryption_key", value)) is False
+
+
+def test_secrets_that_machines_ask_for_may_be_sentences() -> None:
+    assert is_credential(assigned("secret", "feed the kittens")) is None
+    assert is_credential(assigned("secret", "the client secret")) is False
+    assert is_credential(assigned("secret_key", "thisissomethinglong")) is None
 
 
 @pytest.mark.parametrize("key", ["pass", "PASS"])

@@ -37,7 +37,9 @@ _LINE = 0.5
 _SET = 1.0
 """``DB_PASSWORD=`` and ``db.password=``: what environment files, shells and properties have, and code has not."""
 _PHRASE = 0.5
-"""Three words with hyphens between them: what generators of pass phrases make, and no variable is."""
+"""Words with blanks or three with hyphens between them: what generators of pass phrases make, and no variable is."""
+_RUN_TOGETHER = 0.5
+"""``mysecretflaskkey``: names part their words."""
 _CODE_BEHIND = -1.0
 """Unquoted with a comma or semicolon behind: an expression."""
 _NUMBER = -1.5
@@ -56,6 +58,12 @@ _SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
 _WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
 _QUALIFIED = lazy_re(r"[\w*:]:$")
 """Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``."""
+_WEAK_MARK = lazy_re(r"my|test(?:er|ing)?|dev(?![a-z])|demo|local|default")
+"""Words that people put into passwords, too: with digits they say nothing."""
+_TOGETHER = lazy_re(r"[a-z]{12,}$")
+_RUN_INTO_PASS = lazy_re(r"[a-z]+(?:pass|pwd)$")
+"""``shoppass``: a name is ``shop_pass``."""
+_PLAIN_WORD = lazy_re(r"[a-z]{5,}$")
 _SIGN = lazy_re(r"[!@#$%^&*?+~]")
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
@@ -76,11 +84,15 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
     kind = credential_names.kind_of(candidate.key) if candidate.key else NOTHING
     if form is None:
         form = 0.0 if candidate.key else ENOUGH
-    if candidate.key and (kind is NOTHING or _QUALIFIED.search(candidate.before)):
+    if candidate.key and (kind is NOTHING or _is_qualified(candidate)):
         return False
     if not _least_length(value, kind) <= len(value) <= _MOST or _is_refused(candidate, value, kind):
         return False
     return None if form + evidence(candidate, value, kind) >= ENOUGH else False
+
+
+def _is_qualified(candidate: Candidate) -> bool:
+    return candidate.match.startswith(candidate.key) and _QUALIFIED.search(candidate.before) is not None
 
 
 def _least_length(value: str, kind: NameKind) -> int:
@@ -93,13 +105,14 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():
-        words = credential_values.is_pass_phrase(value) and is_quoted(candidate) and kind is not NOTHING
+        words = is_quoted(candidate) and kind is not NOTHING and credential_values.is_pass_phrase(value)
+        words = words or (is_quoted(candidate) and kind is SECRET and credential_values.is_sentence(value))
         return not words and not (people_choose and _APP_PASSWORD.match(value))
     if people_choose and value.isdigit() and len(value) <= _LONGEST_NUMBER:
         return len(set(value)) == 1
     if credential_values.is_only_names(value):
         return True  # what is most frequent is seen first, and cheaply
-    if len(set(value)) < 3 or is_placeholder(value) or _same(value, candidate.key):
+    if len(set(value)) < 3 or _is_dummy(value, chosen=people_choose) or _same(value, candidate.key):
         return True
     if value.isdigit() and not people_choose:
         return True
@@ -109,6 +122,13 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if not quoted and candidate.after[:1] in ("(", "[", "."):
         return True  # a call, an element, a member
     return credential_values.is_no_value(value, quoted=quoted)
+
+
+def _is_dummy(value: str, *, chosen: bool) -> bool:
+    """Whether a value is a placeholder. Of those that people choose, ``test2015`` and ``MyShop!7`` are none."""
+    if not is_placeholder(value):
+        return False
+    return not (chosen and any(map(str.isdigit, value)) and not is_placeholder(_WEAK_MARK.sub("", value.lower())))
 
 
 def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
@@ -126,15 +146,16 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
     if kind in (PASSWORD, PASS, SECRET, NOTHING):
         total += _WELL_KNOWN if value.lower() in _WEAK else 0.0
         total += _LOWER if value == value.lower() else 0.0
-        total += _PHRASE if _WORDS.match(value) else 0.0
-    if not digits and credential_names.kind_of(value) is not NOTHING:
+        total += _PHRASE if " " in value or _WORDS.match(value) else 0.0
+        total += _RUN_TOGETHER if _TOGETHER.match(value) else 0.0
+    if not digits and not _RUN_INTO_PASS.match(value) and credential_names.kind_of(value) is not NOTHING:
         total += _NAMES_ITSELF
     if not quoted:
-        total += _unquoted(candidate, value, digits=digits)
+        total += _unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
     return total
 
 
-def _unquoted(candidate: Candidate, value: str, *, digits: bool) -> float:
+def _unquoted(candidate: Candidate, value: str, *, digits: bool, is_password: bool) -> float:
     """What speaks for an unquoted value to be a literal, and not the name of a variable."""
     operator = _operator(candidate) if candidate.key else ""
     total = _CODE_BEHIND if candidate.after[:1] in (",", ";", ")") else 0.0
@@ -144,8 +165,10 @@ def _unquoted(candidate: Candidate, value: str, *, digits: bool) -> float:
     spaced = " " in operator and operator.strip() != ""
     if operator == "=" and _SETTING.match(candidate.key):
         return total + _SET
-    whole_line = _LINE_BEHIND.match(candidate.after) and _LINE_BEFORE.search(candidate.before)
-    if whole_line and (not is_name or operator in (": ", ":", "=")):
+    below = "\n" in operator  # the name and the value are a line each
+    whole_line = _LINE_BEHIND.match(candidate.after) and (below or _LINE_BEFORE.search(candidate.before))
+    plain = below or operator in (": ", ":", "=") or (is_password and _PLAIN_WORD.match(value) is not None)
+    if whole_line and (not is_name or plain):
         return total + _LINE
     if spaced and is_name:
         total += _IDENTIFIER

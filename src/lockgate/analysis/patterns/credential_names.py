@@ -26,9 +26,12 @@ SECRET = NameKind("secret", 1.5)
 KEY = NameKind("key", 1.0)
 TOKEN = NameKind("token", 1.0)
 """Machines make these: they look random."""
+SOME_KEY = NameKind("some key", 0.0)
+"""A key to a door or to a map."""
 NOTHING = NameKind("", 0.0)
 
 _PASSWORDS = known("passwords")
+_NO_PASSWORDS = known("no_passwords")
 _SECRETS = known("secrets")
 _TOKENS = known("tokens")
 _KEYS = known("keys")
@@ -78,6 +81,10 @@ def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
         return KEY
     if word in _TOKENS:
         return TOKEN
+    if word == "key":
+        return SOME_KEY
+    if word.endswith(("pass", "pwd")) and word not in _NO_PASSWORDS:
+        return PASSWORD
     if word.endswith(_PARTS) or word.startswith(("password", "passwd")):
         return PASSWORD if "pass" in word else SECRET if word.endswith("secret") else TOKEN
     return NOTHING

@@ -58,6 +58,12 @@ _NUMBER = lazy_re(
     _VERBOSE,
 )
 _MARKUP = lazy_re(r"</|/>|<\w+[ >/]|&[a-z]+;|\\n|\\t|\\u[0-9a-f]{4}")
+_ALGORITHM = lazy_re(
+    r"""(?:aes|3?des|rsa|e[cd]dsa|sha|[hrep]s|md|hmac|pbkdf|bf|rc|chacha|crc)[-_]?\d{1,4}
+        (?:[-_/](?:\d+|cbc|gcm|ecb|ctr|cfb|ofb|xts|ccm|poly1305|sha\d*|pkcs\w+|\w+padding))*$""",
+    _VERBOSE | _ANY_CASE,
+)
+"""Ciphers, hashes and signatures: ``aes-256-cbc``."""
 _KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|--?[a-z][\w-]*$|X-[\w-]+$")
 """Names of environment variables, options and headers."""
 _RANDOM = 0.7
@@ -82,7 +88,7 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
         return True
     if _EXPRESSION.search(value) or _MARKUP.search(value) or _LABEL.match(value) or _INSTRUCTION.match(value):
         return True
-    if _KEY_LIKE.match(value):
+    if _KEY_LIKE.match(value) or _ALGORITHM.match(value):
         return True
     if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
         return True
@@ -106,8 +112,15 @@ def is_only_names(value: str) -> bool:
 
 
 def is_pass_phrase(value: str) -> bool:
-    """Whether a text with blanks is words and a number that say nothing to anybody."""
-    return _PASS_PHRASE.match(value) is not None and any(map(str.isdigit, value)) and _STOP.isdisjoint(words(value))
+    """Whether a text with blanks is four words, or words and a number, that say nothing to anybody."""
+    if _PASS_PHRASE.match(value) is None or not _STOP.isdisjoint(words(value)):
+        return False
+    return any(map(str.isdigit, value)) or value.count(" ") >= 3
 
 
-__all__ = ["is_no_value", "is_only_names", "is_pass_phrase"]
+def is_sentence(value: str) -> bool:
+    """Whether a text is words in small letters, as people write them for secrets that are asked for by machines."""
+    return _PASS_PHRASE.match(value) is not None and not is_only_names(value)
+
+
+__all__ = ["is_no_value", "is_only_names", "is_pass_phrase", "is_sentence"]
