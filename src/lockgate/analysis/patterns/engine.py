@@ -30,7 +30,7 @@ _AGAIN = 32
 """How often a refused match is looked behind for another that begins within it."""
 
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_TOKEN = _WORD | frozenset(b"-./+=")
+_TOKEN = _WORD | frozenset(b"-./+")
 _ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
 
 
@@ -85,6 +85,7 @@ class Matcher:
         self._artefact = artefact
         self._rules: dict[int, Rule] = {}
         self._patterns: dict[int, tuple[Any, int, int]] = {}
+        self._compiled: dict[str, tuple[Any, int, int]] = {}
         self._re2 = re2
         self._spots: list[str] = self.header["spots"]
         self._anchors: list[list[int]] = self.header["anchors"]
@@ -113,16 +114,22 @@ class Matcher:
         """RE2's compiled pattern of a rule, and the numbers of its groups ``value`` and ``key``; 0 for none."""
         pattern = self._patterns.get(index)
         if pattern is None:
-            re2 = self._re2()
-            options = re2.Options()
-            options.encoding = re2.Options.Encoding.LATIN1
-            options.log_errors = False
             rule = self.rule(index)
             text = ("(?m)" if rule.multiline else "") + rule.pattern
-            compiled = re2.compile(text.encode("utf-8"), options)
-            names = compiled.groupindex
-            pattern = self._patterns[index] = (compiled, names.get(b"value", 0), names.get(b"key", 0))
+            pattern = self._compiled.get(text)
+            if pattern is None:
+                pattern = self._compiled[text] = self._compile(text)
+            self._patterns[index] = pattern
         return pattern
+
+    def _compile(self, text: str) -> tuple[Any, int, int]:
+        re2 = self._re2()
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.log_errors = False
+        compiled = re2.compile(text.encode("utf-8"), options)
+        names = compiled.groupindex
+        return compiled, names.get(b"value", 0), names.get(b"key", 0)
 
     def pieces(self, data: bytes) -> Iterator[Hits]:
         """Look at a text piece by piece. Pieces overlap, so that a match is whole in one of them."""
