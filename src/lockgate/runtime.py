@@ -13,8 +13,7 @@ from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
-from lockgate.gate import Gate, Parts
-from lockgate.guarding import Guard
+from lockgate.gate import Gate, Guard, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING

@@ -17,7 +17,7 @@ from lockgate.analysis.patterns.model import (
 from lockgate.analysis.patterns.redaction import redact
 from lockgate.errors import PatternError
 from lockgate.events import Context
-from lockgate.guarding import Guard
+from lockgate.gate import Guard
 from lockgate.model import ToolCall
 
 KEY = "KEY-abcdefgh"

@@ -206,17 +206,42 @@ def test_without_a_library_everything_is_as_before(world: World) -> None:
         ("Edit", {"old_string": f"B={MARK}", "new_string": f"C={MARK}"}, ALLOW),
         ("MultiEdit", {"edits": [{"old_string": "a", "new_string": "b"}, {"new_string": MARK}]}, DENY),
         ("NotebookEdit", {"new_source": f"key = '{MARK}'"}, DENY),
+        ("mcp__files__write_file", {"path": ".env", "content": f"B={MARK}"}, DENY),
+        ("mcp__files__edit_file", {"path": "a", "edits": [{"oldText": "a", "newText": MARK}]}, DENY),
+        ("mcp__files__edit_file", {"path": "a", "edits": [{"oldText": MARK, "newText": f"x={MARK}"}]}, ALLOW),
+        ("mcp__files__search", {"path": "a", "pattern": MARK}, ALLOW),
+        ("mcp__chat__post", {"channel": "ops", "body": f"the log shows {MARK}"}, ALLOW),
+        ("Grep", {"path": "a", "pattern": MARK}, ALLOW),
         ("Bash", {"command": f"grep '{MARK}' notes.md"}, ALLOW),
+        ("Bash", {"command": f"cat > .env <<'EOF'\nB={MARK}\nEOF"}, ALLOW),
     ],
 )
 def test_a_mark_does_not_overwrite_what_it_stands_for(
     world: World, tool: str, given: dict[str, Any], verdict: Verdict
 ) -> None:
-    answer, _ = world.ask(tool, {"file_path": f"{WORK}/settings.ini", **given})
+    file = {} if tool.startswith("mcp__") else {"file_path": f"{WORK}/settings.ini"}
+    answer, _ = world.ask(tool, {**file, **given})
     assert answer.verdict is verdict
     if verdict is DENY:
         assert "guardrail/redaction_mark" in answer.to_agent
         assert "Edit" in answer.to_agent
+
+
+@pytest.mark.parametrize(
+    ("command", "remarked"),
+    [
+        (f"sed -i 's/B=.*/B={MARK}/' .env", True),
+        (f"cat > .env <<'EOF'\nB={MARK}\nEOF", True),
+        (r"grep '\[REDACTED' notes.md", False),
+        ("grep '[REDACTED:github_pat' notes.md", False),
+    ],
+)
+def test_a_mark_in_a_command_is_remarked_on(world: World, command: str, remarked: bool) -> None:
+    answer, _ = world.ask("Bash", {"command": command})
+    assert answer.verdict is ALLOW
+    assert ("guardrail/redaction_mark" in answer.context) is remarked
+    assert ("destroy the values" in answer.context) is remarked
+    assert ("guardrail/redaction_mark" in answer.to_person) is remarked
 
 
 def test_the_guard_is_asked_outside_the_transaction(world: World, tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.gate import Gate, Parts
-from lockgate.guarding import Guard
+from lockgate.gate import Gate, Guard, Parts
 from lockgate.model import Label, Subject, ToolCall, Verdict
 from lockgate.store.sqlite import SqliteStore
 

@@ -36,9 +36,10 @@ def slow(home: Path, seconds: float, *options: str) -> Told:
     program = f"""
 import sys, time
 sys.path.append({SOURCE!r})
-from lockgate import gate, hook
-analyse = gate.analyse
-gate.analyse = lambda *arguments: (time.sleep({seconds}), analyse(*arguments))[1]
+from lockgate import hook
+from lockgate.gate import parts
+analyse = parts.analyse
+parts.analyse = lambda *arguments: (time.sleep({seconds}), analyse(*arguments))[1]
 hook.main(sys.argv[1:])
 """
     return run([sys.executable, "-I", "-c", program, "claude-code", *folders(home), *options], CALL)

@@ -17,8 +17,15 @@ from lockgate.store.sqlite import SqliteStore
 
 def give_state(state: Path) -> None:
     """Put the prepared state there, unless there is a state."""
-    if not state.exists():
-        shutil.copytree(_prepared(), state)
+    if state.exists():
+        return
+    state.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=state.parent, prefix=f"{state.name}-"))
+    shutil.copytree(_prepared(), draft, dirs_exist_ok=True)
+    try:
+        draft.rename(state)
+    except OSError:
+        shutil.rmtree(draft)  # another thread was faster
 
 
 def _prepared() -> Path:

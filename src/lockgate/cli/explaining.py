@@ -11,8 +11,8 @@ import click
 
 from lockgate.analysis import analyse
 from lockgate.configuration import find_workspace, load_for_cli
-from lockgate.deciding import merged
 from lockgate.folders import folders
+from lockgate.gate.parts import merged
 from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy

@@ -5,16 +5,15 @@ Everything here looks at one :class:`Question`, inside the transaction in which 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate import session
 from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
-from lockgate.digests import sha256
 from lockgate.events import Context
-from lockgate.guarding import enforced, joined
-from lockgate.masking import Mask
+from lockgate.gate.findings import enforced, joined
+from lockgate.gate.masking import Mask
+from lockgate.gate.parts import merged
 from lockgate.model import (
     Analysis,
     Decision,
@@ -82,28 +81,6 @@ class Ruling(Record):
     """What the call becomes, where it is to run contained."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
-
-
-def call_digest(call: ToolCall) -> str:
-    """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
-    body = json.dumps([call.tool, dict(call.tool_input), call.cwd], sort_keys=True, separators=(",", ":"), default=str)
-    return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def merged(analyses: Sequence[Analysis]) -> Analysis:
-    """The union of what several analyses of one call found."""
-    if len(analyses) == 1:
-        return analyses[0]
-    effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
-    quiet = [analysis.quiet for analysis in analyses if analysis.gives]
-    common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
-    return analyses[0]._replace(
-        effects=tuple(effects),
-        hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
-        quiet=common,
-        echoes=any(analysis.echoes for analysis in analyses),
-        flows=tuple(dict.fromkeys(flow for analysis in analyses for flow in analysis.flows)),
-    )
 
 
 def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:

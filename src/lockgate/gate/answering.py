@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from lockgate.deciding import Question, Ruling
 from lockgate.events import Answer
-from lockgate.guarding import enforced, from_guard, is_canary, secrets_in
+from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.gate.deciding import Question, Ruling
+    from lockgate.gate.screening import Screening
 from lockgate.model import ToolCall, Verdict
-from lockgate.screening import Screening
 
 
 def answer(question: Question, ruling: Ruling) -> Answer:
@@ -15,7 +18,7 @@ def answer(question: Question, ruling: Ruling) -> Answer:
     found = question.found
     if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
         return said
-    from lockgate import messages_patterns
+    from lockgate.gate import messages_patterns
 
     to_agent, to_person = messages_patterns.remarks(found)
     return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
@@ -31,7 +34,7 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
     if (from_guard(decision) and not ruling.lost_in and not ruling.brief) or is_canary(question.found):
-        from lockgate import messages_patterns
+        from lockgate.gate import messages_patterns
 
         if decision.verdict is Verdict.ASK:
             text = messages_patterns.asked(call, decision.reasons, messages.exact_call(call))
@@ -54,7 +57,7 @@ def result_answer(call: ToolCall, screening: Screening) -> Answer:
     """Say what the agent reads of a result, and what it should know of that."""
     if not screening.texts and not screening.redacted and not screening.withheld and not screening.exposed:
         return Answer()
-    from lockgate import messages_patterns
+    from lockgate.gate import messages_patterns
 
     if screening.withheld:
         to_person = messages_patterns.withheld_to_person(call, screening.withheld)
@@ -72,7 +75,7 @@ def failure_answer(call: ToolCall, screening: Screening) -> Answer:
     found = secrets_in(screening.result)
     if not found and not screening.withheld:
         return Answer()
-    from lockgate import messages_patterns
+    from lockgate.gate import messages_patterns
 
     if screening.withheld:
         text = messages_patterns.unseen(screening.withheld)

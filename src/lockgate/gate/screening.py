@@ -6,29 +6,19 @@ a result that nobody looked at is never passed on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
 from lockgate.audit.record import guardrail
 from lockgate.errors import LockgateError
 from lockgate.events import Context, ToolFinished
-from lockgate.guarding import Guard, decided
+from lockgate.gate.findings import decided
+from lockgate.gate.parts import Guard, KeptWriter
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
-
-KeptWriter = Callable[[Context, str, Callable[[str], str]], None]
-"""Reads the file in which the client keeps a long result, and writes what the function makes of it, where that differs.
-
-Raises ``OSError`` or :class:`lockgate.errors.LockgateError` where it cannot be, or must not be touched.
-"""
-
-
-def no_kept_file(_: Context, file: str, __: Callable[[str], str]) -> None:
-    """Where no file may be touched."""
-    raise OSError(f"{file} cannot be rewritten")
 
 
 class Screening(Record):
@@ -95,7 +85,7 @@ def _with_kept(
     found: Screening, guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforced: bool
 ) -> Screening:
     """Rewrite the file of the whole result too, and what the cut has left of a value that it went through."""
-    from lockgate.messages_patterns import withheld
+    from lockgate.gate.messages_patterns import withheld
 
     seen: list[tuple[str, GuardrailResult]] = []
 

@@ -1,34 +1,20 @@
-"""What the pattern library finds in a call or its result, and what that means for the verdict, the labels, the record.
+"""What the pattern library finds in a call or its result, and what that means for the verdict and the labels.
 
-The library itself is handed in as a :class:`Guard`. What was matched is neither said nor recorded: ``masking`` takes it
-out of all that tells of the call.
+What was matched is neither said nor recorded: ``masking`` takes it out of all that tells of the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from lockgate.analysis.patterns.model import (
-    GuardrailDecision,
-    GuardrailResult,
-    Kind,
-    Mode,
-    PatternMatch,
-    Severity,
-)
+from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
 from lockgate.configuration import Configuration
-from lockgate.events import Context
-from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, ToolCall, Verdict
-from lockgate.record import Record
-
-Texts = Sequence[tuple[str, str]]
-"""Texts with the paths to them."""
+from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, Verdict
 
 ROW = "guardrail"
 """What stands in a reason in the place of a table's row."""
 CANARY = "canary/"
 """How the rules of canary values begin: nothing but an attack or a mistake sends one."""
 MARK_RULE = "guardrail/redaction_mark"
+"""For a mark of ours in what a call would write."""
 UNSEEN_RULE = "guardrail/unseen_file"
 """For the file of a long result that could not be looked at: whoever reads it may learn anything."""
 _VERDICTS = {
@@ -37,27 +23,8 @@ _VERDICTS = {
     GuardrailDecision.ASK: Verdict.ASK,
     GuardrailDecision.BLOCK: Verdict.DENY,
 }
-_NEW_TEXT = {"Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
-"""The field that holds what a tool writes."""
 
 
-class Guard(Record):
-    """The pattern library on this machine. Without one, everything is approved.
-
-    The checks raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
-    """
-
-    check_input: Callable[[Context, ToolCall], GuardrailResult] = lambda *_: GuardrailResult()
-    check_output: Callable[[Context, ToolCall, Texts], tuple[GuardrailResult, Mapping[str, str]]] = lambda *_: (
-        GuardrailResult(),
-        {},
-    )
-    """Checks texts of a result; also gives, by path, each text that changes when what must go is taken out."""
-    prepare: Callable[[Context], None] = lambda _: None
-    """Begins to get ready for a session, where that takes time, and hardly waits for it."""
-
-
-# ---------------------------------------------------------------- what it comes to
 def decided(result: GuardrailResult) -> GuardrailDecision:
     """The strictest of all that was found, with the fallbacks of what could not be evaluated."""
     said = [result.decision, *(group.fallback for group in result.expired)]
@@ -131,38 +98,3 @@ def secrets_in(result: GuardrailResult) -> list[PatternMatch]:
 def sources(result: GuardrailResult, where: str) -> tuple[str, ...]:
     """Where the label ``secret`` comes from: ``secrets_detection/github_pat in Bash command``."""
     return tuple(dict.fromkeys(f"{match.rule} in {where} {match.path}" for match in secrets_in(result)))
-
-
-# ---------------------------------------------------------------- marks that would overwrite what they stand for
-def with_marks(result: GuardrailResult, call: ToolCall) -> GuardrailResult:
-    """Object to a call that would write one of our marks into a file, over the value that it stands for."""
-    changes = [(_NEW_TEXT[call.tool], call.tool_input)] if call.tool in _NEW_TEXT else []
-    edits = call.tool_input.get("edits")
-    if call.tool == "MultiEdit" and isinstance(edits, list):
-        changes = [("new_string", edit) for edit in edits if isinstance(edit, Mapping)]
-    field = next(
-        (field for field, change in changes if _brings_a_mark(change.get(field), change.get("old_string"))), ""
-    )
-    if not field:
-        return result
-    match = PatternMatch(
-        MARK_RULE,
-        "redaction mark",
-        Severity.HIGH,
-        Mode.BLOCK,
-        Kind.OTHER,
-        field,
-        0,
-        0,
-        decision=GuardrailDecision.BLOCK,
-    )
-    return result._replace(decision=GuardrailDecision.BLOCK, pattern_matches=(*result.pattern_matches, match))
-
-
-def _brings_a_mark(new: object, old: object) -> bool:
-    """What replaces a mark that stands in the file itself destroys nothing."""
-    if not isinstance(new, str) or "[REDACTED:" not in new:
-        return False
-    from lockgate.analysis.patterns.redaction import has_mark
-
-    return has_mark(new) and not (isinstance(old, str) and has_mark(old))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.model import GuardrailResult, Kind, PatternMatch
-from lockgate.guarding import CANARY, MARK_RULE, noted
+from lockgate.gate.findings import CANARY, MARK_RULE, noted
 from lockgate.model import Reason, ToolCall
 from lockgate.text import visible
 
@@ -71,8 +71,9 @@ def remarks(result: GuardrailResult) -> tuple[str, str]:
     if not found:
         return "", ""
     said = _listed(found)
+    marks = f"\n{_MARK}" if any(match.rule == MARK_RULE for match in found) else ""
     return (
-        f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.",
+        f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.{marks}",
         f"Lockgate remarks: {said}.",
     )
 

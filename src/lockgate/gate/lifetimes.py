@@ -1,0 +1,80 @@
+"""Sessions and agents begin and end, and the client's own settings change."""
+
+from __future__ import annotations
+
+from lockgate import session
+from lockgate.audit import record
+from lockgate.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
+from lockgate.gate.parts import Parts
+from lockgate.model import Verdict
+
+
+def session_started(parts: Parts, event: SessionStarted) -> Answer:
+    """A session begins or goes on."""
+    configuration = parts.configure(event.context)
+    parts.guard.prepare(event.context)
+    problems, days = configuration.problems, configuration.options.retention_days
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        row = session.begin_session(tx, event.context, event.how, event.parents, now)
+        if days is not None:
+            tx.prune(now - days * 86400)
+        tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
+    if not problems:
+        return Answer()
+    from lockgate import messages
+
+    return Answer(to_person=messages.problems(problems))
+
+
+def session_ended(parts: Parts, event: SessionEnded) -> Answer:
+    """A session ends."""
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        session.end_session(tx, event.context, event.why, now)
+        tx.append_audit(now, record.happened(event.context, "session-end", {"why": event.why}))
+    return Answer()
+
+
+def agent_started(parts: Parts, event: AgentStarted) -> Answer:
+    """A sub-agent begins."""
+    from lockgate.escape import delegates
+
+    context = event.context
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        known = tx.agent(context.subject) is not None
+        if known or context.agent_type not in delegates.DELEGATE_TYPES:
+            parts.make_known(tx, context, now)
+            session.begin_agent(tx, context, now)
+        # A delegate begins with its first call: only then does the client say which call started it.
+        tx.append_audit(now, record.happened(context, "agent", {"type": context.agent_type, "again": known}))
+    return Answer()
+
+
+def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
+    """A sub-agent ends."""
+    from lockgate.escape import delegates
+
+    context = event.context
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        session.end_agent(tx, context)
+        delegates.done(tx, context.subject)
+        tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))
+    return Answer()
+
+
+def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
+    """The client's own settings changed: what would switch the gate off is refused."""
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, event.context, now)
+        what = {"source": event.source, "file": event.file, "harm": event.harm}
+        tx.append_audit(now, record.happened(event.context, "client-settings", what))
+    if not event.harm:
+        return Answer()
+    from lockgate import messages
+
+    text = messages.settings_changed(event.harm, event.file)
+    return Answer(Verdict.DENY, to_agent=text, to_person=text)

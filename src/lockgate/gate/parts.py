@@ -1,0 +1,113 @@
+"""What the gate is made of, and what it does with that at every event."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate import session
+from lockgate.analysis import analyse
+from lockgate.analysis.patterns.model import GuardrailResult
+from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.audit import record
+from lockgate.configuration import Configuration
+from lockgate.digests import sha256
+from lockgate.events import Context
+from lockgate.model import Analysis, ToolCall
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Store, Transaction
+
+Texts = Sequence[tuple[str, str]]
+"""Texts with the paths to them."""
+
+KeptWriter = Callable[[Context, str, Callable[[str], str]], None]
+"""Reads the file in which the client keeps a long result, and writes what the function makes of it, where that differs.
+
+Raises ``OSError`` or :class:`lockgate.errors.LockgateError` where it cannot be, or must not be touched.
+"""
+
+
+def no_kept_file(_: Context, file: str, __: Callable[[str], str]) -> None:
+    """Where no file may be touched."""
+    raise OSError(f"{file} cannot be rewritten")
+
+
+class Guard(Record):
+    """The pattern library on this machine. Without one, everything is approved.
+
+    The checks raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
+    """
+
+    check_input: Callable[[Context, ToolCall], GuardrailResult] = lambda *_: GuardrailResult()
+    check_output: Callable[[Context, ToolCall, Texts], tuple[GuardrailResult, Mapping[str, str]]] = lambda *_: (
+        GuardrailResult(),
+        {},
+    )
+    """Checks texts of a result; also gives, by path, each text that changes when what must go is taken out."""
+    prepare: Callable[[Context], None] = lambda _: None
+    """Begins to get ready for a session, where that takes time, and hardly waits for it."""
+
+
+class Parts(Record):
+    """What the gate is made of."""
+
+    store: Store
+    configure: Callable[[Context], Configuration]
+    surroundings: Callable[[Context, Rules], Surroundings]
+    clock: Callable[[], float]
+    parents: Callable[[Context], tuple[str, ...]] = lambda _: ()
+    """The sessions that a fork's transcript names, where the client has written it. Asked once for a fork."""
+    history: Callable[[Context], bool] = lambda _: False
+    """Whether a session has read something already. Asked once, for a session whose beginning was not seen."""
+    contain: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
+    """The input that makes a call run contained; ``None`` where it cannot be. Asked only where a table says so."""
+    original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call
+    """The call that an agent made, where ``contain`` changed it into this one; else the call itself."""
+    guard: Guard = Guard()
+    write_kept: KeptWriter = no_kept_file
+
+    def analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
+        """What a call can do, under each policy of the configuration."""
+        return [analyse(call, self.surroundings(context, policy.rules)) for policy in configuration.policies]
+
+    def enter(self, tx: Transaction, context: Context, now: float) -> None:
+        """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
+        if context.subject.agent and tx.agent(context.subject) is None:
+            from lockgate.escape import delegates
+
+            brief = delegates.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
+            if brief is not None:
+                session.begin_agent(tx, context, now, delegate=brief.brief)
+                bound = delegates.begun(tx, context.subject, brief)
+                tx.append_audit(now, record.approved(context, bound))
+        self.make_known(tx, context, now)
+
+    def make_known(self, tx: Transaction, context: Context, now: float) -> None:
+        """Make sure that the store has a session and, for a sub-agent, that agent."""
+        session.ensure_subject(tx, context, now, history=lambda: self.history(context))
+
+
+def call_digest(call: ToolCall) -> str:
+    """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
+    body = json.dumps([call.tool, dict(call.tool_input), call.cwd], sort_keys=True, separators=(",", ":"), default=str)
+    return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def merged(analyses: Sequence[Analysis]) -> Analysis:
+    """The union of what several analyses of one call found."""
+    if len(analyses) == 1:
+        return analyses[0]
+    effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
+    quiet = [analysis.quiet for analysis in analyses if analysis.gives]
+    common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
+    return analyses[0]._replace(
+        effects=tuple(effects),
+        hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
+        quiet=common,
+        echoes=any(analysis.echoes for analysis in analyses),
+        flows=tuple(dict.fromkeys(flow for analysis in analyses for flow in analysis.flows)),
+    )

@@ -1,0 +1,121 @@
+"""A call has come back, has failed or was not run: what its result brings, and what the model reads of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from lockgate import session
+from lockgate.audit import record
+from lockgate.events import Answer, Context, ToolFailed, ToolFinished, ToolRefused
+from lockgate.gate.answering import failure_answer, result_answer
+from lockgate.gate.findings import UNSEEN_RULE, enforced, sources
+from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.gate.screening import Screening, look, screen
+from lockgate.model import Analysis, ToolCall
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.configuration import Configuration
+    from lockgate.store.protocol import Transaction
+
+
+def finished(parts: Parts, event: ToolFinished) -> Answer:
+    """A result is about to enter the subject's context."""
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    # Read before the transaction, which it would otherwise be inside of.
+    configuration = parts.configure(context)
+    fresh = _analysed_once(parts, context, call, configuration)
+    addresses = _addresses_in(event, fresh)
+    screening = screen(parts.guard, parts.write_kept, event, enforced=enforced(configuration))
+    held = _secrets_in(parts, context, call, screening)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        if _came_back_before(tx, context, call, digest):
+            return result_answer(call, screening)
+        if event.agent:
+            session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
+        outcome = None
+        if not (event.agent and event.background):
+            outcome = session.finished(
+                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=event.background
+            )
+        session.remember(tx, parts.store.key, context.subject.session, addresses, human=False)
+        session.hold_secrets(tx, context.subject, call, held, now)
+        tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
+    return result_answer(call, screening)
+
+
+def failed(parts: Parts, event: ToolFailed) -> Answer:
+    """An error is about to enter the subject's context. The client lets nobody change it."""
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    fresh = _analysed_once(parts, context, call, parts.configure(context))
+    screening = look(parts.guard, context, call, "error", event.error)
+    held = _secrets_in(parts, context, call, screening)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        if not _came_back_before(tx, context, call, digest):
+            outcome = session.failed(tx, context.subject, call, event.error, now, digest=digest, fresh=fresh)
+            session.hold_secrets(tx, context.subject, call, held, now)
+            tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
+    return failure_answer(call, screening)
+
+
+def refused(parts: Parts, event: ToolRefused) -> Answer:
+    """The client or the person refused a call."""
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        session.refused(tx, context.subject, call, digest=digest)
+        tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
+    return Answer()
+
+
+def _analysed_once(
+    parts: Parts, context: Context, call: ToolCall, configuration: Configuration
+) -> Callable[[], Analysis]:
+    """What a call can do, found out when it is first asked for."""
+    seen: list[Analysis] = []
+
+    def fresh() -> Analysis:
+        if not seen:
+            seen.append(merged(parts.analyse(context, call, configuration)))
+        return seen[0]
+
+    return fresh
+
+
+def _secrets_in(parts: Parts, context: Context, call: ToolCall, screening: Screening) -> tuple[str, ...]:
+    """Where the secrets in a result come from, as far as that can be said without saying them."""
+    if not screening.result.found_secret and not screening.exposed:
+        return ()
+    from lockgate.gate.masking import Mask
+    from lockgate.messages import recorded_text
+
+    mask = Mask.of(parts.guard.check_input(context, call), call)
+    where = f"the result of {recorded_text(mask.call(call), 120)}:"
+    unseen = (f"{UNSEEN_RULE} in {where} {screening.exposed}",) if screening.exposed else ()
+    return sources(screening.result, where) + unseen
+
+
+def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:
+    """Whether this call's end was told already: hooks may be installed twice."""
+    row = tx.call(context.subject.session, session.call_key(call, digest)) if call.call_id else None
+    return row is not None and row.state in ("finished", "failed")
+
+
+def _addresses_in(event: ToolFinished, fresh: Callable[[], Analysis]) -> list[str]:
+    """Whole addresses in a result that the agent could not shape, but for those that stand in the call itself."""
+    if "://" not in event.text or fresh().echoes:
+        return []
+    from lockgate.analysis import addresses
+
+    own = json.dumps(dict(event.call.tool_input), ensure_ascii=False, default=str)
+    mine = set(addresses.extract(own, 1000))
+    return [address for address in addresses.extract(event.text, 2000) if address not in mine]
