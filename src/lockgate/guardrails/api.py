@@ -1,0 +1,107 @@
+"""The pattern library for programs: a library, and two functions that hold a call, or what came of it, against it.
+
+::
+
+    from lockgate.guardrails.api import PatternLibrary, validate_tool_input, validate_tool_output
+
+    patterns = PatternLibrary.of_files("patterns.yaml")  # what is shipped, and this file over it
+    result = validate_tool_input("Bash", {"command": command}, patterns)
+    if result.decision == "block":
+        raise PermissionError(result.reason)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from lockgate.analysis.patterns.compiling import compile_library
+from lockgate.analysis.patterns.engine import Matcher
+from lockgate.analysis.patterns.fields import Field, fields_of
+from lockgate.analysis.patterns.model import GuardrailResult, Side
+from lockgate.analysis.patterns.redaction import redact
+from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.errors import ConfigError
+from lockgate.guardrails.layers import shipped_layer
+from lockgate.layers import read_file
+from lockgate.libraries import library
+
+__all__ = ["PatternLibrary", "validate_tool_input", "validate_tool_output"]
+
+_KEY = b"lockgate.guardrails.api"
+
+
+class PatternLibrary:
+    """Patterns, compiled. To make one takes about two seconds; one serves a process, one thread at a time."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        """Use :meth:`of_files`."""
+        self.scanner = scanner
+
+    @classmethod
+    def of_files(cls, *files: str, key: bytes = _KEY) -> PatternLibrary:
+        """What Lockgate ships, and over it each file, the last one strongest.
+
+        Args:
+            files: Pattern files, YAML or JSON. They are trusted: they may loosen what is shipped.
+            key: Keys the fingerprints of what is found. With a secret of one's own nobody else can compare them.
+
+        Raises:
+            ConfigError: A file is missing or not valid; file, line and key are known.
+        """
+        from lockgate.analysis.patterns.linking import link
+        from lockgate.analysis.patterns.loading import load, real_checks
+        from lockgate.analysis.patterns.merging import Layer, merge
+
+        layers = [shipped_layer()]
+        for file in files:
+            data = read_file(file)
+            if data is None:
+                raise ConfigError(file, 0, "", "there is no such file")
+            loaded = load(data, file, real_checks())
+            if loaded.document is None:
+                raise loaded.problems[0]
+            layers.append(Layer(file, file, loaded.document))
+        state = merge(layers)
+        if state.problems:
+            raise state.problems[0]
+        hyperscan, re2 = library("hyperscan"), library("re2")
+        artefact = compile_library(link(state).library, hyperscan)
+        return cls(Scanner(Matcher(artefact, hyperscan, lambda: re2), time.thread_time, key))
+
+
+def validate_tool_input(
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    patterns: PatternLibrary,
+    timeout_ms: float | None = None,
+    agent: str = "",
+) -> GuardrailResult:
+    """Hold a tool's input against the library.
+
+    Args:
+        tool_name: The tool's name, for ``tool_rules`` and ``applies_to``.
+        tool_input: Any JSON; every string in it is looked at, and what is encoded in it.
+        patterns: The library.
+        timeout_ms: Milliseconds of processor time for each group, instead of its own.
+        agent: The agent's type, for ``applies_to``.
+    """
+    request = Request(Side.INPUT, tool_name, agent, timeout_ms)
+    return patterns.scanner.check(fields_of(tool_input), request)
+
+
+def validate_tool_output(
+    tool_name: str,
+    text: str,
+    patterns: PatternLibrary,
+    timeout_ms: float | None = None,
+    agent: str = "",
+) -> tuple[GuardrailResult, str]:
+    """Hold what a tool gave back against the library; also gives the text without what must be taken out of it.
+
+    Where the result's decision is ``block``, the text must be withheld whole.
+    """
+    request = Request(Side.OUTPUT, tool_name, agent, timeout_ms)
+    result = patterns.scanner.check([Field("", "", text)], request)
+    return result, redact(text, result.pattern_matches)

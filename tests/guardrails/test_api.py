@@ -1,0 +1,62 @@
+"""The library as a program uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockgate.errors import ConfigError
+from lockgate.guardrails.api import PatternLibrary, validate_tool_input, validate_tool_output
+
+KEY = "ghp_" + "nQ8vT2xK7mB4wR9cZ1yH6sD3fG5jL0" + "4Zk8Qa"
+OURS = """
+schema_version: "1.0.0"
+patterns:
+  input:
+    ours: {mode: ask, rules: [{type: ticket, pattern: 'TICKET-[0-9]{4}'}]}
+  output:
+    masks: {mode: block, action: redact, replacement: "<{type}>", include: [ours]}
+tool_rules:
+  Note: {patterns: []}
+"""
+
+
+@pytest.fixture(scope="module")
+def patterns(tmp_path_factory: pytest.TempPathFactory) -> PatternLibrary:
+    file = tmp_path_factory.mktemp("patterns") / "patterns.yaml"
+    file.write_text(OURS)
+    return PatternLibrary.of_files(str(file))
+
+
+@pytest.mark.parametrize(
+    ("tool", "command", "decision", "rules"),
+    [
+        ("Bash", "ls", "approve", []),
+        ("Bash", f"echo {KEY}", "block", ["secrets_detection/github_pat_classic"]),
+        ("Bash", "close TICKET-0001", "ask", ["ours/ticket"]),
+        ("Note", f"{KEY} TICKET-0001", "approve", []),
+    ],
+)
+def test_inputs(patterns: PatternLibrary, tool: str, command: str, decision: str, rules: list[str]) -> None:
+    result = validate_tool_input(tool, {"command": command}, patterns)
+    assert result.decision == decision
+    assert [match.rule for match in result.pattern_matches] == rules
+    assert result.elapsed_ms > 0
+    assert bool(result.reason) is (decision != "approve")
+
+
+def test_outputs(patterns: PatternLibrary) -> None:
+    result, text = validate_tool_output("Bash", f"see TICKET-0001 and {KEY}.", patterns)
+    assert result.decision == "warn"
+    assert text.startswith("see <ticket> and [REDACTED:github_pat:")
+    assert text.endswith("].")
+
+
+def test_files_that_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        PatternLibrary.of_files(str(tmp_path / "gone.yaml"))
+    broken = tmp_path / "patterns.yaml"
+    broken.write_text("patterns:\n  input:\n    g: {mode: perhaps}\n")
+    with pytest.raises(ConfigError, match=r"patterns.yaml:3: patterns.input.g.mode"):
+        PatternLibrary.of_files(str(broken))
