@@ -72,6 +72,32 @@ def test_a_value_whose_quotes_are_escaped_is_found_once() -> None:
     assert (match.start, match.end, match.encoding) == (16, 24, ("escape",))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a%3DTOKEN%26b",
+        "%22TOKEN%22",
+        r"{\"a\":\u0022TOKEN\u0022}",
+        r"a\x3dTOKEN",
+        r"a\012TOKEN\012",
+        r"a\bTOKEN",
+        "a=3DTOKEN b=3D",
+        "a &#61;TOKEN",
+        "a%253DTOKEN",
+        "\x1b[32mTOKEN\x1b[0m",
+        "+\x1b[1;32mTOKEN",
+        r"a \e[32mTOKEN\e[0m",
+        r"\e[32mTOKEN\e[0m",
+        r"a\vTOKEN\v",
+        "a &#61TOKEN",
+        r"a \u001b[32mTOKEN",
+    ],
+)
+def test_what_stands_beside_a_value_was_decoded(text: str) -> None:
+    (match,) = check(library(ACME), text.replace("TOKEN", TOKEN)).pattern_matches
+    assert (match.start, match.end) == (text.index("TOKEN"), text.index("TOKEN") + len(TOKEN))
+
+
 def test_a_match_within_one_that_is_refused() -> None:
     """The first `sk-` begins inside a word; the one behind it does not."""
     made = library(rule(r"sk-[a-z-]{6,}"))

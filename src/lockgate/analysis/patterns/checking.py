@@ -56,6 +56,10 @@ class _Text(Record):
         """How a part of it is encoded in the field, and which bytes of the field that is."""
         return ((), start, end) if self.view is None else (self.view.encoding, *self.view.span(start, end))
 
+    def shows(self, start: int, end: int) -> bool:
+        """Whether a match was to be seen nowhere before: decoding made it, or what stands directly beside it."""
+        return self.view is None or self.view.changed(max(start - 1, 0), end + 1)
+
 
 class Check:
     """A check in progress."""
@@ -167,7 +171,7 @@ class Check:
             self._refused[same] = self._refused.get(same, 0) + 1
             return False
         self._count(found.rule, rule, use)
-        if text.view is None or text.view.changed(found.start, found.end):
+        if text.shows(found.start, found.end):
             self._keep(rule, use, text, (found.value_start, found.value_end), validated=True in verdicts)
         return True
 

@@ -52,7 +52,7 @@ def _escaped(escape: bytes) -> bytes:
 
 def _entity(entity: bytes) -> bytes:
     if entity[1:2] == b"#":
-        digits = entity[2:-1]
+        digits = entity[2:].rstrip(b";")  # browsers do without it
         return _character(int(digits[1:], 16) if digits[:1] in b"xX" else int(digits))
     from html.entities import html5
 
@@ -70,7 +70,7 @@ ESCAPE = Respelling(
     ),
     Meanings(
         _escaped,
-        {rb"\n": b"\n", rb"\r": b"\r", rb"\t": b"\t", rb"\b": b"\b", rb"\f": b"\f", rb"\e": b"\x1b"},
+        {rb"\n": b"\n", rb"\r": b"\r", rb"\t": b"\t", rb"\b": b"\b", rb"\f": b"\f", rb"\v": b"\v", rb"\e": b"\x1b"},
     ).__getitem__,
     (rb"\\", rb"\"", rb"\n", rb"\t", rb"\/"),
 )
@@ -78,7 +78,7 @@ ESCAPE = Respelling(
 goes, as in a shell; and so it does with the end of the line."""
 PERCENT = Respelling(lazy_re(rb"(%[0-9A-Fa-f]{2})"), Meanings(_byte).__getitem__)
 ENTITY = Respelling(
-    lazy_re(rb"(&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});)"), Meanings(_entity).__getitem__
+    lazy_re(rb"(&(?:#[0-9]{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z]{2,24};))"), Meanings(_entity).__getitem__
 )
 QUOTED_PRINTABLE = Respelling(
     lazy_re(rb"(=(?:[0-9A-Fa-f]{2}|[ \t]*\r?\n))"),

@@ -60,7 +60,7 @@ SPOT_PATTERNS: Mapping[str, bytes] = {
     "words": b"(?:" + _WORD + b"{1,2}[ ,:-]){10}",
     "array": b"(?:0x" + _HEX + rb"{2}[,\s]\s*){4}",
     "decimal": rb"(?:[0-9]{1,3},\s*){6}",
-    "escape": rb"[ -~]\\[ -~\r\n]",
+    "escape": rb"(?:^|[\t\n -~])\\[ -~\r\n]",
     "percent": b"%[2-7]" + _HEX,
     "entity": rb"&#[0-9xX]|&[a-z]{2}",
     "quoted-printable": rb"=3D|=[0-9A-F]{2}=[0-9A-F]{2}|[!-~ ]{40}=\r?\n[!-~]",
@@ -68,7 +68,8 @@ SPOT_PATTERNS: Mapping[str, bytes] = {
     "list": rb"\.join\((?:\"\"|''|``)\)|(?:\"\"|'')\.join\(\s{0,8}[\[(]|(?i:concat|paste0)\(\s{0,8}[\"']",
     "reversed": rb"\[::-1\]|\.reverse\b|\|\s{0,8}rev\b|\brev\s{0,4}<|reversed\(|strrev\(",
     "invisible": (
-        rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]|\xc2\xad|\xef[\xb8\xbb\xbc\xbd]|\xf0\x9d[\x90-\x9f]"
+        rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xc2\xad|\xcd\x8f|\xe1\x85[\x9f\xa0]|\xe1\xa0[\x8b-\x8f]"
+        rb"|\xe3\x85\xa4|\xef[\xb8\xbb-\xbe]|\xf0\x9d[\x90-\x9f]|\xf3\xa0[\x80-\x87]|\x1b[\[(]"
     ),
 }
 """By the names of decoders; ``packed`` and ``long`` are base64, an ``array`` is pairs, ``words`` of one or two

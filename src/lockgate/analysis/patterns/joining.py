@@ -22,11 +22,17 @@ JOINT = (
 """From one literal to the next: ``"a" + "b"``, ``'a' . 'b'``, ``"a" "b"``, ``'a''b'``, ``${"a"}${"b"}``. Regular
 expression of RE2, Hyperscan and Python."""
 _QUOTE = rb"(?<=[A-Za-z0-9_-])[\"'](?=[A-Za-z0-9_-])"
-_UNSEEN = rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xa9]|\xc2\xad|\xef\xbb\xbf|\xef\xb8[\x80-\x8f]"
-_WIDE = rb"\xef[\xbc\xbd][\x80-\xbf]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
-INVISIBLE = _UNSEEN + b"|" + _WIDE
-"""Characters that nobody sees (zero width, soft hyphen, direction, variation), and those that look like letters: the
-fullwidth forms and the mathematical alphabets. As UTF-8."""
+_COLOUR = rb"\x1b(?:\[[0-9;:?]{0,32}[A-Za-z]|\([A-Z0-9])"
+_TAGS = rb"\xf3\xa0[\x80-\x87][\x80-\xbf]"
+_UNSEEN = (
+    rb"\xe2\x80[\x8b-\x8f\xaa-\xae]|\xe2\x81[\xa0-\xaf]|\xc2\xad|\xef\xbb\xbf|\xef\xb8[\x80-\x8f]|\xcd\x8f"
+    rb"|\xe1\x85[\x9f\xa0]|\xe1\xa0[\x8b-\x8f]|\xe3\x85\xa4|\xef\xbe\xa0|" + _COLOUR
+)
+"""Zero width, soft hyphen, direction, variation, the default ignorable code points of Unicode (DerivedCoreProperties);
+and what a terminal takes for a colour or a movement (ECMA-48, section 5.4)."""
+_WIDE = rb"\xef[\xbc\xbd][\x80-\xbf]|\xf0\x9d[\x90-\x9f][\x80-\xbf]|" + _TAGS
+"""Characters that look like letters, the fullwidth forms and the mathematical alphabets, or that spell ASCII unseen."""
+_FIRST_TAG, _LAST_TAG = 0xE0020, 0xE007E
 
 
 def _nothing(_: bytes) -> bytes:
@@ -37,16 +43,21 @@ def _folded(characters: bytes) -> bytes:
     """What compatibility makes of a character (Unicode, annex 15, NFKC); nothing of those that nobody sees."""
     if _UNSEEN_ONLY.fullmatch(characters):
         return b""
+    character = characters.decode("utf-8", "replace")
+    if character >= "\U000e0000":
+        code = ord(character)
+        return bytes((code & 0x7F,)) if _FIRST_TAG <= code <= _LAST_TAG else b""
     import unicodedata
 
-    return unicodedata.normalize("NFKC", characters.decode("utf-8", "replace")).encode("utf-8")
+    return unicodedata.normalize("NFKC", character).encode("utf-8")
 
 
 _UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
 _JOINED = Respelling(lazy_re(b"(" + JOINT + b"|" + _QUOTE + b")"), _nothing)
 _LISTED = Respelling(lazy_re(rb"([\"'`]\s{0,32},\s{0,32}[\"'`])"), _nothing)
 _SEEN = Respelling(lazy_re(b"((?:" + _UNSEEN + b")+|" + _WIDE + b")"), Meanings(_folded).__getitem__)
-_LEADING = bytes.maketrans(b"\xc2\xe2\xef\xf0", b"\xff\xff\xff\xff")
+_STARTS = b"\x1b\xc2\xcd\xe1\xe2\xe3\xef\xf0\xf3"
+_LEADING = bytes.maketrans(_STARTS, b"\xff" * len(_STARTS))
 """Makes the first bytes of all of them one, which is not in UTF-8."""
 
 _WORD = lazy_re(rb"[^\s\"'`|;<>(){}\[\],]{16,4096}")
