@@ -73,7 +73,7 @@ def test_files_and_folders(person: Person) -> None:
     done = person.run()
     assert done.returncode == 1
     assert done.stdout.decode().splitlines() == [
-        f"a.py:2:6: critical: github_pat_classic ({RULE}, validated)",
+        f"a.py:2:6: critical: github_pat ({RULE}, validated)",
         "b/c.md:1:10: medium: email (pii_detection/email)",
     ]
     assert done.stderr.decode() == "3 texts, 1 critical, 1 medium\n"
@@ -227,7 +227,7 @@ def test_a_line_for_each_line(person: Person) -> None:
             "findings": [
                 {
                     "rule": RULE,
-                    "type": "github_pat_classic",
+                    "type": "github_pat",
                     "start": start,
                     "end": start + len(KEY),
                     "severity": "critical",
