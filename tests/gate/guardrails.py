@@ -26,6 +26,8 @@ ASKED = "ASK-abcdefgh"
 NOTED = "NOTE-abcdefgh"
 MINOR = "MINOR-abcdefgh"
 CANARY = "CANARY-abcdefgh"
+KNOWN = "KNOWN-abcdefgh"
+"""A known secret of ``.env``, as a person should see it."""
 HELD = "HELD-abcdefgh"
 """Nothing takes it out of a result."""
 LATE = "LATE"
@@ -40,6 +42,7 @@ _RULES = {
     NOTED: ("format_validation/project_id", Kind.FORMAT, Severity.HIGH, _WARN, False),
     MINOR: ("pii_detection/email", Kind.PII, Severity.LOW, _WARN, False),
     CANARY: ("canary/backup-key", Kind.SECRET, Severity.CRITICAL, _WARN, True),
+    KNOWN: ("known_secrets/plain", Kind.SECRET, Severity.CRITICAL, _BLOCK, True),
     HELD: ("no_executable_code/destructive", Kind.CODE, Severity.HIGH, _BLOCK, False),
 }
 MARK = "[REDACTED:github_pat:0a1b2c3d]"
@@ -67,6 +70,7 @@ def _matches(path: str, text: str) -> list[PatternMatch]:
                     decision=decision,
                     redact=out,
                     replacement=mark,
+                    detail=".env: STRIPE\x1b_KEY" if word is KNOWN else "",
                 )
             )
             at = text.find(word, end)

@@ -13,7 +13,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.errors import PatternError
 from lockgate.model import Verdict
 
-from .guardrails import ASKED, BROKEN, CANARY, GUARD, HELD, KEY, LATE, MARK, MINOR, NOTED
+from .guardrails import ASKED, BROKEN, CANARY, GUARD, HELD, KEY, KNOWN, LATE, MARK, MINOR, NOTED
 from .world import WORK, World
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
@@ -141,6 +141,14 @@ def test_a_canary_is_announced_by_name(guarded: World) -> None:
         assert answer.verdict is DENY
         assert answer.to_person.startswith("CANARY backup-key")
         assert "canary" in answer.to_agent
+
+
+def test_the_person_reads_which_known_secret_it_was(guarded: World) -> None:
+    answer, _ = guarded.ask("Bash", {"command": f"echo {KNOWN}"})
+    assert answer.verdict is DENY
+    assert "Known from: .env: STRIPE\\e_KEY." in answer.to_person
+    assert "STRIPE" not in answer.to_agent
+    assert "STRIPE" not in json.dumps(guarded.records())
 
 
 def test_what_could_not_be_evaluated_is_recorded(guarded: World) -> None:

@@ -217,11 +217,11 @@ def test_where_it_looks(tmp_path: Path) -> None:
     assert set(values(where)) == {f"{name}: KEY_SECRET" for name in wanted}
 
 
-def test_a_value_is_kept_once(tmp_path: Path) -> None:
+def test_a_value_is_kept_once_with_all_its_places(tmp_path: Path) -> None:
     where, file = place(tmp_path, ".env")
     file.write_text(f"A_SECRET={A}\nB_SECRET={A}\n")
     assert values(where._replace(environ={"C_SECRET": A, "D_SECRET": B})) == {
-        "environment: C_SECRET": A,
+        ".env: A_SECRET; .env: B_SECRET; environment: C_SECRET": A,
         "environment: D_SECRET": B,
     }
 

@@ -37,8 +37,9 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         from lockgate.gate import messages_patterns
 
         if decision.verdict is Verdict.ASK:
-            text = messages_patterns.asked(call, decision.reasons, messages.exact_call(call))
-            return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+            # The client shows it to the person alone.
+            text = messages_patterns.asked(call, decision.reasons, question.found, messages.exact_call(call))
+            return Answer(Verdict.ASK, to_person=text, decision=decision)
         to_agent, to_person = messages_patterns.blocked(call, decision.reasons, question.found)
     elif decision.verdict is Verdict.ASK:
         brief = question.mask.text(ruling.brief)

@@ -48,7 +48,8 @@ def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) 
     """Build what the agent and the person read when a call is refused for what it carries."""
     tool = visible(call.tool, 80)
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
-    return "\n".join(to_agent), f"{_announced(result)}Lockgate blocked a call of {tool}: {_why(reasons)}. {_PERSON}"
+    to_person = [f"{_announced(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.", _known(result), _PERSON]
+    return "\n".join(to_agent), " ".join(filter(None, to_person))
 
 
 def _announced(result: GuardrailResult) -> str:
@@ -60,9 +61,18 @@ def _announced(result: GuardrailResult) -> str:
     return f"CANARY {said}: an agent got at it and tried to pass it on. " if said else ""
 
 
-def asked(call: ToolCall, reasons: Sequence[Reason], shown: str) -> str:
+def _known(result: GuardrailResult) -> str:
+    """Say which known secrets were found. The agent is not told: it would learn where to find them."""
+    found = [match for match in result.pattern_matches if match.detail and not match.rule.startswith(CANARY)]
+    names = list(dict.fromkeys(visible(match.detail, 120) for match in found))
+    more = f"; and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"Known from: {'; '.join(names[:_SHOWN])}{more}." if names else ""
+
+
+def asked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult, shown: str) -> str:
     """Build the question for a native prompt. ``shown`` is the call with marks in the place of what was found."""
-    return f"Lockgate asks: {_why(reasons)}.\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
+    why = " ".join(filter(None, (f"Lockgate asks: {_why(reasons)}.", _known(result))))
+    return f"{why}\nLet exactly this {visible(call.tool, 80)} run once:\n{shown}"
 
 
 def remarks(result: GuardrailResult) -> tuple[str, str]:
@@ -74,7 +84,7 @@ def remarks(result: GuardrailResult) -> tuple[str, str]:
     marks = f"\n{_MARK}" if any(match.rule == MARK_RULE for match in found) else ""
     return (
         f"Lockgate remarks on this call, and lets it run: {said}. If this was not meant, mend it.{marks}",
-        f"Lockgate remarks: {said}.",
+        " ".join(filter(None, (f"Lockgate remarks: {said}.", _known(result)))),
     )
 
 

@@ -18,6 +18,12 @@ _DEEPEST = 3
 _MOST_FOLDERS = 300
 _MOST_VALUES = 200
 """Values of one file that are looked for."""
+_MOST_PLACES = 4
+"""Places of one value that are named."""
+_ENVIRONMENT = "environment"
+"""The place of what is in no file."""
+_AND = "; "
+"""Between the places of one value."""
 _NOT_LOOKED_INTO = frozenset(
     {"node_modules", "__pycache__", "venv", "site-packages", "target", "dist", "build", "vendor", "coverage"}
 )
@@ -169,22 +175,35 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def gather(where: Where, found: Sequence[Source]) -> list[Named]:
-    """All values to look for, each once, under the name of the first place that has it."""
-    values: dict[bytes, Named] = {}
+    """All values to look for, each once, under the names of the first places that have it."""
+    places: dict[bytes, dict[str, None]] = {}
     for name, text in _all_values(where, found):
-        data = encoded(text)
-        values.setdefault(data, Named(name, data))
-    return list(values.values())
+        names = places.setdefault(encoded(text), {})
+        if len(names) < _MOST_PLACES:
+            names[name] = None
+    return [Named(_AND.join(names), data) for data, names in places.items()]
+
+
+def comes_from(name: str, file: str, where: Where) -> bool:
+    """Whether a value with this name was found in a file.
+
+    Args:
+        name: As ``gather`` gave it.
+        file: Absolute.
+        where: Where values were looked for.
+    """
+    shown = _shown(file, where)
+    return shown != _ENVIRONMENT and any(each == shown or each.startswith(f"{shown}: ") for each in name.split(_AND))
 
 
 def _all_values(where: Where, found: Sequence[Source]) -> Iterator[tuple[str, str]]:
-    for name, value in _from_environment(where.environ):
-        for text in secrets_in(name, value):
-            yield f"environment: {name}", text
     for source in found:
         text = _read(source.path)
         if text:
             yield from _values_of(where, source, text)
+    for name, value in _from_environment(where.environ):
+        for text in secrets_in(name, value):
+            yield f"{_ENVIRONMENT}: {name}", text
 
 
 def _values_of(where: Where, source: Source, text: str) -> Iterator[tuple[str, str]]:
