@@ -98,6 +98,14 @@ def test_what_stands_beside_a_value_was_decoded(text: str) -> None:
     assert (match.start, match.end) == (text.index("TOKEN"), text.index("TOKEN") + len(TOKEN))
 
 
+def test_a_checksum_needs_no_boundary() -> None:
+    made = library(rule(r"ghp_[0-9A-Za-z]{36}", validate=(("github_checksum", None),)))
+    key = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ" + "0mLq17"
+    assert [(m.start, m.end) for m in check(made, f"a{key}bc").pattern_matches] == [(1, 41)]
+    assert not check(made, f"a{key[:-1]}8bc").pattern_matches
+    assert check(made, f"{key[:-1]}8").pattern_matches
+
+
 def test_a_match_within_one_that_is_refused() -> None:
     """The first `sk-` begins inside a word; the one behind it does not."""
     made = library(rule(r"sk-[a-z-]{6,}"))
@@ -235,7 +243,7 @@ def test_a_value_that_was_refused_often_is_not_judged_again() -> None:
     check_ = Check(scanner(made), Request(Side.INPUT))
     check_.look_at(Field("t", "t", "key=changeme " * 100 + "key=k8w2qzj5x7"))
     assert [match.start for match in check_.result().pattern_matches] == [1304]
-    assert list(check_._refused.values()) == [16]
+    assert list(check_._judge.refused.values()) == [16]
 
 
 # ---------------------------------------------------------------- time

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from lockgate.analysis.globs import name_matches
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field
+from lockgate.analysis.patterns.judging import Judge
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
-    Candidate,
     GuardrailDecision,
     GuardrailResult,
     Mode,
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 MOST_REDACTED = 5000
 """Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
-_AROUND = 80
-"""Characters beside a match that validators see."""
-_OFTEN = 16
-"""So many times a value is judged again in other surroundings after it was refused: a log says the same very often."""
 _KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
 _MODES = {"block": Mode.BLOCK, "ask": Mode.ASK, "warn": Mode.WARN}
 
@@ -79,7 +75,7 @@ class Check:
         self._negated = [index for index in self._matcher.header["negated"] if index in self._by_rule]
         self._applies: dict[int, bool] = {}
         self._kept: dict[tuple[object, ...], Kept] = {}
-        self._refused: dict[tuple[int, bytes, bytes], int] = {}
+        self._judge = Judge()
         self._counts: dict[tuple[str, int], int] = {}
 
     # ------------------------------------------------------------ texts
@@ -163,16 +159,12 @@ class Check:
 
     def _accept(self, found: Found, use: Use, text: _Text) -> bool:
         rule = self._matcher.rule(found.rule)
-        same = (found.rule, found.key, text.data[found.value_start : found.value_end])
-        if self._refused.get(same, 0) >= _OFTEN:
-            return False
-        verdicts = [_validator(name)(_candidate(found, text.data), number) for name, number in rule.validate]
-        if False in verdicts:
-            self._refused[same] = self._refused.get(same, 0) + 1
+        proven = self._judge.answer(rule, found, text.data)
+        if proven is False:
             return False
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
-            self._keep(rule, use, text, (found.value_start, found.value_end), validated=True in verdicts)
+            self._keep(rule, use, text, (found.value_start, found.value_end), validated=proven is True)
         return True
 
     def _count(self, index: int, rule: Rule, use: Use) -> None:
@@ -287,22 +279,3 @@ def _is_named(name: str, globs: Iterable[str]) -> bool:
 
 def _plain(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
-
-
-def _validator(name: str) -> Callable[[Candidate, float | None], bool | None]:
-    from lockgate.analysis.patterns.validators import VALIDATORS
-
-    return VALIDATORS[name]
-
-
-def _candidate(found: Found, data: bytes) -> Candidate:
-    def text(start: int, end: int) -> str:
-        return data[max(start, 0) : end].decode("utf-8", "replace")
-
-    return Candidate(
-        value=text(found.value_start, found.value_end),
-        match=text(found.start, found.end),
-        key=found.key.decode("utf-8", "replace"),
-        before=text(found.start - _AROUND, found.start),
-        after=text(found.end, found.end + _AROUND),
-    )

@@ -35,7 +35,7 @@ _ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
 
 
 class Found(Record):
-    """One confirmed match of a rule's pattern, boundaries held. Offsets are bytes."""
+    """One confirmed match of a rule's pattern. Offsets are bytes."""
 
     rule: int
     start: int
@@ -43,6 +43,8 @@ class Found(Record):
     value_start: int
     value_end: int
     key: bytes
+    alone: bool = True
+    """Whether its boundaries hold."""
 
 
 class Hits(Record):
@@ -184,29 +186,27 @@ class Matcher:
         done = refused = 0
         while start < last:
             match = pattern.search(data, start, stop)
-            if match is None or match.start() >= last:
+            if match is None or match.start() >= last or match.start() == match.end():
                 break
             begin, end = match.span()
             inner, outer = match.span(value)
             if inner < 0:
                 inner, outer = begin, end
             found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"")
-            if _bounded(data, found, rule.boundary):
-                if accept(found):
-                    start = done = found.end
-                    continue
-                again = max(found.value_start, found.start + 1)
-            else:
-                again = found.start + 1
+            found = found._replace(alone=_bounded(data, found, rule.boundary))
+            if accept(found):
+                start = done = found.end
+                continue
+            again = max(found.value_start, found.start + 1) if found.alone else found.start + 1
             refused += 1
             start = again if refused <= _AGAIN else max(found.end, again)
         return done
 
 
 def _bounded(data: bytes, found: Found, boundary: str) -> bool:
-    r"""Whether a match is not empty and stands alone. An escape (``\n``) before it is no letter."""
-    if boundary == "none" or found.end == found.start:
-        return found.end > found.start
+    r"""Whether a match stands alone. An escape (``\n``) before it is no letter."""
+    if boundary == "none":
+        return True
     letters, always = (_TOKEN, True) if boundary == "token" else (_WORD, False)
     start, end = found.start, found.end
     joined = start and data[start - 1] in letters and (always or data[start] in letters)

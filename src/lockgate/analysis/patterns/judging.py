@@ -1,0 +1,63 @@
+"""Asking a rule's validators about what its pattern matches."""
+
+from __future__ import annotations
+
+from lockgate.analysis.patterns.engine import Found
+from lockgate.analysis.patterns.model import Candidate, Rule
+
+_AROUND = 80
+"""Characters beside a match that validators see."""
+_PROOFS = frozenset({"github_checksum", "npm_checksum"})
+"""Validators whose yes needs no boundary: a checksum holds by chance once in a billion times."""
+_OFTEN = 16
+"""So many times a value is judged again in other surroundings after it was refused: a log says the same very often."""
+
+
+class Judge:
+    """The answers of one check."""
+
+    def __init__(self) -> None:
+        """Nothing was refused yet."""
+        self.refused: dict[tuple[int, bytes, bytes], int] = {}
+        """How often the same value was, by rule and name."""
+
+    def answer(self, rule: Rule, found: Found, data: bytes) -> bool | None:
+        """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
+        if not found.alone and not any(name in _PROOFS for name, _ in rule.validate):
+            return False
+        same = (found.rule, found.key, data[found.value_start : found.value_end])
+        if self.refused.get(same, 0) >= _OFTEN:
+            return False
+        proven = _asked(rule, _candidate(found, data))
+        if proven is False or (proven is None and not found.alone):
+            self.refused[same] = self.refused.get(same, 0) + 1
+            return False
+        return proven
+
+
+def _asked(rule: Rule, candidate: Candidate) -> bool | None:
+    """Validators in their order, up to the first that refuses."""
+    if not rule.validate:
+        return None
+    from lockgate.analysis.patterns.validators import VALIDATORS
+
+    proven = None
+    for name, number in rule.validate:
+        answer = VALIDATORS[name](candidate, number)
+        if answer is False:
+            return False
+        proven = proven or answer
+    return proven
+
+
+def _candidate(found: Found, data: bytes) -> Candidate:
+    def text(start: int, end: int) -> str:
+        return data[max(start, 0) : end].decode("utf-8", "replace")
+
+    return Candidate(
+        value=text(found.value_start, found.value_end),
+        match=text(found.start, found.end),
+        key=found.key.decode("utf-8", "replace"),
+        before=text(found.start - _AROUND, found.start),
+        after=text(found.end, found.end + _AROUND),
+    )
