@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Sequence
+
+from lockgate.files import open_regular, read_open, replace
 
 _MOST = 32 * 1024 * 1024
 """Bytes of a file that is looked at."""
@@ -31,7 +32,7 @@ def rewrite(path: str, folders: Sequence[str], change: Callable[[str], str]) -> 
         old = _read(name, where)
         new = change(old.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if new != old:
-            _replace(name, where, new)
+            replace(name, new, draft=f".{name}.{os.getpid()}", folder=where)
     finally:
         os.close(where)
 
@@ -43,25 +44,11 @@ def _real(folder: str) -> str:
 
 
 def _read(name: str, where: int) -> bytes:
-    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=where)
-    with open(file, "rb") as opened:
-        about = os.fstat(file)
-        # It may have other names (Claude Code 2.1.197 gives it a second): it is replaced, and they stay what they are.
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.getuid():
-            raise OSError("not a file of this user")
-        data = opened.read(_MOST + 1)
-    if len(data) > _MOST:
-        raise OSError("too long")
-    return data
-
-
-def _replace(name: str, where: int, data: bytes) -> None:
-    draft = f".{name}.{os.getpid()}"
-    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=where)
+    file = open_regular(name, follow=False, folder=where)
     try:
-        with open(file, "wb") as opened:
-            opened.write(data)
-        os.replace(draft, name, src_dir_fd=where, dst_dir_fd=where)
-    except BaseException:
-        os.unlink(draft, dir_fd=where)
-        raise
+        # It may have other names (Claude Code 2.1.197 gives it a second): it is replaced, and they stay what they are.
+        if os.fstat(file).st_uid != os.getuid():
+            raise OSError("not a file of this user")
+        return read_open(file, _MOST)
+    finally:
+        os.close(file)

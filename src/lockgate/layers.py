@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from collections.abc import Sequence
 
 from lockgate.digests import sha256
+from lockgate.files import read_regular
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -57,23 +55,9 @@ def read_file(path: str) -> bytes | None:
         OSError: it is something else, is larger, or cannot be read; ``strerror`` says why.
     """
     try:
-        # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        return read_regular(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        parts = []
-        left = MOST_BYTES + 1
-        while left > 0 and (part := os.read(descriptor, left)):
-            parts.append(part)
-            left -= len(part)
-        if left <= 0:
-            raise OSError(errno.EFBIG, f"the file is larger than {MOST_BYTES} bytes")
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
 
 
 def digest_of(data: bytes) -> str:

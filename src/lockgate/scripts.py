@@ -6,6 +6,7 @@ import os
 import stat
 
 from lockgate.analysis.surroundings import ScriptFile
+from lockgate.files import open_regular, read_open
 
 MOST_BYTES = 64 * 1024
 """Longest script that is read. What a program has generated (``configure``) is longer."""
@@ -76,29 +77,13 @@ def _leads_into(file: str, folder: str) -> bool:
 def _opened(path: str) -> ScriptFile | None:
     """What a regular file holds."""
     try:
-        # Neither waits for a writer of a pipe nor follows a link that was put there meanwhile.
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-        descriptor = os.open(path, flags)
+        descriptor = open_regular(path, follow=False)  # a link may have been put there meanwhile
     except (OSError, ValueError):
         return None
     try:
-        return _read(descriptor)
-    except OSError:
+        text = read_open(descriptor, MOST_BYTES).decode("utf-8")
+        return ScriptFile(text, os.fstat(descriptor).st_ctime)
+    except (OSError, UnicodeDecodeError):
         return None
     finally:
         os.close(descriptor)
-
-
-def _read(descriptor: int) -> ScriptFile | None:
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-        return None
-    data = b""
-    while len(data) <= MOST_BYTES and (chunk := os.read(descriptor, MOST_BYTES + 1 - len(data))):
-        data += chunk
-    if len(data) > MOST_BYTES:
-        return None
-    try:
-        return ScriptFile(data.decode("utf-8"), found.st_ctime)
-    except UnicodeDecodeError:
-        return None

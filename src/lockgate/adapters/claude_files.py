@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator, Mapping
 
+from lockgate.files import open_regular, read_regular
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,17 +26,9 @@ _REJECTED = b"User rejected tool use"
 def read_file(path: str, limit: int) -> bytes | None:
     """Read a regular file of at most ``limit`` bytes, or ``None``."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        return read_regular(path, limit)
     except (OSError, ValueError):
         return None
-    try:
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            data = file.read(limit + 1)
-    except OSError:
-        return None
-    return data if len(data) <= limit else None
 
 
 def _parse(data: bytes | None) -> Any:
@@ -126,19 +118,17 @@ def spawning_call(transcript: str, agent: str) -> str:
 def _ends_of(path: str, part: int, *, only_end: bool = False) -> Iterator[bytes]:
     """The whole lines in the first and the last ``part`` bytes of a file, or only in the last."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = open_regular(path)
     except (OSError, ValueError):
         return
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return
-        if facts.st_size <= 2 * part:
+        size = os.fstat(descriptor).st_size
+        if size <= 2 * part:
             yield from file.read(2 * part).split(b"\n")
             return
         if not only_end:
             yield from file.read(part).split(b"\n")[:-1]
-        file.seek(facts.st_size - part)
+        file.seek(size - part)
         yield from file.read(part).split(b"\n")[1:]
 
 

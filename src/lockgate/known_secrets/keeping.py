@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.analysis.patterns.known import DamagedIndex, Entry, KnownKind, Marker
 from lockgate.analysis.patterns.known_index import MOST_ENTRIES, Index, build
 from lockgate.digests import blake2b
+from lockgate.files import open_regular, read_open, replace
 from lockgate.known_secrets.gathering import Where, gather, look_deep, sources, stamp
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -29,6 +30,8 @@ REMEMBERED = 7 * 86400.0
 _STAMP = 32
 _MOST_FILES = 50
 """Workspaces whose index is kept."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""A larger file is none of ours: an index of a thousand values has about one megabyte."""
 _STALE_DRAFT = 3600.0
 _DRAFT = ".draft"
 
@@ -134,32 +137,24 @@ def _entries(
 def _read(path: str) -> tuple[bytes | None, float]:
     """The file's content and when it was written; ``None`` where there is none. What cannot be read is damaged."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = open_regular(path, follow=False)
     except FileNotFoundError:
         return None, 0.0
     except OSError:
         return b"", 0.0
     try:
-        with open(handle, "rb") as file:
-            return file.read(), os.fstat(handle).st_mtime
+        return read_open(handle, _MOST_BYTES), os.fstat(handle).st_mtime
     except OSError:
         return b"", 0.0
+    finally:
+        os.close(handle)
 
 
 def _written(path: str, data: bytes, now: float) -> tuple[str, ...]:
     """Put the file in its place at once. Where that is not possible, the next process makes an index of its own."""
     draft = f"{path}.{os.getpid()}.{os.urandom(4).hex()}{_DRAFT}"
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with open(handle, "wb") as file:
-                os.fchmod(handle, 0o600)  # the umask may have taken rights away
-                file.write(data)
-            os.utime(draft, (now, now))
-            os.replace(draft, path)
-        except BaseException:
-            os.unlink(draft)
-            raise
+        replace(path, data, draft=draft, at=now)
     except OSError as error:
         return (f"the index of known secrets cannot be written: {os.strerror(error.errno or errno.EIO)}",)
     _tidy(os.path.dirname(path), now)

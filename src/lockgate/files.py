@@ -1,0 +1,90 @@
+"""Reading and replacing regular files, where somebody else may have put something else in their place.
+
+A path that an agent can write may be a named pipe, a device, a link or a file without end by the time it is opened.
+Nothing here waits for a writer, reads anything but a regular file, or reads more than it is told.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+# Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_regular(path: str, *, follow: bool = True, folder: int | None = None) -> int:
+    """Open a regular file to read it; gives a descriptor, which the caller closes.
+
+    Args:
+        path: The file.
+        follow: Whether the last part of the path may be a link.
+        folder: A descriptor of the folder that a relative path is in.
+
+    Raises:
+        OSError: There is none, it is something else, or it cannot be read; ``strerror`` says why.
+        ValueError: The path cannot be one.
+    """
+    descriptor = os.open(path, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
+
+
+def read_open(descriptor: int, most: int) -> bytes:
+    """Everything in an open file, from where it is.
+
+    Raises:
+        OSError: It has more than ``most`` bytes, or cannot be read.
+    """
+    parts = []
+    left = most + 1
+    while left > 0 and (part := os.read(descriptor, left)):
+        parts.append(part)
+        left -= len(part)
+    if left <= 0:
+        raise OSError(errno.EFBIG, f"the file is larger than {most} bytes")
+    return b"".join(parts)
+
+
+def read_regular(path: str, most: int, *, follow: bool = True) -> bytes:
+    """The content of a regular file of at most ``most`` bytes.
+
+    Raises:
+        OSError: As for :func:`open_regular` and :func:`read_open`.
+        ValueError: The path cannot be one.
+    """
+    descriptor = open_regular(path, follow=follow)
+    try:
+        return read_open(descriptor, most)
+    finally:
+        os.close(descriptor)
+
+
+def replace(path: str, data: bytes, *, draft: str, folder: int | None = None, at: float | None = None) -> None:
+    """Put a file of mode 0600 in its place at once: others see the old one or the new one, and never a part.
+
+    Args:
+        path: The file. What is there is replaced; a link is, and not where it leads.
+        data: Its content.
+        draft: The name under which it is written first, in the same folder; no file may have it.
+        folder: A descriptor of the folder that relative paths are in.
+        at: When it shall have been written last, in seconds since the epoch; now where it is not said.
+
+    Raises:
+        OSError: It cannot be; the draft is gone then.
+    """
+    descriptor = os.open(draft, _DRAFT, 0o600, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, 0o600)  # the umask may have taken rights away
+            file.write(data)
+        if at is not None:
+            os.utime(draft, (at, at), dir_fd=folder)
+        os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(draft, dir_fd=folder)
+        raise
