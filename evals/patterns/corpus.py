@@ -17,8 +17,12 @@ import packages_of_others as packages
 import shipped
 from encodings_of_text import ENCODINGS
 from formats import FORMATS
+from notations import NOTATIONS
 from people import PEOPLE
 from surroundings import kinds_for, put
+
+HARMLESS = Path(__file__).with_name("harmless.txt")
+"""Lines about secrets without one."""
 
 
 class Example(NamedTuple):
@@ -105,6 +109,8 @@ POSITIVES: Mapping[str, tuple[Callable[[Random, int], Iterator[Example]], int]] 
     "basic": (_of_forms("basic authentication", credentials.BASIC, credentials.basic), 15),
     "passwords": (_of_forms("passwords, machine-made", credentials.PASSWORDS, credentials.password), 15),
     "human": (_of_forms("passwords, human-made", credentials.PASSWORDS, credentials.human_made), 15),
+    "notations": (_of_forms("passwords, odd notations", NOTATIONS, credentials.password), 3),
+    "notations, human": (_of_forms("passwords, odd notations", NOTATIONS, credentials.human_made), 3),
     "addresses": (_of_forms("passwords in addresses", credentials.ADDRESSES, credentials.password), 15),
 }
 """How the positives are made, and how often each form of theirs."""
@@ -118,7 +124,7 @@ def _harmless(chance: Random, count: int) -> Iterator[Example]:
                 yield Example(make(chance), group, str(number), False)
         for name, make in harmless.LOCKS.items():
             yield Example("".join(make(chance) for _ in range(4)), "lock files", name, False)
-    for text in harmless.CODE:
+    for text in (*harmless.CODE, *HARMLESS.read_text(encoding="utf-8").splitlines()):
         yield Example(text, "code about secrets", "", False)
     for _ in range(20 * count):
         text, form = harmless.placeholder(chance)

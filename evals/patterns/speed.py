@@ -3,7 +3,7 @@
 # ///
 """Measures whether the time of a scan grows with the length of a text, and no faster.
 
-    python evals/patterns/speed.py [--longest 10000000] [--shape NAME] [--plot docs/images/patterns-linear.svg]
+    python evals/patterns/speed.py [--longest 10000000] [--shape NAME] [--plot docs/patterns-linear.svg]
 
 Texts of each shape grow from 1 KB to 10 MB. They are scanned with the whole shipped library in a process that is warm,
 as a call of a tool is, so each group has its own time (``timeout_ms``); where that was over, the figure has a star, and

@@ -20,7 +20,12 @@ from formats import FORMATS  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
 PART = 0.1
-LEAST = {"passwords, human-made": 0.7, "keys that are assigned": 0.85, "encoded and in pieces": 0.85}
+LEAST = {
+    "passwords, human-made": 0.7,
+    "passwords, odd notations": 0.75,
+    "keys that are assigned": 0.85,
+    "encoded and in pieces": 0.85,
+}
 """Groups of which less than ``LEAST_RECALL`` is enough for now."""
 
 
