@@ -21,6 +21,8 @@ from lockgate.guardrails.layers import shipped_layer
 LENIENT = Checks(lambda patterns: [""] * len(patterns), ())
 GROUPS = {
     "secrets_detection": (Side.INPUT, Kind.SECRET),
+    "connection_secrets": (Side.INPUT, Kind.SECRET),
+    "generic_secrets": (Side.INPUT, Kind.SECRET),
     "pii_detection": (Side.INPUT, Kind.PII),
     "format_validation": (Side.INPUT, Kind.FORMAT),
     "no_secrets_in_output": (Side.OUTPUT, Kind.SECRET),
