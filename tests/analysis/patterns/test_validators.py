@@ -109,6 +109,7 @@ def test_an_aws_key_id_that_tells_no_account_is_not_proven_and_not_rejected(valu
     [
         ("discord_token", base64url(b"1042938475610293847") + ".GhTyUi.x8Kd0Qm2Rv7Zs4Lp9Nb1Hc6Wf3Jg", True),
         ("discord_token", base64url(b"104293") + ".GhTyUi.x8Kd0Qm2Rv7Zs4Lp9Nb1Hc6Wf3Jg", False),
+        ("discord_token", "MH7XAZOyvRi5MStrd7KTiksz" + ".ANeNPt.i7QnuOsRV1dTijRwpUibPSdSL-4", None),
         ("discord_token", "Some.dotted.name", False),
         ("discord_token", "mfa.x8Kd0Qm2Rv7Zs4Lp9Nb1Hc6Wf3Jg", None),
         ("telegram_token", "718293645:" + "AAx8Kd0Qm2Rv7Zs4Lp9Nb1Hc6Wf3JgYtEuB", None),

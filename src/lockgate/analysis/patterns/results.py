@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.analysis.patterns.model import Expired, GuardrailDecision, PatternMatch
+from lockgate.analysis.patterns.model import Expired, GuardrailDecision, Kind, PatternMatch
 from lockgate.analysis.patterns.severities import strictest
 from lockgate.record import Record
 from lockgate.text import visible
@@ -25,12 +25,43 @@ def decision_of_all(matches: Iterable[PatternMatch], expired: Iterable[Expired])
 
 
 def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
-    """All matches but those of generic rules in a place where a more precise rule matches, strictest first."""
+    """One match for each value, strictest first.
+
+    Left out are the matches of generic rules where a more precise rule matches, and those within another that is
+    told and is at least as strict: a key of which two rules know one part or all is one key.
+    """
     precise = [each.match for each in kept if not each.generic]
     matches = [
         each.match for each in kept if not each.generic or not any(_overlap(each.match, other) for other in precise)
     ]
-    return sorted(matches, key=lambda match: (-match.decision.rank, -match.severity, match.path, match.start))
+    told: list[PatternMatch] = []
+    widest: dict[tuple[str, Kind], PatternMatch] = {}
+    for match in sorted(matches, key=_widest_first):
+        cover = widest.get((match.path, match.kind))
+        if cover is not None and _covers(cover, match):
+            continue
+        told.append(match)
+        if cover is None or match.end > cover.end:
+            widest[match.path, match.kind] = match
+    return sorted(told, key=lambda match: (-match.decision.rank, -match.severity, match.path, match.start))
+
+
+def _widest_first(match: PatternMatch) -> tuple[str, int, int, int, int, bool, str]:
+    strict = (-match.decision.rank, -match.severity, not match.validated)
+    return (match.path, match.start, -match.end, *strict, match.rule)
+
+
+def _covers(cover: PatternMatch, match: PatternMatch) -> bool:
+    """Whether nothing is lost where a match, which begins no earlier, is left out.
+
+    What one encoded text holds has the place of that text: there, only the same rule or the same value counts.
+    """
+    if match.end > cover.end or match.decision.rank > cover.decision.rank or match.severity > cover.severity:
+        return False
+    if match.redact and not cover.redact:
+        return False
+    plain = not match.encoding and not cover.encoding
+    return plain or match.rule == cover.rule or match.fingerprint == cover.fingerprint
 
 
 def _overlap(one: PatternMatch, other: PatternMatch) -> bool:

@@ -115,13 +115,24 @@ def aws_access_key_id(value: str) -> bool | None:
 def discord_token(value: str) -> bool | None:
     """Whether the first part is the id of an account: a number of 17 to 20 digits in base64url.
 
+    Any other is plausible where the first and the last part mix small and capital letters and digits, as no name does.
+
     Source: https://discord.com/developers/docs/reference#authentication
     """
     if value.startswith("mfa."):
         return None
     parts = value.split(".")
     account = from_base64url(parts[0])
-    return len(parts) == 3 and account is not None and account.isdigit() and 17 <= len(account) <= 20
+    if len(parts) != 3:
+        return False
+    if account is not None and account.isdigit() and 17 <= len(account) <= 20:
+        return True
+    return None if all(_is_mixed(part) for part in (parts[0], parts[2])) else False
+
+
+def _is_mixed(part: str) -> bool:
+    """Whether a part has small letters, capital letters and digits, two of each."""
+    return all(sum(map(kind, part)) >= 2 for kind in (str.islower, str.isupper, str.isdigit))
 
 
 def telegram_token(value: str) -> bool | None:
