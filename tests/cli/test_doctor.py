@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from lockgate.adapters import claude_look
 from lockgate.cli.main import cli
+from lockgate.guardrails import opening
 
 
 class Machine:
@@ -255,3 +256,43 @@ def test_a_plugin_that_was_changed(machine: Machine, name: str) -> None:
     state, says = machine.found()[1]["plugin"]
     assert state == "fail"
     assert os.path.basename(name) in says
+
+
+# ---------------------------------------------------------------- patterns
+def test_the_patterns_are_loaded(machine: Machine) -> None:
+    machine.found()
+    state, says = machine.found()[1]["patterns"]
+    assert state == "ok"
+    assert says.startswith("the engines load; rules: ")
+    assert says.endswith("compiled, and fresh")
+
+
+def test_a_broken_file_of_patterns_fails(machine: Machine) -> None:
+    machine.write(machine.home / ".config" / "lockgate" / "patterns.yaml", "patterns: [")
+    code, found = machine.found()
+    assert (code, found["pattern files"][0]) == (1, "fail")
+    assert "patterns.yaml" in found["pattern files"][1]
+
+
+def test_what_a_project_would_loosen_is_a_warning(machine: Machine) -> None:
+    lax = "schema_version: '1.0.0'\npatterns: {input: {secrets_detection: {mode: warn}}}\n"
+    machine.write(machine.project / "lockgate.patterns.yaml", lax)
+    code, found = machine.found()
+    assert (code, found["pattern notes"][0]) == (0, "warn")
+    assert "it can only tighten" in found["pattern notes"][1]
+
+
+def test_a_damaged_index_of_known_secrets_is_told(machine: Machine) -> None:
+    machine.found()
+    for index in (machine.home / ".local" / "state" / "lockgate" / "known").glob("*.index"):
+        index.write_bytes(b"x")
+    assert "it was made anew" in machine.found()[1]["pattern notes"][1]
+
+
+def test_without_its_engine_it_fails(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise ImportError(name="hyperscan")
+
+    monkeypatch.setattr(opening, "extension", missing)
+    code, found = machine.found()
+    assert (code, found["patterns"]) == (1, ("fail", "the library hyperscan is not installed; run: lockgate doctor"))

@@ -12,6 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
+from lockgate.errors import PatternError
+from lockgate.folders import folders
+from lockgate.guardrails import readiness
+from lockgate.guardrails.cache import ready
+from lockgate.store.sqlite import SqliteStore
 
 ORIGINAL = (
     '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'
@@ -175,3 +180,34 @@ def test_a_path_with_quotes_and_spaces_runs(home: Path, monkeypatch: pytest.Monk
     assert done.returncode == 2
     assert "stdin was empty" in done.stderr
     assert (odd / ".local" / "state" / "lockgate" / "hook.log").is_file()
+
+
+# ---------------------------------------------------------------- patterns
+def test_the_patterns_are_compiled_for_the_first_session(home: Path) -> None:
+    where = folders()
+    assert run("install", "claude-code").exit_code == 0
+    store = SqliteStore.open(where.state)
+    assert ready(store, where, "") is not None
+    store.close()
+
+
+def test_a_dry_run_compiles_nothing(home: Path) -> None:
+    assert run("install", "claude-code", "--dry-run").exit_code == 0
+    assert not Path(folders().state).exists()
+
+
+def test_a_file_of_patterns_that_is_not_valid_is_told(home: Path) -> None:
+    config = Path(folders().config)
+    config.mkdir(parents=True)
+    (config / "patterns.yaml").write_text("patterns: [\n")
+    told = run("install", "claude-code")
+    assert (told.exit_code, "patterns.yaml" in told.stderr) == (0, True)
+
+
+def test_where_they_cannot_be_compiled_it_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise PatternError("no engine")
+
+    monkeypatch.setattr(readiness, "make_ready", broken)
+    told = run("install", "claude-code")
+    assert (told.exit_code, "no engine" in told.stderr) == (0, True)

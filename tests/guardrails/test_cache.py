@@ -233,7 +233,7 @@ def test_the_hash_is_computed_only_of_another_file(machine: Machine, monkeypatch
 
 def test_it_is_compiled_anew_on_demand(machine: Machine, compilations: list[int]) -> None:
     machine.load()
-    machine.load(anew=True)
+    machine.load(unlike=machine.load().digest)
     assert len(compilations) == 2
 
 
@@ -282,15 +282,21 @@ def test_one_that_waits_too_long_for_another_says_so(machine: Machine) -> None:
         making.make(machine.store, machine.where, str(machine.project), until=time.monotonic() + 0.05)
 
 
-def _in_child(machine: Machine, times: int = 1) -> int:
+_LATE = 9
+
+
+def _in_child(machine: Machine, times: int = 1, seconds: float = 60.0) -> int:
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
             store = SqliteStore.open(machine.where.state, busy_seconds=30)
-            for number in range(times):
-                load(store, machine.where, str(machine.project), anew=times > 1 or number > 0)
+            good = load(store, machine.where, str(machine.project), seconds=seconds)
+            for _ in range(times - 1):
+                load(store, machine.where, str(machine.project), unlike=good.digest)
             status = 0
+        except PatternError:
+            status = _LATE
         finally:
             os._exit(status)
     return pid
@@ -311,6 +317,40 @@ def test_of_many_at_once_one_compiles(machine: Machine, monkeypatch: pytest.Monk
     assert log.read_text() == "x"
 
 
+_STAND_IN = """
+import sys
+with open({log!r}, "a") as file:
+    file.write("x")
+sys.path.append({source!r})
+from lockgate.guardrails import ahead, cache, layers
+cache.SHIPPED = layers.SHIPPED = {shipped!r}
+sys.exit(ahead.main(sys.argv[1:]))
+"""
+
+
+def test_of_fifty_hooks_without_time_one_has_it_compiled(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that come while it is compiled say so; nothing is started twice, and nothing goes on for ever."""
+    log, program = machine.project / "log", machine.project / "ahead.py"
+    source = os.path.dirname(os.path.dirname(os.path.dirname(cache.__file__)))
+    program.write_text(_STAND_IN.format(log=str(log), source=source, shipped=cache.SHIPPED))
+    monkeypatch.setattr(making, "AHEAD", str(program))
+    children = [_in_child(machine, seconds=0.1) for _ in range(50)]
+    assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} <= {0, _LATE}
+    with making._locked(str(machine.folder), time.monotonic() + 60):
+        assert log.read_text() == "x"
+    assert modes(machine.load(seconds=0.0)) == {"keys": 1}
+    until = time.monotonic() + 60
+    while (left := _processes(machine.where.state)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left == []
+
+
+def _processes(word: str) -> list[str]:
+    """The command lines of processes that have a word in them."""
+    told = subprocess.run(["ps", "-axww", "-o", "command="], capture_output=True, text=True, check=True)
+    return [line for line in told.stdout.splitlines() if word in line]
+
+
 def test_a_killed_writer_leaves_nothing_that_is_taken_for_an_artefact(machine: Machine) -> None:
     wanted = modes(machine.load())
     chance = random.Random(1)
@@ -320,5 +360,5 @@ def test_a_killed_writer_leaves_nothing_that_is_taken_for_an_artefact(machine: M
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         assert modes(machine.load()) == wanted
-    machine.load(anew=True)
+    machine.load(unlike=machine.load().digest)
     assert sorted(path.suffix for path in machine.folder.iterdir()) == ["", ".artefact"]

@@ -16,6 +16,7 @@ from lockgate.guardrails.cache import FOLDER, load
 from lockgate.store.sqlite import SqliteStore
 from support.prepared import give_state
 
+DAMAGED = "the index of known secrets is damaged, or not this installation's: it was made anew"
 KEY = "acme_" + "live_0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 PATTERNS = """
 schema_version: "1.0.0"
@@ -152,3 +153,23 @@ def test_without_its_library_it_blocks_and_withholds(home: Path) -> None:
     assert "Lockgate withheld the output of Bash" in told.answer["systemMessage"]
     told = hook(home, tool("PostToolUse", tool_response=shell_result()))
     assert told.stdout == "", "there is nothing to look at"
+
+
+# ---------------------------------------------------------------- what a person is told
+def test_a_broken_file_of_patterns_is_told_when_a_session_starts(home: Path) -> None:
+    (home / "config" / "patterns.yaml").write_text("patterns: [\n")
+    told = hook(home, tool("SessionStart", source="startup", cwd=str(home)))
+    assert "patterns.yaml" in told.answer["systemMessage"]
+    assert "not valid" in told.answer["systemMessage"]
+
+
+def test_a_damaged_index_of_known_secrets_is_recorded(home: Path) -> None:
+    ask(home, "Write", {"file_path": f"{home}/a.py", "content": "k = 1"})
+    (index,) = (home / "state" / "known").glob("*.index")
+    index.write_bytes(index.read_bytes()[:-1])
+    assert ask(home, "Write", {"file_path": f"{home}/a.py", "content": "k = 2"}).stdout == ""
+    store = SqliteStore.open(str(home / "state"))
+    with store.reading() as tx:
+        bodies = [json.loads(row.body) for row in tx.audit()]
+    store.close()
+    assert [body["notes"] for body in bodies if body.get("event") == "patterns"] == [[DAMAGED]]

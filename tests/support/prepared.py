@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from lockgate.folders import Folders
@@ -14,37 +15,43 @@ from lockgate.guardrails.cache import SECONDS, load
 from lockgate.guardrails.layers import SHIPPED
 from lockgate.store.sqlite import SqliteStore
 
+_UNUSED = 3600.0
+"""Seconds after which a state is taken for one of a library that was changed since."""
+
 
 def give_state(state: Path) -> None:
     """Put the prepared state there, unless there is a state."""
     if state.exists():
         return
-    state.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=state.parent, prefix=f"{state.name}-"))
-    shutil.copytree(_prepared(), draft, dirs_exist_ok=True)
+    _copy_prepared(draft)
     try:
         draft.rename(state)
     except OSError:
         shutil.rmtree(draft)  # another thread was faster
 
 
-def _prepared() -> Path:
-    """The state, made by the first process that wants it, and by none again before the library changes."""
-    about = os.stat(SHIPPED)
-    sources = Path(SHIPPED).parents[1].glob("*.py")
-    facts = [about.st_mtime_ns, about.st_size, *sorted((path.name, path.stat().st_mtime_ns) for path in sources)]
-    name = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+def _copy_prepared(draft: Path) -> None:
+    """Copy the state, which the first process that wants it makes, and none again before the library changes."""
     folder = Path(tempfile.gettempdir()) / f"lockgate-tests-patterns-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     assert folder.stat().st_uid == os.getuid()
-    made = folder / name
+    made = folder / _name()
     with open(folder / "lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is copied: nobody removes it before
         if not (made / "done").exists():
             for old in folder.glob("*/"):
-                shutil.rmtree(old, ignore_errors=True)
+                if old == made or old.stat().st_mtime < time.time() - _UNUSED:
+                    shutil.rmtree(old, ignore_errors=True)
             _make(made)
-    return made / "state"
+        shutil.copytree(made / "state", draft, dirs_exist_ok=True)
+
+
+def _name() -> str:
+    about = os.stat(SHIPPED)
+    sources = Path(SHIPPED).parents[1].glob("*.py")
+    facts = [SHIPPED, about.st_mtime_ns, *sorted((path.name, path.stat().st_mtime_ns) for path in sources)]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def _make(folder: Path) -> None:

@@ -83,6 +83,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("configuration folder", seen.folders.config, 0o022)
     yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
     yield _configuration(seen)
+    yield from _patterns(seen)
     yield _containment(seen.folders)
     yield from _state(seen.folders)
 
@@ -112,6 +113,38 @@ def _configuration(seen: Look) -> Check:
     if problems:
         return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
     return Check("configuration", "ok", "every layer is valid")
+
+
+def _patterns(seen: Look) -> Iterator[Check]:
+    """Whether the pattern library is compiled and loads, and what is to be said of its files and of known secrets."""
+    from lockgate.configuration import find_workspace
+    from lockgate.guardrails.readiness import make_ready
+    from lockgate.store.sqlite import SqliteStore
+
+    name = "patterns"
+    try:
+        store = SqliteStore.open_existing(seen.folders.state)
+        if store is None:
+            yield Check(
+                name,
+                "warn",
+                "not compiled yet: the first session will wait for it",
+                "run: lockgate install claude-code",
+            )
+            return
+        try:
+            made = make_ready(store, seen.folders, find_workspace(seen.project, seen.folders.home))
+        finally:
+            store.close()
+    except LockgateError as error:
+        yield Check(name, "fail", str(error), "mend it; until then every call is blocked")
+        return
+    how = f"made ready now, in {made.seconds:.1f} s" if made.seconds else "compiled, and fresh"
+    yield Check(name, "ok", f"the engines load; rules: {made.rules}; {how}")
+    if made.problems:
+        yield Check("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
+    if made.notes:
+        yield Check("pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md")
 
 
 def _containment(where: Folders) -> Check:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
 
 import click
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_install import SCOPES, Change
 from lockgate.cli.person import require_person
-from lockgate.errors import InstallError
+from lockgate.errors import InstallError, LockgateError
 from lockgate.folders import Folders, folders
+from lockgate.text import visible
 
 _CLIENTS = click.Choice(["claude-code"])
 
@@ -49,6 +52,7 @@ def install(
     """Register the gate with an agent client.
 
     Entries are added to the client's settings and nothing else in them changes. Doing it again renews the entries.
+    The pattern library is compiled, which takes a few seconds the first time.
     """
     where = folders()
     try:
@@ -60,6 +64,8 @@ def install(
         _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
     except InstallError as error:
         raise click.ClickException(str(error)) from None
+    if not dry_run:
+        _prepare_patterns(where, project if scope != "user" else "")
     if not (as_json or dry_run):
         if scope == "project":
             click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
@@ -81,12 +87,43 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
         raise click.ClickException(str(error)) from None
 
 
+def _prepare_patterns(where: Folders, project: str) -> None:
+    """Compile the pattern library now, so that no session has to wait for it. Where that fails, hooks will refuse."""
+    from lockgate.configuration import find_workspace
+    from lockgate.guardrails.readiness import make_ready
+    from lockgate.store.sqlite import SqliteStore
+
+    workspace = find_workspace(project, where.home) if project else ""
+    try:
+        store = SqliteStore.open(where.state)
+        try:
+            with _waiting("compiling the pattern library: once, a few seconds"):
+                made = make_ready(store, where, workspace)
+        finally:
+            store.close()
+    except LockgateError as error:
+        click.echo(f"Warning: {visible(str(error), 600)}. Until that is mended every call is blocked.", err=True)
+        return
+    for problem in made.problems:
+        click.echo(f"Warning: {visible(str(problem), 600)}", err=True)
+
+
+def _waiting(says: str) -> AbstractContextManager[object]:
+    """Say on a terminal what is waited for, as long as it lasts."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(says)
+
+
 def _install_for_plugin(client: str, where: Folders, *, dry_run: bool, as_json: bool) -> None:
     launch = claude_install.this_launch(where)
     file = claude_install.launch_record(where)
     if not dry_run:
         require_person("change how the agent's hooks run")
         claude_install.write_launch_record(launch)
+        _prepare_patterns(where, "")
     if as_json:
         click.echo(json.dumps({"client": client, "file": file, "dry_run": dry_run}))
     else:

@@ -12,8 +12,8 @@ from lockgate.model import Verdict
 def session_started(parts: Parts, event: SessionStarted) -> Answer:
     """A session begins or goes on."""
     configuration = parts.configure(event.context)
-    parts.guard.prepare(event.context)
-    problems, days = configuration.problems, configuration.options.retention_days
+    problems = (*configuration.problems, *parts.guard.prepare(event.context))
+    days = configuration.options.retention_days
     with parts.store.transaction() as tx:
         now = parts.clock()
         row = session.begin_session(tx, event.context, event.how, event.parents, now)

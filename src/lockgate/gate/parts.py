@@ -48,8 +48,11 @@ class Guard(Record):
         {},
     )
     """Checks texts of a result; also gives, by path, each text that changes when what must go is taken out."""
-    prepare: Callable[[Context], None] = lambda _: None
-    """Begins to get ready for a session, where that takes time, and hardly waits for it."""
+    prepare: Callable[[Context], Sequence[Exception]] = lambda _: ()
+    """Begins to get ready for a session, where that takes time, and hardly waits for it.
+
+    Gives what is wrong with the files of patterns, as far as that is known by then.
+    """
 
 
 class Parts(Record):

@@ -1,14 +1,18 @@
 """The process that compiles the pattern library for a hook that has no time for it.
 
-/abs/python -I -S /abs/lockgate/guardrails/ahead.py HOME STATE CONFIG WORKSPACE [anew]
+/abs/python -I -S /abs/lockgate/guardrails/ahead.py HOME STATE CONFIG WORKSPACE UNLIKE LOCK
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
+
+_LONGEST = 120
+"""Seconds after which this process ends whatever it does: while it has the lock, nobody else can compile."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -18,13 +22,13 @@ def main(arguments: Sequence[str]) -> int:
     from lockgate.guardrails.making import make
     from lockgate.store.sqlite import SqliteStore
 
-    home, state, config, workspace, how = arguments
+    home, state, config, workspace, unlike, lock = arguments
+    where = Folders(home, state, config)
     try:
         store = SqliteStore.open(state)
         try:
             # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
-            # And where another process is at it, there is nothing to wait for.
-            make(store, Folders(home, state, config), workspace, until=time.monotonic(), anew=how == "anew")
+            make(store, where, workspace, until=time.monotonic(), unlike=unlike, lock=int(lock))
         finally:
             store.close()
     except LockgateError:
@@ -34,5 +38,6 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     os.setsid()  # the client may end all that a hook has started
+    signal.alarm(_LONGEST)
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     sys.exit(main(sys.argv[1:]))

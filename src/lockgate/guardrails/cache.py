@@ -19,7 +19,7 @@ import time
 
 from lockgate import __version__
 from lockgate.digests import blake2b
-from lockgate.errors import ConfigError, PatternError
+from lockgate.errors import ConfigError
 from lockgate.folders import Folders
 from lockgate.guardrails.layers import SHIPPED, looks_at
 from lockgate.layers import LayerState, good_digest, text_digest, trusted_of
@@ -62,7 +62,7 @@ class Artefact(Record):
     notes: tuple[str, ...]
 
 
-def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0, anew: bool = False) -> Artefact:
+def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0, unlike: str = "") -> Artefact:
     """The compiled library that holds for a workspace now; compiled where it is missing, stale or damaged.
 
     Args:
@@ -70,29 +70,29 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
         where: The folders.
         workspace: The project's root folder, absolute; empty where there is none.
         seconds: How long it may take. Where compiling takes longer, another process goes on with it.
-        anew: Whether to compile even where there is an artefact: one that could not be loaded, because it was compiled
-            by another version of Hyperscan or for another processor.
+        unlike: The hash of an artefact that could not be loaded, because it was compiled by another version of
+            Hyperscan or for another processor: it is compiled anew.
 
     Raises:
         PatternError: It is not compiled yet, or cannot be; the message says what to do.
         StoreError: The state cannot be read or written.
     """
     looks = looks_at(where, workspace)
-    if not anew and (found := _ready(store, where, workspace, looks)) is not None:
+    found = _ready(store, where, workspace, looks)
+    if found is not None and found.digest != unlike:
         return found
-    from lockgate.guardrails.making import NotCompiledError, make, make_elsewhere
+    from lockgate.guardrails.making import NotCompiledError, make
 
     until = time.monotonic() + seconds
     try:
-        return make(store, where, workspace, until=until, anew=anew, seconds=seconds)
-    except NotCompiledError:
-        pass
-    make_elsewhere(where, workspace, anew=anew)
-    while not anew and time.monotonic() < until - _WAIT:
-        time.sleep(_WAIT)
-        if (found := _ready(store, where, workspace, looks)) is not None:
-            return found
-    raise PatternError("the pattern library is being compiled: try again in a few seconds")
+        return make(store, where, workspace, until=until, seconds=seconds, unlike=unlike)
+    except NotCompiledError as error:
+        while time.monotonic() < until - _WAIT:
+            time.sleep(_WAIT)
+            found = _ready(store, where, workspace, looks)
+            if found is not None and found.digest != unlike:
+                return found
+        raise error from None
 
 
 def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 from lockgate.analysis.patterns.model import GuardrailResult, Side
@@ -75,15 +76,19 @@ class PatternGuard:
             if path in paths
         }
 
-    def prepare(self, context: Context) -> None:
-        """Have the library of a workspace compiled by another process, where that was not done yet."""
+    def prepare(self, context: Context) -> Sequence[Exception]:
+        """Have the library of a workspace compiled by another process, where that was not done yet.
+
+        Returns:
+            What is wrong with pattern files, where it is compiled already.
+        """
         from lockgate.errors import LockgateError
         from lockgate.guardrails.cache import load
 
         try:
-            load(self._store, self._where, context.workspace, seconds=_PREPARING)
+            return load(self._store, self._where, context.workspace, seconds=_PREPARING).problems
         except (ImportError, LockgateError):
-            return  # the first call will say what is wrong, and be refused
+            return ()  # most often it is being compiled; the first call will say what is wrong, and be refused
 
     def _check(self, context: Context, call: ToolCall, side: Side, fields: Sequence[Field]) -> GuardrailResult:
         if not fields:
@@ -92,11 +97,19 @@ class PatternGuard:
 
         scanner = self._open.get(context.workspace)
         if scanner is None:
-            from lockgate.guardrails.opening import open_scanner
-
-            scanner = open_scanner(self._store, self._where, context.workspace, self._seconds)
-            self._open[context.workspace] = scanner
+            scanner = self._open[context.workspace] = self._opened(context)
         return scanner.check(fields, Request(side, call.tool, context.agent_type))
+
+    def _opened(self, context: Context) -> Scanner:
+        from lockgate.guardrails.opening import open_library
+
+        opened = open_library(self._store, self._where, context.workspace, self._seconds)
+        if opened.news:
+            from lockgate.audit import record
+
+            with self._store.transaction() as tx:
+                tx.append_audit(time.time(), record.happened(context, "patterns", {"notes": list(opened.news)}))
+        return opened.scanner
 
 
 def _name(path: str) -> str:

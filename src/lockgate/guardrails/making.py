@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 from lockgate.errors import PatternError, StoreError
 from lockgate.folders import Folders
@@ -40,10 +40,13 @@ if TYPE_CHECKING:
     from lockgate.analysis.patterns.model import Library
     from lockgate.store.protocol import Store, Transaction
 
+AHEAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ahead.py")
+"""The program that compiles for a process that has no time for it."""
 _WORKSPACES = 200
 """Workspaces of which it is kept what their files come to."""
 _ARTEFACTS = 20
 _WAIT = 0.02
+_AT_IT = "the pattern library is being compiled: try again in a few seconds"
 
 
 class NotCompiledError(PatternError):
@@ -56,8 +59,9 @@ def make(
     workspace: str,
     *,
     until: float,
-    anew: bool = False,
     seconds: float = float("inf"),
+    unlike: str = "",
+    lock: int = -1,
 ) -> Artefact:
     """Compile the library of a workspace, unless that was done: by another process, for another workspace, by set-up.
 
@@ -66,18 +70,20 @@ def make(
         where: The folders.
         workspace: The project's root folder.
         until: When to stop waiting for another process, by :func:`time.monotonic`.
-        anew: Whether to compile even where there is an artefact.
         seconds: How long compiling may take, going by the last time.
+        unlike: The hash of an artefact that is good for nothing.
+        lock: The descriptor of the lock, where the process that started this one has taken it.
 
     Raises:
-        NotCompiledError: It would take longer.
+        NotCompiledError: It would take longer: another process, which has the lock now, compiles.
         PatternError: Another process is still at it, or the patterns cannot be compiled.
         StoreError: The state cannot be read or written.
     """
     folder = os.path.join(where.state, FOLDER)
     own_folder(folder, create=True)
-    with _locked(folder, until):
-        if not anew and (done := ready(store, where, workspace)) is not None:
+    with _locked(folder, until) if lock < 0 else nullcontext(lock) as held:
+        done = ready(store, where, workspace)
+        if done is not None and done.digest != unlike:
             return done
         began, spent = time.monotonic(), 0.0
         looks = looks_at(where, workspace)
@@ -87,12 +93,13 @@ def make(
             name = artefact_name(gathered.linked.library)
             pin = Pin.of(tx.setting(PINNED + name))
             needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
-        if not anew and pin is None and (beside := read_artefact(beside_path(name))) is not None:
+        if pin is None and (beside := read_artefact(beside_path(name))) is not None:
             pin = pin_of(beside)
-        found = None if anew else read_pinned(where, name, pin)
-        if found is None:
+        found = read_pinned(where, name, pin)
+        if found is None or found.pin.digest == unlike:
             if needed > seconds:
-                raise NotCompiledError("the pattern library is being compiled: try again in a few seconds")
+                _make_elsewhere(where, workspace, unlike, held)
+                raise NotCompiledError(_AT_IT)
             data = compiled(gathered.linked.library)
             write_artefact(state_path(where, name), data)
             found = read_pinned(where, name, pin_of(data))
@@ -109,11 +116,11 @@ def make(
         return Artefact(found.head, found.database, found.pin.digest, layers, problems, notes)
 
 
-def make_elsewhere(where: Folders, workspace: str, *, anew: bool = False) -> None:
-    """Have a process that outlives this one compile the library."""
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ahead.py")
+def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> None:
+    """Have a process that outlives this one compile the library. It gets the lock, so there is one at most."""
     nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
-    command = [sys.executable, "-I", "-S", program, *where, workspace, "anew" if anew else ""]
+    command = [sys.executable, "-I", "-S", AHEAD, *where, workspace, unlike, str(lock)]
+    os.set_inheritable(lock, True)
     try:
         os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
     except OSError as error:
@@ -121,8 +128,8 @@ def make_elsewhere(where: Folders, workspace: str, *, anew: bool = False) -> Non
 
 
 @contextmanager
-def _locked(folder: str, until: float) -> Iterator[None]:
-    """Hold the lock. It ends with the process that holds it, however that ends."""
+def _locked(folder: str, until: float) -> Iterator[int]:
+    """Hold the lock. It ends with the last process that has its descriptor, however that ends."""
     try:
         descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -134,9 +141,9 @@ def _locked(folder: str, until: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
-                    raise PatternError("the pattern library is being compiled: try again in a few seconds") from None
+                    raise PatternError(_AT_IT) from None
                 time.sleep(_WAIT)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -11,15 +11,33 @@ from lockgate.errors import PatternError
 from lockgate.folders import Folders
 from lockgate.guardrails.cache import load
 from lockgate.libraries import extension, library
-from lockgate.record import TYPE_CHECKING
+from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.errors import ConfigError
     from lockgate.store.protocol import Store
 
 
+class Opened(Record):
+    """The library, loaded."""
+
+    scanner: Scanner
+    problems: tuple[ConfigError, ...]
+    """Pattern files, or parts of them, that are not valid."""
+    notes: tuple[str, ...]
+    """What layers have said in vain, and what a person should know of the index of known secrets."""
+    news: tuple[str, ...]
+    """Those notes that are about this very loading: an index that was damaged, or cannot be written."""
+
+
 def open_scanner(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True) -> Scanner:
+    """What :func:`open_library` gives, for whoever has no use for problems and notes."""
+    return open_library(store, where, workspace, seconds, known=known).scanner
+
+
+def open_library(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True) -> Opened:
     """Load the compiled library that holds for a workspace, and the index of this machine's secrets.
 
     Args:
@@ -39,24 +57,25 @@ def open_scanner(store: Store, where: Folders, workspace: str, seconds: float, *
         raise PatternError(f"the library {error.name} is not installed; run: lockgate doctor") from None
 
 
-def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> Scanner:
+def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> Opened:
     hyperscan = extension("hyperscan", "_hs_ext")
     artefact = load(store, where, workspace, seconds=seconds)
     try:
         matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
     except PatternError:
         # Compiled by another version of Hyperscan, or for a processor that this one is not.
-        artefact = load(store, where, workspace, seconds=seconds, anew=True)
+        artefact = load(store, where, workspace, seconds=seconds, unlike=artefact.digest)
         matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
-    finds = _known(store, where, workspace, hyperscan) if known else None
-    return Scanner(matcher, time.thread_time, store.key, finds)
+    finds, news = _known(store, where, workspace, hyperscan) if known else (None, ())
+    scanner = Scanner(matcher, time.thread_time, store.key, finds)
+    return Opened(scanner, artefact.problems, (*artefact.notes, *news), news)
 
 
 def _re2() -> Any:
     return library("re2")
 
 
-def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> Any:
+def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> tuple[Any, tuple[str, ...]]:
     from lockgate.known_secrets.canaries import settings
     from lockgate.known_secrets.gathering import Where
     from lockgate.known_secrets.keeping import open_index
@@ -64,4 +83,5 @@ def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> Any:
     with store.reading() as tx:
         canaries = settings(tx)
     places = Where(where.home, workspace, os.environ)
-    return open_index(places, where.state, store.key, hyperscan, time.time, canaries).known.scan
+    index = open_index(places, where.state, store.key, hyperscan, time.time, canaries)
+    return index.known.scan, index.notes
