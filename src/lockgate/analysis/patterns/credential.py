@@ -11,7 +11,7 @@ from lockgate.analysis.patterns import credential_names, credential_values, rari
 from lockgate.analysis.patterns.credential_data import known
 from lockgate.analysis.patterns.credential_names import NOTHING, PASS, PASSWORD, SECRET, NameKind
 from lockgate.analysis.patterns.model import Candidate
-from lockgate.analysis.patterns.placeholders import is_placeholder
+from lockgate.analysis.patterns.placeholders import is_placeholder, says_so
 from lockgate.lazy import lazy_re
 
 ENOUGH = 3.0
@@ -58,8 +58,10 @@ _SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
 _WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
 _QUALIFIED = lazy_re(r"[\w*:]:$")
 """Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``."""
-_WEAK_MARK = lazy_re(r"my|test(?:er|ing)?|dev(?![a-z])|demo|local|default")
+_WEAK_MARK = lazy_re(r"my|test(?:er|ing)?|dev|demo|local|default")
 """Words that people put into passwords, too: with digits they say nothing."""
+_WALK = lazy_re(r"[A-Za-z]{3,}\d{2,6}[^A-Za-z0-9]?$")
+"""Neighbours on the keyboard and then digits: people take these for passwords."""
 _TOGETHER = lazy_re(r"[a-z]{12,}$")
 _RUN_INTO_PASS = lazy_re(r"[a-z]+(?:pass|pwd)$")
 """``shoppass``: a name is ``shop_pass``."""
@@ -125,10 +127,13 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
 
 
 def _is_dummy(value: str, *, chosen: bool) -> bool:
-    """Whether a value is a placeholder. Of those that people choose, ``test2015`` and ``MyShop!7`` are none."""
+    """Whether a value is a placeholder. Of those that people choose, ``test2015`` and ``asdfgh1234`` are none."""
     if not is_placeholder(value):
         return False
-    return not (chosen and any(map(str.isdigit, value)) and not is_placeholder(_WEAK_MARK.sub("", value.lower())))
+    if not chosen or not any(map(str.isdigit, value)):
+        return True
+    rest = _WEAK_MARK.sub("kt", value.lower())
+    return says_so(rest) if _WALK.match(value) else is_placeholder(rest)
 
 
 def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
@@ -148,11 +153,18 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
         total += _LOWER if value == value.lower() else 0.0
         total += _PHRASE if " " in value or _WORDS.match(value) else 0.0
         total += _RUN_TOGETHER if _TOGETHER.match(value) else 0.0
-    if not digits and not _RUN_INTO_PASS.match(value) and credential_names.kind_of(value) is not NOTHING:
-        total += _NAMES_ITSELF
+    if not _RUN_INTO_PASS.match(value) and credential_names.kind_of(value) is not NOTHING:
+        total += _names_itself(kind, sum(map(str.isdigit, value)))
     if not quoted:
         total += _unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
     return total
+
+
+def _names_itself(kind: NameKind, digits: int) -> float:
+    """What a value that names a secret says: people put digits into passwords, and one into names of keys, too."""
+    if kind in (PASSWORD, PASS, NOTHING):
+        return 0.0 if digits else _NAMES_ITSELF
+    return 0.0 if digits > 1 else 2 * _NAMES_ITSELF
 
 
 def _unquoted(candidate: Candidate, value: str, *, digits: bool, is_password: bool) -> float:

@@ -12,9 +12,10 @@ _VERBOSE, _ANY_CASE = 0x40, 0x2
 
 _REFERENCE = lazy_re(
     r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %[A-Z][A-Z_]{2,}% | \\\( | ->
-      | ^(?: %[sdrv@] | \\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+\d?|[a-z_]+(?:[A-Z][a-z]*)+) | <.*> | \{\w*\} | \[.*\] | `.*`
+      | ^%[sdrv@](?![A-Za-z0-9]) | ^\{\d?\}
+      | ^(?: \\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+\d?|[a-z_]+(?:[A-Z][a-z]*)+) | <.*> | \{\w*\} | \[.*\] | `.*`
            | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+%? | \#[\w.]+\# )$
-      | ^(?: \$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
+      | ^(?: \{?\$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
       | ^(?: ENC | vault | ssm | op | sops | kms | ref\+\w+ | secretref | keyvault | aws | gcp | env | file | secret
            | asm | awssm | doppler | bws )[:\[({]
       | ^!(?:vault|Ref|Sub|GetAtt|ImportValue|env)\b | ^\{(?:cipher|noop|bcrypt|SSHA|SHA|MD5|CRYPT)\}""",
@@ -69,7 +70,10 @@ _KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|--?[a-z][\w-]*$|X-[\w-]+$")
 _RANDOM = 0.7
 """The least rarity at which what is parted by dots is a token (JWTs are) and not a name."""
 _INSTRUCTION = lazy_re(
-    r"(?:your|insert|enter|replace|put|use|add|set|change|paste|type|fill|get|see|any|some)[-_ ][a-z]", _ANY_CASE
+    r"""(?:your|insert|enter|replace|put|use|add|set|change|paste|type|fill|get|see|any|some)[-_ ][a-z]
+      | (?:sua|seu|tua|teu|tu|su|votre|ton|deine?|ihre?|mijn|uw|twoje|tw[oó]j)[-_][a-z]
+      | .*[-_](?:here|aqui|aquí|ici|hier|qui|tutaj)$""",
+    _VERBOSE | _ANY_CASE,
 )
 """``your-stripe-key``: to the reader."""
 _DUMMY = lazy_re(r"example|x{5}|deadbeef|not[-_ ](?:a|the|real|secret)[-_ ]|\*{4}", _ANY_CASE)
