@@ -57,6 +57,8 @@ class ToolFinished(Record):
     """Whether the call goes on: its real result comes later."""
     texts: Sequence[tuple[str, str]] = ()
     """Each text of the result that the model reads, with the path to it in ``result``. A path names one place."""
+    names: str = ""
+    """The names of fields of the result that may hold something, one a line. They are not changed."""
     kept: str = ""
     """A file in which the client keeps the whole of a result that is cut; empty where there is none."""
     shown: str = ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.adapters.claude_code import decode, encode
-from lockgate.adapters.claude_output import kept_file, texts_of, with_texts, withheld
+from lockgate.adapters.claude_output import kept_file, names_of, texts_of, with_texts, withheld
 from lockgate.events import Answer, ToolFinished
 
 from .payloads import shell_result, tool
@@ -190,3 +190,9 @@ def test_text_outside_ascii_arrives_as_it_was() -> None:
     event = decode(tool("PostToolUse", tool_response=shell_result(text)), {})
     stdout, _ = encode("PostToolUse", Answer(texts={"stdout": text.replace("KEY", "[x]")}), event)
     assert json.loads(stdout)["hookSpecificOutput"]["updatedToolOutput"]["stdout"] == text.replace("KEY", "[x]")
+
+
+def test_names_of_fields_that_are_no_words() -> None:
+    result = {"stdout": "a", "persistedOutputPath": "b", "rows": [{"k1" * 8: 1}, {"k2" * 8: {"k1" * 8: 2}}], "k3": 3}
+    assert sorted(names_of(result).split("\n")) == ["k1" * 8, "k2" * 8]
+    assert names_of("text") == ""

@@ -49,6 +49,19 @@ def test_one_value_in_many_places_is_one_value(guarded: World) -> None:
     assert "2 values (github_pat, iban)" in answer.context
 
 
+def test_a_credential_in_the_name_of_a_field_gives_its_label_and_stays(guarded: World) -> None:
+    names = f"rows of {KEY}\nrows of {ASKED}"
+    answer = came_back(guarded, {f'table["rows of {KEY}"]': f"a {KEY}"}, names=names)
+    assert answer.texts == {f'table["rows of {KEY}"]': f"a {MARK}"}
+    assert guarded.labels() == {"secret"}
+    for said in (answer.context, answer.to_person):
+        assert "github_pat in names of fields" in said
+    assert not [text for text in (str(guarded.records()), str(sources(guarded))) if KEY in text]
+    answer = came_back(guarded, {"stdout": HELD}, names=names)
+    assert answer.withheld
+    assert KEY not in answer.withheld + answer.context + answer.to_person
+
+
 @pytest.mark.parametrize("word", ["nothing", MINOR, NOTED])
 def test_what_is_only_remarked_on_stays(guarded: World, word: str) -> None:
     answer = came_back(guarded, {"stdout": word})

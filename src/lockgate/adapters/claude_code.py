@@ -207,9 +207,18 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.adapters.claude_results import result_text, spawned_agent
 
     agent, background = spawned_agent(call.tool, result)
-    text, texts = result_text(call.tool, result), claude_output.texts_of(call.tool, result)
+    kept, shown = claude_output.kept_file(call.tool, result)
     return ToolFinished(
-        context, call, result, text, agent, background, texts, *claude_output.kept_file(call.tool, result)
+        context,
+        call,
+        result,
+        text=result_text(call.tool, result),
+        agent=agent,
+        background=background,
+        texts=claude_output.texts_of(call.tool, result),
+        names=claude_output.names_of(result),
+        kept=kept,
+        shown=shown,
     )
 
 

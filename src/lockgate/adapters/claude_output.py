@@ -32,7 +32,10 @@ _NAMES = frozenset(
 """Fields that hold one of a few words of the client: with another one the whole record would be dropped."""
 _BODIES = frozenset({"content", "result", "stdout", "text"})
 """Fields that the model is sure to be shown."""
+_SHORTEST_NAME = 16
+"""Characters from which on a field's name is looked at: those of the client's own records are shorter, or words."""
 _WORD = lazy_re(r"[A-Za-z][A-Za-z_./+-]{0,31}")
+_WORDS = lazy_re(r"[A-Za-z_-]+")
 _PLAIN_KEY = lazy_re(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 Place = tuple[str | int, ...]
@@ -46,6 +49,23 @@ def texts_of(tool: str, result: Any) -> list[tuple[str, str]]:
         result: The client's record: a string, an object, or a list of content blocks.
     """
     return [(_path(place), text) for place, text in _texts(tool, result)]
+
+
+def names_of(result: Any) -> str:
+    """The names of fields that are no words, one a line.
+
+    They are only looked at: a record with other names would not be of the tool's shape.
+    """
+    names: dict[str, None] = {}
+    todo = [result]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Mapping):
+            names |= {name: None for name in item if len(name) >= _SHORTEST_NAME and not _WORDS.fullmatch(name)}
+            todo.extend(item.values())
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
+    return "\n".join(names)
 
 
 def with_texts(tool: str, result: Any, texts: Mapping[str, str]) -> Any:

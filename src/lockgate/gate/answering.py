@@ -56,19 +56,26 @@ def _said(question: Question, ruling: Ruling) -> Answer:
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:
     """Say what the agent reads of a result, and what it should know of that."""
-    if not screening.texts and not screening.redacted and not screening.withheld and not screening.exposed:
+    if not any((screening.texts, screening.redacted, screening.withheld, screening.exposed, screening.stays)):
         return Answer()
     from lockgate.gate import messages_patterns
 
+    to_agent, to_person, withheld = [], [], ""
     if screening.withheld:
-        to_person = messages_patterns.withheld_to_person(call, screening.withheld)
-        return Answer(withheld=messages_patterns.withheld(screening.withheld), to_person=to_person)
-    to_agent = [messages_patterns.redacted(screening.redacted)] if screening.redacted else []
-    to_person = ""
+        withheld = messages_patterns.withheld(screening.withheld)
+        to_person.append(messages_patterns.withheld_to_person(call, screening.withheld))
+    elif screening.redacted:
+        to_agent.append(messages_patterns.redacted(screening.redacted))
     if screening.exposed:
-        to_person = messages_patterns.exposed(screening.exposed)
-        to_agent.append(to_person)
-    return Answer(texts=screening.texts, context="\n".join(to_agent), to_person=to_person)
+        said = messages_patterns.exposed(screening.exposed)
+        to_agent.append(said)
+        to_person.append(said)
+    if screening.stays:
+        agent_reads, person_reads = messages_patterns.stays(screening.stays, "this result", call)
+        to_agent.append(agent_reads)
+        to_person.append(person_reads)
+    texts = {} if withheld else screening.texts
+    return Answer(texts=texts, withheld=withheld, context="\n".join(to_agent), to_person=" ".join(to_person))
 
 
 def failure_answer(call: ToolCall, screening: Screening) -> Answer:
@@ -81,5 +88,5 @@ def failure_answer(call: ToolCall, screening: Screening) -> Answer:
     if screening.withheld:
         text = messages_patterns.unseen(screening.withheld)
         return Answer(context=text, to_person=text)
-    to_agent, to_person = messages_patterns.failed(found, call)
+    to_agent, to_person = messages_patterns.stays(found, "the error of this call", call)
     return Answer(context=to_agent, to_person=to_person)

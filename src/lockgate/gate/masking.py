@@ -27,6 +27,15 @@ class Mask(Record):
         texts: dict[str, list[str]] = {}
         for field in fields_of(call.tool_input):
             texts.setdefault(field.path, []).append(field.text)
+        return cls._of(result, texts)
+
+    @classmethod
+    def of_texts(cls, result: GuardrailResult, texts: Mapping[str, str]) -> Mask:
+        """The mask of what was found in texts, by their paths."""
+        return cls._of(result, {path: [text] for path, text in texts.items()})
+
+    @classmethod
+    def _of(cls, result: GuardrailResult, texts: Mapping[str, list[str]]) -> Mask:
         values = {
             text[match.start : match.end]: f"[{match.type}:{match.fingerprint}]"
             for match in result.pattern_matches

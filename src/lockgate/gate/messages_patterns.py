@@ -125,14 +125,20 @@ def exposed(file: str) -> str:
     return f"Lockgate could not filter {visible(file, 300)}, which holds all of this output: do not read that file."
 
 
-def failed(matches: Sequence[PatternMatch], call: ToolCall) -> tuple[str, str]:
-    """Build what the agent and the person read where the error of a failed call holds a secret."""
+def stays(matches: Sequence[PatternMatch], where: str, call: ToolCall) -> tuple[str, str]:
+    """Build what the agent and the person read of credentials that cannot be taken out of what the agent reads.
+
+    Args:
+        matches: The credentials.
+        where: What holds them: ``the error of this call``.
+        call: The call.
+    """
     said = _listed(matches)
     return (
-        f"The error of this call holds a credential ({said}), which Lockgate cannot take out. Do not repeat it, write "
-        "it anywhere or use it.",
-        f"Lockgate: the error of a failed {visible(call.tool, 80)} holds a credential that the agent has read now: "
-        f"{said}. Consider changing it.",
+        f"Lockgate found a credential in {where} ({said}) and cannot take it out. Do not repeat it, write it anywhere "
+        "or use it.",
+        f"Lockgate: a call of {visible(call.tool, 80)} came back with a credential that the agent has read now, in "
+        f"{where}: {said}. Consider changing it.",
     )
 
 

@@ -6,19 +6,23 @@ a result that nobody looked at is never passed on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
 from lockgate.audit.record import guardrail
 from lockgate.errors import LockgateError
 from lockgate.events import Context, ToolFinished
-from lockgate.gate.findings import decided
+from lockgate.gate.findings import decided, secrets_in
 from lockgate.gate.parts import Guard, KeptWriter
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any
+
+
+_NAMES = "names of fields"
+"""Their path: one that repeats none of them."""
 
 
 class Screening(Record):
@@ -29,6 +33,8 @@ class Screening(Record):
     """The texts that change, by path."""
     withheld: str = ""
     """Why the model reads nothing of the result; empty where it does."""
+    stays: Sequence[PatternMatch] = ()
+    """Credentials in names of fields, which are not changed."""
     exposed: str = ""
     """The file of the whole result, where that could not be rewritten."""
     enforced: bool = False
@@ -54,16 +60,32 @@ def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforce
         event: The result.
         enforced: Whether anything is changed; else it is only looked at.
     """
-    if not event.texts:
+    if not event.texts and not event.names:
         return Screening()
     try:
         result, texts = guard.check_output(event.context, event.call, event.texts)
+        names = GuardrailResult()
+        if event.names:
+            names, _ = guard.check_output(event.context, event.call, [(_NAMES, event.names)])
     except LockgateError as error:
         return Screening(withheld=str(error)) if enforced else Screening()
     if because := _withheld(result, texts):
-        return Screening(result, withheld=because if enforced else "")
-    found = Screening(result, texts if enforced else {}, enforced=enforced)
-    return _with_kept(found, guard, write_kept, event, enforced=enforced) if event.kept else found
+        found = Screening(result, withheld=because if enforced else "")
+    else:
+        found = Screening(result, texts if enforced else {}, enforced=enforced)
+        if event.kept:
+            found = _with_kept(found, guard, write_kept, event, enforced=enforced)
+    return _with_names(found, names, event.names, enforced=enforced) if names.pattern_matches else found
+
+
+def _with_names(found: Screening, names: GuardrailResult, text: str, *, enforced: bool) -> Screening:
+    """Add what stands in names of fields. They stay, so nobody may repeat them: not in the paths to other texts."""
+    from lockgate.gate.masking import Mask
+
+    mask = Mask.of_texts(names, {_NAMES: text})
+    names = names._replace(pattern_matches=[match._replace(redact=False) for match in names.pattern_matches])
+    stays = secrets_in(names) if enforced else ()
+    return found._replace(result=_both(mask.result(found.result), names), stays=stays)
 
 
 def _withheld(result: GuardrailResult, texts: Mapping[str, str]) -> str:
