@@ -23,6 +23,7 @@ def give_state(state: Path) -> None:
     """Put the prepared state there, unless there is a state."""
     if state.exists():
         return
+    state.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=state.parent, prefix=f"{state.name}-"))
     _copy_prepared(draft)
     try:
