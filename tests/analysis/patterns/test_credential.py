@@ -206,3 +206,9 @@ def test_nothing_is_raised_whatever_stands_there(key: str, value: str, after: st
     candidate = Candidate(value, f"{key}={value}", key, "", after)
     assert is_credential(candidate, form) in (None, False)
     assert is_basic_auth(candidate) in (None, False)
+
+
+@pytest.mark.parametrize("after", ["(x", ".x", "[0]", ""])
+def test_what_stands_behind_an_address_says_nothing(after: str) -> None:
+    value = "t5Rw9qLz" + "Xk2m"
+    assert is_credential(Candidate(value, f"postgres://app:{value}@db/", "", "", after)) is None

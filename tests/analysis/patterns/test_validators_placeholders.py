@@ -36,6 +36,7 @@ VALUES = [
     f3a9c1d27b604e58a1c97d3350fe2b48-EXAMPLE-KEY
     """.split(),  # noqa: SIM905 - words
     "sk_" + "test_9hQ2mVtX4cRz7KpLw3NbYs6D",
+    "sk_" + "live_9hQ2mVtX4cRz7KpLw3NbYs6D" + "xxxxx",
 ]
 
 ALPHABETS = {

@@ -121,7 +121,7 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if not value.isascii() and not any(map(str.isdigit, value)):
         return True  # text for people, in their language
     quoted = is_quoted(candidate)
-    if not quoted and candidate.after[:1] in ("(", "[", "."):
+    if candidate.key and not quoted and candidate.after[:1] in ("(", "[", "."):
         return True  # a call, an element, a member
     return credential_values.is_no_value(value, quoted=quoted)
 

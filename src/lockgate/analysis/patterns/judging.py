@@ -10,7 +10,10 @@ _AROUND = 80
 _PROOFS = frozenset({"github_checksum", "npm_checksum"})
 """Validators whose yes needs no boundary: a checksum holds by chance once in a billion times."""
 _OFTEN = 16
-"""So many times a value is judged again in other surroundings after it was refused: a log says the same very often."""
+"""So many times a match is judged again after it was refused: a log says the same very often."""
+_NEAR = 8
+"""Bytes on each side that must be the same too: else whoever wrote a value where it counts for nothing, a few times,
+could then write it where it counts."""
 
 
 class Judge:
@@ -18,14 +21,14 @@ class Judge:
 
     def __init__(self) -> None:
         """Nothing was refused yet."""
-        self.refused: dict[tuple[int, bytes, bytes], int] = {}
-        """How often the same value was, by rule and name."""
+        self.refused: dict[tuple[int, bytes], int] = {}
+        """How often the same match with the same beside it was, by rule."""
 
     def answer(self, rule: Rule, found: Found, data: bytes) -> bool | None:
         """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
         if not found.alone and not any(name in _PROOFS for name, _ in rule.validate):
             return False
-        same = (found.rule, found.key, data[found.value_start : found.value_end])
+        same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:
             return False
         proven = _asked(rule, _candidate(found, data))

@@ -25,8 +25,10 @@ _SLOT = lazy_re(
 )
 """Where a template engine, a shell or a reader fills a value in."""
 _VARIABLE = lazy_re(r"\$(?:env:)?(?:[A-Z_][A-Z0-9_]*|[a-z_]+)\Z")
-_MASKED = lazy_re(r"\*{4}|\*{3}\Z|•{3}|…|\.{3}\Z|^[\w-]+\.{3}[\w-]*\Z|[xX]{5,}\Z|^[xX*.#?_-]+\Z")
-"""What somebody took out, or never put in."""
+_MASKED = lazy_re(
+    r"\*{4}|\*{3}\Z|•{3}|…|\.{3}\Z|^[\w-]+\.{3}[\w-]*\Z|^.{0,24}?[xX]{5,}\Z|^.{0,64}?[xX]{40,}\Z|^[xX*.#?_-]+\Z"
+)
+"""What somebody took out, or never put in. A whole key with an ``xxxxx`` behind it is a key."""
 
 _NEXT = str.maketrans("0123456789abcdefghijklmnopqrstuvwxyz", "1234567890bcdefghijklmnopqrstuvwxyza")
 _NEXT_KEY = str.maketrans("qwertyuiopasdfghjklzxcvbnm1234567890", "wertyuiop[sdfghjkl;xcvbnm,2345678901")
