@@ -148,7 +148,7 @@ def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
 
 def _refuse(event: str | None, message: str) -> NoReturn:
     try:
-        from lockgate.adapters.claude_code import encode_failure
+        from lockgate.adapters.claude_answers import encode_failure
 
         payload = _HEARD.get("payload", {})
         stdout, stderr, code = encode_failure(event or payload.get("hook_event_name"), message, payload)
@@ -222,7 +222,7 @@ def _stop_deadline() -> None:
 
 # ---------------------------------------------------------------- the whole
 def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
-    from lockgate.adapters import claude_code
+    from lockgate.adapters import claude_answers, claude_code
     from lockgate.folders import Folders, folders
 
     if options.home and options.state and options.config:
@@ -247,7 +247,7 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
     answer = gate.handle(decoded)
     if answer.new_input is not None and event == "PreToolUse":
         answer = _with_permission(decoded, answer, where)
-    return claude_code.encode(event, answer, decoded)
+    return claude_answers.encode(event, answer, decoded)
 
 
 def _with_permission(event: Event, answer: Answer, where: Folders) -> Answer:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.adapters.claude_code import decode, encode
+from lockgate.adapters.claude_answers import encode
+from lockgate.adapters.claude_code import decode
 from lockgate.adapters.claude_output import kept_file, names_of, texts_of, with_texts, withheld
 from lockgate.events import Answer, ToolFinished
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters.claude_code import EVENTS, encode, encode_failure
+from lockgate.adapters.claude_answers import encode, encode_failure
+from lockgate.adapters.claude_code import EVENTS
 from lockgate.events import Answer
 from lockgate.model import Verdict
 
