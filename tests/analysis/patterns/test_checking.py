@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis.patterns.checking import Check
-from lockgate.analysis.patterns.engine import _OVERLAP, PIECE
+from lockgate.analysis.patterns.engine import _OVERLAP, PIECE, _bounded
 from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.known import KnownHit, KnownKind
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
@@ -96,6 +96,19 @@ def test_a_value_whose_quotes_are_escaped_is_found_once() -> None:
 def test_what_stands_beside_a_value_was_decoded(text: str) -> None:
     (match,) = check(library(ACME), text.replace("TOKEN", TOKEN)).pattern_matches
     assert (match.start, match.end) == (text.index("TOKEN"), text.index("TOKEN") + len(TOKEN))
+
+
+@given(st.text("ab-_=n\\ .", max_size=40), st.sampled_from(["word", "token"]))
+def test_no_match_that_stands_alone_is_passed_over(text: str, boundary: str) -> None:
+    """Starts within a word are skipped after a refusal; those that count must not be."""
+    pattern = r"-?(?:[ab]{1,3}-?)?b_[ab]"
+    made = library(rule(pattern, boundary=boundary))
+    found = {(m.start, m.end) for m in check(made, text).pattern_matches}
+    data = text.encode()
+    for start in range(len(text)):
+        match = re2.compile(pattern).match(text, start)
+        if match is not None and _bounded(data, *match.span(), boundary):
+            assert any(begin < match.end() and match.start() < end for begin, end in found)
 
 
 def test_a_checksum_needs_no_boundary() -> None:

@@ -31,6 +31,8 @@ _AGAIN = 32
 
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _TOKEN = _WORD | frozenset(b"-./+")
+PROOFS = frozenset({"github_checksum", "npm_checksum"})
+"""Validators whose yes needs no boundary: a checksum holds by chance once in a billion times."""
 _ESCAPES = frozenset((b"\\n", b"\\t", b"\\r"))
 
 
@@ -183,35 +185,47 @@ class Matcher:
     ) -> int:
         """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
         (pattern, value, key), rule = self.pattern(index), self.rule(index)
+        anywhere = any(name in PROOFS for name, _ in rule.validate)
         done = refused = 0
         while start < last:
             match = pattern.search(data, start, stop)
-            if match is None or match.start() >= last or match.start() == match.end():
+            begin, end = match.span() if match is not None else (last, last)
+            if begin >= last or begin == end:
                 break
-            begin, end = match.span()
             inner, outer = match.span(value)
             if inner < 0:
                 inner, outer = begin, end
-            found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"")
-            found = found._replace(alone=_bounded(data, found, rule.boundary))
-            if accept(found):
-                start = done = found.end
+            alone = _bounded(data, begin, end, rule.boundary)
+            if accept(Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"", alone)):
+                start = done = end
                 continue
-            again = max(found.value_start, found.start + 1) if found.alone else found.start + 1
             refused += 1
-            start = again if refused <= _AGAIN else max(found.end, again)
+            if alone:
+                again = max(inner, begin + 1)
+            else:
+                again = begin + 1 if anywhere else _next_word(data, begin, rule.boundary)
+            start = again if refused <= _AGAIN else max(end, again)
         return done
 
 
-def _bounded(data: bytes, found: Found, boundary: str) -> bool:
+def _bounded(data: bytes, start: int, end: int, boundary: str) -> bool:
     r"""Whether a match stands alone. An escape (``\n``) before it is no letter."""
     if boundary == "none":
         return True
     letters, always = (_TOKEN, True) if boundary == "token" else (_WORD, False)
-    start, end = found.start, found.end
     joined = start and data[start - 1] in letters and (always or data[start] in letters)
     if joined and data[start - 2 : start] not in _ESCAPES:
         return False
     if end < len(data) and data[end] in letters and (always or data[end - 1] in letters):
         return data[end] == 46 and data[end + 1 : end + 2].isspace() | (end + 1 == len(data))
     return True
+
+
+def _next_word(data: bytes, start: int, boundary: str) -> int:
+    """Where a match that stands alone may begin next: within the same word none can, but behind an escape."""
+    letters = _TOKEN if boundary == "token" else _WORD
+    if data[start] not in letters or data[start - 1 : start + 1] in _ESCAPES:
+        return start + 1
+    while start < len(data) and data[start] in letters:
+        start += 1
+    return start

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.patterns.engine import Found
+from lockgate.analysis.patterns.engine import PROOFS, Found
 from lockgate.analysis.patterns.model import Candidate, Rule
 
 _AROUND = 80
 """Characters beside a match that validators see."""
-_PROOFS = frozenset({"github_checksum", "npm_checksum"})
-"""Validators whose yes needs no boundary: a checksum holds by chance once in a billion times."""
 _OFTEN = 16
 """So many times a match is judged again after it was refused: a log says the same very often."""
 _NEAR = 8
@@ -26,7 +24,7 @@ class Judge:
 
     def answer(self, rule: Rule, found: Found, data: bytes) -> bool | None:
         """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
-        if not found.alone and not any(name in _PROOFS for name, _ in rule.validate):
+        if not found.alone and not any(name in PROOFS for name, _ in rule.validate):
             return False
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:
