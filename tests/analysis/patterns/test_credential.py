@@ -67,7 +67,16 @@ def test_names_say_what_they_hold(name: str, kind: NameKind) -> None:
     "value",
     [
         *("Summer2019!", "hunter2", "letmein123", "P@ssw0rd", "correct-horse-battery", "admin123", "qwerty", "rex2015"),
-        *("test2015", "Test1234!", "asdfgh1234", "devpassword123", "MyShop77", "shoppass", "four words said here"),
+        *(
+            "test2015",
+            "Test1234!",
+            "asdfgh1234",
+            "devpassword123",
+            "MyShop77",
+            "shoppass",
+            "kitten_pass",
+            "four words said here",
+        ),
         *("123", "123456", "vagrant", "S3cret!", "i<3kitty", RANDOM, HEX, "abqm zkrw ytpl odse"),
     ],
 )
@@ -108,7 +117,18 @@ def test_machines_make_keys(key: str, value: str) -> None:
             ("token", text)
             for text in ("Identifier", "access_token", "X-Auth-Token", "hunter2", "4096", "user.token", "bearer")
         ),
-        *(("password", text) for text in ("%s&scope=%s", "{$rows[", "sua_senha", "chave_secreta_aqui")),
+        *(
+            ("password", text)
+            for text in (
+                "mysql-root-password",
+                "app_db_pass",
+                "__none__",
+                "%s&scope=%s",
+                "{$rows[",
+                "sua_senha",
+                "chave_secreta_aqui",
+            )
+        ),
         *(("api_key", text) for text in ("OPENAI_API_KEY", "test-key")),
         *(("api_key", text) for text in ("your-api-key", "apiKey", "1234567890")),
         *(("max_tokens", RANDOM), ("password_hash", RANDOM), ("integrity", "sha512-" + RANDOM), ("commit", HEX)),

@@ -29,7 +29,7 @@ _LOWER = 0.5
 _WELL_KNOWN = 1.0
 """One of the passwords that people use most."""
 _NAMES_ITSELF = -0.5
-"""``my_db_password`` may be a password, but is more often the name of one."""
+"""Unquoted, ``shop_password`` may be one, but is more often the name of one."""
 _IDENTIFIER = -1.5
 """Unquoted and shaped like an identifier: code assigns variables so."""
 _LINE = 0.5
@@ -154,16 +154,16 @@ def evidence(candidate: Candidate, value: str, kind: NameKind) -> float:
         total += _PHRASE if " " in value or _WORDS.match(value) else 0.0
         total += _RUN_TOGETHER if _TOGETHER.match(value) else 0.0
     if not _RUN_INTO_PASS.match(value) and credential_names.kind_of(value) is not NOTHING:
-        total += _names_itself(kind, sum(map(str.isdigit, value)))
+        total += _names_itself(kind, sum(map(str.isdigit, value)), quoted=quoted)
     if not quoted:
         total += _unquoted(candidate, value, digits=digits, is_password=kind is PASSWORD)
     return total
 
 
-def _names_itself(kind: NameKind, digits: int) -> float:
+def _names_itself(kind: NameKind, digits: int, *, quoted: bool) -> float:
     """What a value that names a secret says: people put digits into passwords, and one into names of keys, too."""
     if kind in (PASSWORD, PASS, NOTHING):
-        return 0.0 if digits else _NAMES_ITSELF
+        return 0.0 if digits or quoted else _NAMES_ITSELF
     return 0.0 if digits > 1 else 2 * _NAMES_ITSELF
 
 

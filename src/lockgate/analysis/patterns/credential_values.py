@@ -29,7 +29,7 @@ _HASH = lazy_re(
 )
 """What a password was hashed to, and hashes of files: the one is found by rules of its own, the other is public."""
 _CALL = lazy_re(
-    r"""[\w.\]>]\s*\([^()]*\)?$ | ^[\w.]+\( | ^[A-Za-z_$][\w$]*(?:\[[^\]]*\]|\.[A-Za-z_$][\w$]*\()
+    r"""[\w.\]>]\s*\([^()]*\)?$ | ^[\w.]+\( | ^[A-Za-z_$][\w$.]*(?:\[[^\]]*\]|\.[A-Za-z_$][\w$]*\()
       | -> | :: | \?\. | => | \?\? | && | \|\|
       | ^(?:new|await|return|lambda|function|typeof|not|yield|async|import|from|def|if|f?["'])\b[\s("']""",
     _VERBOSE,
@@ -65,7 +65,7 @@ _ALGORITHM = lazy_re(
     _VERBOSE | _ANY_CASE,
 )
 """Ciphers, hashes and signatures: ``aes-256-cbc``."""
-_KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|--?[a-z][\w-]*$|X-[\w-]+$")
+_KEY_LIKE = lazy_re(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|__\w+__$|--?[a-z][\w-]*$|X-[\w-]+$")
 """Names of environment variables, options and headers."""
 _RANDOM = 0.7
 """The least rarity at which what is parted by dots is a token (JWTs are) and not a name."""
@@ -82,6 +82,8 @@ _NUMBERED = lazy_re(r"[-_]?\d{1,2}$")
 _PASS_PHRASE = lazy_re(r"[a-z0-9!@#$%^&*-]+(?: [a-z0-9!@#$%^&*-]+){1,5}$")
 _LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
+_THINGS = known("things")
+"""What has a password: names of such say ``mysql-root-password``."""
 _STOP = known("no_values")
 """Words that are types, names, states or labels. A value of nothing but these names something."""
 
@@ -112,7 +114,10 @@ def is_only_names(value: str) -> bool:
     if any(map(str.isdigit, named)) and value.lower() not in _STOP:
         return False
     parts = words(named)
-    return all(part in _STOP for part in parts) if parts else named.lower() in _STOP
+    if not parts:
+        return named.lower() in _STOP
+    # "postgres" is a password, "postgres-password" the name of one.
+    return all(part in _STOP or (len(parts) > 1 and part in _THINGS) for part in parts)
 
 
 def is_pass_phrase(value: str) -> bool:
