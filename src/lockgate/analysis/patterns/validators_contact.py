@@ -60,13 +60,19 @@ _NATIONAL: Mapping[str, tuple[int, int, str]] = {
 }
 """Digits of a number behind the country's code, least and most, and what they may begin with (ITU-T E.164 and the
 countries' numbering plans)."""
-_FICTION = ("44207946", "447700900", "441632960", "441214960", "441134960", "61491570", "612555", "33199")
+_FICTION = ("442079460", "447700900", "441632960", "441214960", "441134960", "61491570", "612555", "33199")
 """Ranges for films and examples: Ofcom's, ACMA's and Arcep's. Those of North America are 555-0100 to 555-0199."""
+
+
+_POSITION = lazy_re(r"\+(?:\d{4}-[01]\d{4}|\d{6}-[01]\d{6})")
+"""Latitude and longitude in degrees, minutes and seconds (ISO 6709)."""
 
 
 def phone(value: str) -> bool | None:
     """Rejects what no numbering plan has: with ``+`` by the country's code, else North American or with a leading 0."""
     digits = digits_of(value)
+    if _POSITION.fullmatch(value):
+        return False
     if value.lstrip("(").startswith("+") or digits.startswith("00"):
         return _international(digits.removeprefix("00"))
     if (len(digits) == 10 and digits[0] != "0") or (len(digits) == 11 and digits[0] == "1"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.analysis.patterns.model import Candidate
+from lockgate.lazy import lazy_re
 
 _DOUBLED = "0246813579"
 """The digits of twice a digit, added up: what the Luhn algorithm does with every second digit."""
 
 _CARDS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
-    (4000, 4999, (13, 16, 19)),  # Visa
+    (4000, 4999, (16, 19)),  # Visa
     (5100, 5599, (16,)),  # Mastercard
     (2221, 2720, (16,)),  # Mastercard
     (3400, 3499, (15,)),  # American Express
@@ -36,6 +37,16 @@ _CARDS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
     (9792, 9792, (16,)),  # Troy
 )
 """First and last value of the first four digits, and lengths, of the networks (ISO/IEC 7812 issuer numbers)."""
+_RARE_CARDS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
+    (4000, 4999, (13,)),  # Visa, once
+    (2131, 2131, (15,)),  # JCB
+    (5600, 5899, (13, 14, 15, 16, 17, 18, 19)),  # Maestro
+    (6390, 6390, (13, 14, 15, 16, 17, 18, 19)),  # Maestro
+)
+"""Of numbers that articles and orders have more often than cards: they need a word before them that says what it is."""
+_SAYS_CARD = lazy_re(
+    r"(?i)(?:card|visa|maestro|jcb|karte|carte|tarjeta|carta|(?:\b|_)pan\b|(?:\b|_)ccn?\b)[^\n]{0,24}\Z"
+)
 
 _TEST_CARDS = frozenset(
     """4012888888881881 4242424242424242 4000056655665556 5200828282828210 5105105105105100 2223003122003222
@@ -81,6 +92,12 @@ def luhn(value: str) -> bool:
     return (sum(map(int, digits[-1::-2])) + sum(int(_DOUBLED[int(digit)]) for digit in digits[-2::-2])) % 10 == 0
 
 
+_CODE_POINT = r"\b(?=\w*[A-F])(?=\w*\d)[0-9A-F]{4,5}\b"
+_CODES_BEFORE = lazy_re(_CODE_POINT + r"(?:\s\d{4,5}){0,3}\s\Z")
+_CODES_BEHIND = lazy_re(r"(?:\s\d{4,5}){0,3}\s" + _CODE_POINT)
+"""Neighbours of a card's groups that say that all of them are hexadecimal: tables of characters."""
+
+
 def card(candidate: Candidate) -> bool:
     """Whether it is the number of a payment card: a network's first digits and length, a check digit, no test number.
 
@@ -89,12 +106,18 @@ def card(candidate: Candidate) -> bool:
     digits = digits_of(candidate.value)
     if not 13 <= len(digits) <= 19 or not luhn(digits) or digits in _TEST_CARDS:
         return False
-    if not any(first <= int(digits[:4]) <= last and len(digits) in lengths for first, last, lengths in _CARDS):
+    if not _issued(digits, _CARDS) and not (_issued(digits, _RARE_CARDS) and _SAYS_CARD.search(candidate.before)):
         return False
-    # Numbers made for a test: 4111 1111 1111 1111, 4000 0000 0000 3220.
-    if len(set(digits)) <= 4 or any(digit * 6 in digits for digit in set(digits)):
+    # Numbers made for a test: 4111 1111 1111 1111, 4000 0000 0000 3220. Tables of strokes: 4131235123535.
+    if len(set(digits)) <= 5 or any(digit * 6 in digits for digit in set(digits)):
+        return False
+    if _CODES_BEFORE.search(candidate.before) or _CODES_BEHIND.match(candidate.after):
         return False
     return whole_number(candidate) is not False
+
+
+def _issued(digits: str, networks: tuple[tuple[int, int, tuple[int, ...]], ...]) -> bool:
+    return any(first <= int(digits[:4]) <= last and len(digits) in lengths for first, last, lengths in networks)
 
 
 def whole_number(candidate: Candidate) -> bool | None:

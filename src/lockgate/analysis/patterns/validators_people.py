@@ -76,6 +76,8 @@ def nir(value: str) -> bool:
     number = text[:13].replace("2A", "19", 1).replace("2B", "18", 1) if text[5:7] in ("2A", "2B") else text[:13]
     if len(text) != 15 or not number.isdigit() or not text[13:].isdigit() or text[0] not in "123478":
         return False
+    if len(set(text)) <= 5:
+        return False  # of a table of strokes: 121125444411234
     month = int(text[3:5])
     return (1 <= month <= 12 or 20 <= month <= 42 or month >= 50) and 97 - int(number) % 97 == int(text[13:])
 
