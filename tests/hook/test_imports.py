@@ -17,7 +17,7 @@ HEAVY = frozenset(
     (  # noqa: SIM905 - one name a line would be a screen
         "argparse asyncio click contextlib dataclasses datetime decimal hashlib importlib.metadata importlib.resources "
         "inspect jsonschema logging pathlib pydoc random rich shutil socket sqlite3 subprocess tempfile threading "
-        "traceback typing urllib.parse uuid warnings yaml _hashlib"
+        "traceback typing urllib.parse uuid warnings yaml _hashlib hyperscan"
     ).split(),
 )
 """Modules that cost more than they would bring."""
@@ -30,7 +30,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
         111,
     ),
     "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 106),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 76),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 75),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,7 +38,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        71,
+        68,
     ),
     "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 56),
     "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 47),

@@ -66,10 +66,13 @@ class PatternGuard:
             StoreError: The state cannot be read.
         """
         from lockgate.analysis.patterns.fields import Field
-        from lockgate.analysis.patterns.redaction import redact
 
         result = self._check(context, call, Side.OUTPUT, [Field(path, _name(path), text) for path, text in texts])
         paths = {match.path for match in result.pattern_matches if match.redact}
+        if not paths:
+            return result, {}
+        from lockgate.analysis.patterns.redaction import redact
+
         return result, {
             path: redact(text, (match for match in result.pattern_matches if match.path == path))
             for path, text in texts

@@ -76,12 +76,12 @@ def _re2() -> Any:
 
 
 def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> tuple[Any, tuple[str, ...]]:
-    from lockgate.known_secrets.canaries import settings
+    from lockgate.known_secrets import CANARIES
     from lockgate.known_secrets.gathering import Where
     from lockgate.known_secrets.keeping import open_index
 
     with store.reading() as tx:
-        canaries = settings(tx)
+        canaries = tx.settings(CANARIES)
     places = Where(where.home, workspace, os.environ)
     index = open_index(places, where.state, store.key, hyperscan, time.time, canaries)
     return index.known.scan, index.notes

@@ -1,1 +1,4 @@
 """Where the values come from that must not leave this machine, and the file that keeps an index of them."""
+
+CANARIES = "canary:"
+"""How the names of the store's settings about canaries begin."""

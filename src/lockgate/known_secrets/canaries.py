@@ -7,13 +7,11 @@ from collections.abc import Mapping
 
 from lockgate.analysis.patterns.known import Entry, KnownKind
 from lockgate.errors import StoreError
+from lockgate.known_secrets import CANARIES
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
-
-PREFIX = "canary:"
-"""How the names of the settings begin."""
 
 
 class Kept(Record):
@@ -27,12 +25,12 @@ class Kept(Record):
 
 def setting_of(name: str) -> str:
     """The name of the setting that keeps a canary."""
-    return PREFIX + name
+    return CANARIES + name
 
 
 def settings(tx: Transaction) -> dict[str, str]:
     """All settings of canaries: what ``keeping.open_index`` wants."""
-    return tx.settings(PREFIX)
+    return tx.settings(CANARIES)
 
 
 def keep(tx: Transaction, kept: Kept, entry: Entry) -> None:
@@ -76,7 +74,7 @@ def _row(setting: str, text: str) -> tuple[Kept, Entry]:
 
     from lockgate.analysis.patterns.known_index import unpack_marks
 
-    name = setting.removeprefix(PREFIX)
+    name = setting.removeprefix(CANARIES)
     try:
         row = json.loads(text)
         marks = unpack_marks(a2b_base64(row["marks"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockgate.analysis.globs import name_matches
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field
 from lockgate.analysis.patterns.judging import Judge
@@ -128,6 +127,8 @@ class Check:
         applies = self._applies.get(index)
         rule = self._matcher.rule(index)
         if applies is None:
+            from lockgate.analysis.globs import name_matches
+
             names = [name for name in (self._request.tool, self._request.agent) if name]
             applies = self._applies[index] = "*" in rule.applies_to or any(
                 name_matches(glob, name) for glob in rule.applies_to for name in names
@@ -273,6 +274,8 @@ def _span(match: PatternMatch) -> tuple[int, int]:
 
 
 def _is_named(name: str, globs: Iterable[str]) -> bool:
+    from lockgate.analysis.globs import name_matches
+
     plain = _plain(name)
     return any(name_matches(_plain(glob), plain) for glob in globs)
 

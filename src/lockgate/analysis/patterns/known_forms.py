@@ -7,7 +7,6 @@ first byte can have in a group of three.
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Iterator
 
 FORMS = (
@@ -43,7 +42,7 @@ def _all_forms(value: bytes) -> Iterator[tuple[int, bytes]]:
         text = _base64(value, before)
         yield BASE64, text
         yield BASE64_URL, text.translate(_URL_SAFE)
-    digits = binascii.hexlify(value)
+    digits = value.hex().encode()
     yield HEX, digits
     yield HEX, digits.upper()
     yield URL, _percent(value, "%%%02X")
@@ -52,7 +51,9 @@ def _all_forms(value: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _base64(value: bytes, before: int) -> bytes:
     """The characters that depend on the value alone, where so many bytes stand before it in its group of three."""
-    text = binascii.b2a_base64(bytes(before) + value, newline=False)
+    from binascii import b2a_base64  # a library of its own, which nothing needs to look through a text
+
+    text = b2a_base64(bytes(before) + value, newline=False)
     first = (before * 8 + 5) // 6
     end = (before + len(value)) * 8 // 6
     return text[first:end]

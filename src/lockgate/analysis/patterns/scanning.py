@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lockgate.analysis.globs import name_matches
 from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.fields import Field
 from lockgate.analysis.patterns.model import (
@@ -113,8 +112,10 @@ class Scanner:
 
     def _tool_rule(self, tool: str) -> ToolRule | None:
         """The rule of a tool: one that names it, else the first whose glob does."""
-        if not tool:
+        if not tool or not self._tool_rules:
             return None
+        from lockgate.analysis.globs import name_matches
+
         exact = next((rule for rule in self._tool_rules if rule.tool == tool), None)
         return exact or next((rule for rule in self._tool_rules if name_matches(rule.tool, tool)), None)
 
