@@ -45,6 +45,8 @@ _LONG = b"\1" * 16
 """The same for a start that was guessed."""
 _LOOK_BACK = 4096
 _SHORTEST = 16
+_LEAST_WIDE = 24
+"""Bytes of which each other one is zero in UTF-16, behind a mark of the order of bytes."""
 _LONG_RUN = 40
 """Characters of a run of base64 that need not begin with text."""
 _MEMBERS = 16
@@ -73,12 +75,20 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
         for glued in range(4):
             part = run[glued:] if glued else run
             left = len(part) % 4
-            decoded = a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left])
+            decoded = _narrowed(a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left]))
             least = _LONG if glued else _BRIEF
             if least in decoded.translate(_PRINTABLE) or _compressed(decoded):  # quicker than to ask for nothing
                 yield from _worth(decoded, start, covered, "base64", budget, depth, least)
             if not glued and _is_text(decoded):
                 break
+
+
+def _narrowed(decoded: bytes) -> bytes:
+    """The characters of UTF-16, as PowerShell takes encoded commands; other bytes as they are."""
+    for first in (0, 1):
+        if not any(decoded[4 + first : 4 + _LEAST_WIDE : 2]) and any(decoded[5 - first : 4 + _LEAST_WIDE : 2]):
+            return decoded[1 - first :: 2]
+    return decoded
 
 
 def long_runs(data: bytes, start: int) -> list[int]:
