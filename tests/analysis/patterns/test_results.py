@@ -1,32 +1,36 @@
-"""Which of several matches in one place are told."""
+"""What the matches of one check come to."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+import pytest
 
-from lockgate.analysis.patterns.model import Severity
-from support.pattern_library import check, library, rule
-
-TOKEN = "acme_" + "a1b2c3d4e5"
-ACME = rule(r"acme_[a-z0-9]{10}", "acme")
+from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, PatternMatch, Severity
+from lockgate.analysis.patterns.results import Kept, most_precise
 
 
-def test_one_value_is_told_once() -> None:
-    """By the rule that knows most of it; of equals, by the one that has proved it."""
-    routable = rule(r"acme_[a-z0-9]{10}\.[a-z]{2}", "routable")
-    proven = rule(r"4\d{15}", "card", validate=(("luhn", None),))
-    number = rule(r"4\d{15}", "account")
-    result = check(library(ACME, routable, number, proven), f"{TOKEN}.ab and {TOKEN} and 4929130842176658")
-    assert [match.type for match in result.pattern_matches] == ["routable", "acme", "card"]
+def kept(rule: str, start: int, end: int, *, detail: str = "") -> Kept:
+    match = PatternMatch(
+        rule,
+        "t",
+        Severity.CRITICAL,
+        Mode.BLOCK,
+        Kind.SECRET,
+        "command",
+        start,
+        end,
+        decision=GuardrailDecision.BLOCK,
+        detail=detail,
+    )
+    return Kept(match, generic=False)
 
 
-def test_a_stricter_match_within_another_is_told_too() -> None:
-    wide = rule(r"key=\S+", "wide", severity=Severity.LOW)
-    result = check(library(ACME, wide), f"key={TOKEN}")
-    assert {match.type for match in result.pattern_matches} == {"acme", "wide"}
+@pytest.mark.parametrize(("start", "end"), [(0, 40), (5, 30), (0, 60)])
+@pytest.mark.parametrize("rule", ["known_secrets/plain", "canary/bait"])
+def test_what_is_known_by_value_is_told_beside_its_format(rule: str, start: int, end: int) -> None:
+    found = most_precise([kept("secrets/key", 0, 40), kept(rule, start, end, detail=".env: KEY")])
+    assert {match.rule for match in found} == {"secrets/key", rule}
 
 
-def test_what_one_encoded_text_holds_is_told_apart() -> None:
-    other = rule(r"beta_[a-z0-9]{8}", "beta")
-    result = check(library(ACME, other), b64encode(f"{TOKEN} {TOKEN} beta_12345678".encode()).decode())
-    assert [match.type for match in result.pattern_matches] == ["acme", "beta"]
+def test_a_value_is_told_once() -> None:
+    found = most_precise([kept("secrets/part", 5, 30), kept("secrets/key", 0, 40)])
+    assert [match.rule for match in found] == ["secrets/key"]

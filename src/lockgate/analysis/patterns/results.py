@@ -28,7 +28,8 @@ def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
     """One match for each value, strictest first.
 
     Left out are the matches of generic rules where a more precise rule matches, and those within another that is
-    told and is at least as strict: a key of which two rules know one part or all is one key.
+    told and is at least as strict: a key of which two rules know one part or all is one key. A known secret and a
+    canary are told beside what its format says: each says what the other cannot.
     """
     precise = [each.match for each in kept if not each.generic]
     matches = [
@@ -37,6 +38,9 @@ def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
     told: list[PatternMatch] = []
     widest: dict[tuple[str, Kind], PatternMatch] = {}
     for match in sorted(matches, key=_widest_first):
+        if match.detail:
+            told.append(match)
+            continue
         cover = widest.get((match.path, match.kind))
         if cover is not None and _covers(cover, match):
             continue
