@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.patterns import rarity
 from lockgate.analysis.patterns.credential_data import known
-from lockgate.analysis.patterns.credential_names import words
+from lockgate.analysis.patterns.credential_names import NOTHING, kind_of, words
 from lockgate.lazy import lazy_re
 
 _VERBOSE, _ANY_CASE = 0x40, 0x2
@@ -116,8 +116,10 @@ def is_only_names(value: str) -> bool:
     parts = words(named)
     if not parts:
         return named.lower() in _STOP
+    if all(part in _STOP for part in parts):
+        return True
     # "postgres" is a password, "postgres-password" the name of one.
-    return all(part in _STOP or (len(parts) > 1 and part in _THINGS) for part in parts)
+    return kind_of(named) is not NOTHING and all(part in _STOP or part in _THINGS for part in parts)
 
 
 def is_pass_phrase(value: str) -> bool:
