@@ -41,6 +41,14 @@ def test_samples_of_configuration_are_valid(sample: str) -> None:
     assert parse(sample.encode(), "lockgate.yaml").problems == ()
 
 
+@pytest.mark.parametrize("name", ["README.md", "patterns.md"])
+def test_samples_of_patterns_are_valid_and_their_examples_hold(name: str, tmp_path: Path) -> None:
+    sample = re.search(r"```yaml\n(schema_version.*?)```", DOCS[name], re.DOTALL)
+    assert sample
+    (tmp_path / "patterns.yaml").write_text(sample[1])
+    assert CliRunner().invoke(cli, ["patterns", "test", str(tmp_path / "patterns.yaml")]).exit_code == 0
+
+
 def test_every_key_of_the_schema_is_described_and_in_the_example() -> None:
     keys = [key for key in json.loads(schema_text("lockgate"))["properties"] if key != "$schema"]
     example = (ROOT / "examples" / "lockgate.yaml").read_text("utf-8")
