@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from zlib import crc32
 
 from lockgate.analysis.patterns.fields import fields_of
 from lockgate.analysis.patterns.model import (
@@ -54,7 +55,8 @@ def _matches(path: str, text: str) -> list[PatternMatch]:
         at = text.find(word)
         while at >= 0:
             kind_of = rule.rpartition("/")[2]
-            mark = f"[REDACTED:{kind_of}:0a1b2c3d]"
+            fingerprint = "0a1b2c3d" if word is KEY else f"{crc32(word.encode()):08x}"
+            mark = f"[REDACTED:{kind_of}:{fingerprint}]"
             end = at + len(word)
             found.append(
                 PatternMatch(
@@ -66,7 +68,7 @@ def _matches(path: str, text: str) -> list[PatternMatch]:
                     path,
                     at,
                     end,
-                    fingerprint="0a1b2c3d",
+                    fingerprint=fingerprint,
                     decision=decision,
                     redact=out,
                     replacement=mark,

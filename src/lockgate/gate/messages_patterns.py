@@ -101,8 +101,11 @@ def _listed(matches: Sequence[PatternMatch]) -> str:
 # ---------------------------------------------------------------- results
 def redacted(matches: Sequence[PatternMatch]) -> str:
     """Tell the agent what stands in a result instead of what was there."""
-    values = {(match.type, match.fingerprint or f"{match.path}:{match.start}") for match in matches}
-    types = ", ".join(sorted({visible(kind, 60) for kind, _ in values})[:_SHOWN])
+    # One value can be known by its format and by itself: its type is what says more, so the mark does too.
+    values: dict[str, str] = {}
+    for match in sorted(matches, key=lambda match: bool(match.detail)):
+        values.setdefault(match.fingerprint or f"{match.path}:{match.start}", match.type)
+    types = ", ".join(sorted({visible(kind, 60) for kind in values.values()})[:_SHOWN])
     count = f"{len(values)} value{'s' if len(values) != 1 else ''}"
     return (
         f"Lockgate took {count} ({types}) out of this result; the same mark stands for the same value. Do not ask for "
