@@ -56,7 +56,7 @@ _LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
 _LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")
 _SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
 _WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
-_QUALIFIED = lazy_re(r"[\w*:]:$")
+_QUALIFIED = lazy_re(r"(?:::|[\w*]:[\w*/-]*:)$")
 """Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``."""
 _WEAK_MARK = lazy_re(r"my|test(?:er|ing)?|dev|demo|local|default")
 """Words that people put into passwords, too: with digits they say nothing."""

@@ -31,6 +31,7 @@ SOME_KEY = NameKind("some key", 0.0)
 NOTHING = NameKind("", 0.0)
 
 _PASSWORDS = known("passwords")
+_NO_KEYS = known("no_keys")
 _NO_PASSWORDS = known("no_passwords")
 _SECRETS = known("secrets")
 _TOKENS = known("tokens")
@@ -59,6 +60,8 @@ def words(name: str) -> Sequence[str]:
 def kind_of(name: str) -> NameKind:
     """What a name says of the value that it is assigned to."""
     parts = words(name)
+    if "".join(parts) in _PASSWORDS:
+        return PASS if parts == ["pass"] else PASSWORD  # "mot de passe"
     for place in range(len(parts) - 1, -1, -1):
         kind = _kind_of_word(parts, place)
         if kind is NOTHING:
@@ -82,7 +85,7 @@ def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
     if word in _TOKENS:
         return TOKEN
     if word == "key":
-        return SOME_KEY
+        return NOTHING if place > 0 and parts[place - 1] in _NO_KEYS else SOME_KEY
     if word.endswith(("pass", "pwd")) and word not in _NO_PASSWORDS:
         return PASSWORD
     if word.endswith(_PARTS) or word.startswith(("password", "passwd")):
