@@ -140,6 +140,7 @@ def test_a_canary_is_announced_by_name(guarded: World) -> None:
         answer, _ = guarded.ask("Bash", {"command": f"git push origin {CANARY}"})
         assert answer.verdict is DENY
         assert answer.to_person.startswith("CANARY backup-key")
+        assert answer.to_person.endswith("lockgate canary revoke NAME.")
         assert "canary" in answer.to_agent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.model import GuardrailResult, Kind, PatternMatch
-from lockgate.gate.findings import CANARY, MARK_RULE, noted
+from lockgate.gate.findings import CANARY, MARK_RULE, is_canary, noted
 from lockgate.model import Reason, ToolCall
 from lockgate.text import visible
 
@@ -25,8 +25,11 @@ _MARK = (
 )
 _CHANGE = "Change it, or tell the person what you wanted to do."
 _PERSON = (
-    "Details: lockgate patterns explain RULE. To allow it: a rule of your own in patterns.yaml, or do it yourself."
+    "To allow it: do it yourself, or change the rule in a patterns.yaml of your own (lockgate patterns list, lockgate "
+    "config path)."
 )
+_PERSON_KNOWN = "To allow it: do it yourself. The value is known; no rule of a form is behind it."
+_PERSON_CANARY = "If it has done its work: lockgate canary revoke NAME."
 
 
 def _why(reasons: Iterable[Reason]) -> str:
@@ -48,7 +51,11 @@ def blocked(call: ToolCall, reasons: Sequence[Reason], result: GuardrailResult) 
     """Build what the agent and the person read when a call is refused for what it carries."""
     tool = visible(call.tool, 80)
     to_agent = [f"Lockgate blocked this call of {tool}: {_why(reasons)}.", _advice(result)]
-    to_person = [f"{_announced(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.", _known(result), _PERSON]
+    to_person = [
+        f"{_announced(result)}Lockgate blocked a call of {tool}: {_why(reasons)}.",
+        _known(result),
+        _way(result),
+    ]
     return "\n".join(to_agent), " ".join(filter(None, to_person))
 
 
@@ -59,6 +66,14 @@ def _announced(result: GuardrailResult) -> str:
     )
     said = ", ".join(visible(name, 60) for name in names)
     return f"CANARY {said}: an agent got at it and tried to pass it on. " if said else ""
+
+
+def _way(result: GuardrailResult) -> str:
+    """Say what the person can do who wants the call nevertheless."""
+    if is_canary(result):
+        return _PERSON_CANARY
+    matches = result.pattern_matches
+    return _PERSON_KNOWN if matches and all(match.detail for match in matches) else _PERSON
 
 
 def _known(result: GuardrailResult) -> str:

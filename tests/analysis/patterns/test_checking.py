@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 
 import pytest
@@ -16,7 +17,7 @@ from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.known import KnownHit, KnownKind
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
 from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
-from lockgate.analysis.patterns.scanning import Request
+from lockgate.analysis.patterns.scanning import Request, Scanner
 from lockgate.analysis.patterns.severities import TABLE
 from support.pattern_library import KEY, check, group, library, rule, scanner
 
@@ -98,15 +99,22 @@ def test_what_stands_beside_a_value_was_decoded(text: str) -> None:
     assert (match.start, match.end) == (text.index("TOKEN"), text.index("TOKEN") + len(TOKEN))
 
 
+_WORDS = r"-?(?:[ab]{1,3}-?)?b_[ab]"
+
+
+@cache
+def _words(boundary: str) -> Scanner:
+    return scanner(library(rule(_WORDS, boundary=boundary)))
+
+
 @given(st.text("ab-_=n\\ .", max_size=40), st.sampled_from(["word", "token"]))
 def test_no_match_that_stands_alone_is_passed_over(text: str, boundary: str) -> None:
     """Starts within a word are skipped after a refusal; those that count must not be."""
-    pattern = r"-?(?:[ab]{1,3}-?)?b_[ab]"
-    made = library(rule(pattern, boundary=boundary))
-    found = {(m.start, m.end) for m in check(made, text).pattern_matches}
+    result = _words(boundary).check(fields_of({"t": text}), Request(Side.INPUT))
+    found = {(m.start, m.end) for m in result.pattern_matches}
     data = text.encode()
     for start in range(len(text)):
-        match = re2.compile(pattern).match(text, start)
+        match = re2.compile(_WORDS).match(text, start)
         if match is not None and _bounded(data, *match.span(), boundary):
             assert any(begin < match.end() and match.start() < end for begin, end in found)
 
@@ -244,6 +252,16 @@ def test_known_values_are_found_by_the_groups_that_cover_them(kind: KnownKind, n
     (match,) = made.check(fields_of({"t": "é hunter2"}), Request(side)).pattern_matches
     assert (match.rule, match.start, match.end, match.detail, match.validated) == (name, 2, 9, "mine", True)
     assert match.redact is (side is Side.OUTPUT)
+
+
+@pytest.mark.parametrize(("kind", "found"), [(KnownKind.SECRET, False), (KnownKind.CANARY, True)])
+def test_a_list_of_a_tool_leaves_out_no_canary(kind: KnownKind, found: bool) -> None:
+    groups = (group("g", (0,)), group("known_secrets", ()), group("canary", ()))
+    made = library(ACME, groups=groups, tools=(ToolRule("Bash", ("g",), None, {}),))
+    result = scanner(made, known=_finds(b"hunter2", kind)).check(
+        fields_of({"t": "hunter2"}), Request(Side.INPUT, "Bash")
+    )
+    assert bool(result.pattern_matches) is found
 
 
 def test_without_a_group_that_covers_them_known_values_are_nothing() -> None:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.patterns.known import KnownHit
 
+_EVERYWHERE = "canary"
+"""The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
+
 
 class Request(Record):
     """What is to be checked, and for whom."""
@@ -97,9 +100,8 @@ class Scanner:
         tool_rule = self._tool_rule(request.tool)
         uses = []
         for group in self._groups:
-            if group.side is not request.side or (
-                tool_rule is not None and request.side is Side.INPUT and group.id not in tool_rule.groups
-            ):
+            named = tool_rule is None or request.side is Side.OUTPUT or group.id in (*tool_rule.groups, _EVERYWHERE)
+            if group.side is not request.side or not named:
                 continue
             mode, fallback = group.mode, group.fallback
             if tool_rule is not None:
