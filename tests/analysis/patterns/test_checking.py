@@ -140,18 +140,27 @@ def test_the_value_is_reported_and_the_key_is_handed_to_validators() -> None:
     assert match.fingerprint == fingerprint(b"1234", KEY)
 
 
+@cache
+def _acme() -> Scanner:
+    return scanner(library(ACME))
+
+
+@cache
+def _pairs() -> Scanner:
+    return scanner(library(rule("ab{1,2}", boundary="none")))
+
+
 @given(st.integers(0, 3), st.integers(-40, 40))
 def test_matches_at_the_seams_of_long_texts(piece: int, shift: int) -> None:
     at = max(0, piece * (PIECE - _OVERLAP) + shift)
-    result = check(library(ACME), " " * at + TOKEN + " " * 1000)
+    result = _acme().check(fields_of({"t": " " * at + TOKEN + " " * 1000}), Request(Side.INPUT))
     assert [(match.start, match.end) for match in result.pattern_matches] == [(at, at + len(TOKEN))]
 
 
 @given(st.lists(st.sampled_from(["ab", "abab", "b", " ", "aab"]), max_size=900))
 def test_many_hits_are_what_re2_finds(parts: list[str]) -> None:
     text = "".join(parts)
-    made = library(rule("ab{1,2}", boundary="none"))
-    result = scanner(made).check(fields_of({"t": text}), Request(Side.INPUT, most_matches=10**6))
+    result = _pairs().check(fields_of({"t": text}), Request(Side.INPUT, most_matches=10**6))
     assert sorted((m.start, m.end) for m in result.pattern_matches) == [m.span() for m in re2.finditer("ab{1,2}", text)]
 
 
@@ -356,13 +365,17 @@ def test_overlapping_matches_are_replaced_together() -> None:
     assert redact("-abcabcdedcd-", result.pattern_matches) == "-<one>-"
 
 
+@cache
+def _redacting() -> Scanner:
+    return scanner(library(ACME, groups=_out(replacement="\0")))  # type: ignore[arg-type]
+
+
 @given(st.lists(st.sampled_from([TOKEN, " ", "é", "x", "\n", "acme_", "acme_12345", "\udc80"]), max_size=30))
 def test_redaction_leaves_nothing_and_changes_nothing_else(parts: list[str]) -> None:
     text = "".join(parts)
-    made = library(ACME, groups=_out(replacement="\0"))  # type: ignore[arg-type]
-    result = check(made, text, Side.OUTPUT)
+    result = _redacting().check(fields_of({"t": text}), Request(Side.OUTPUT))
     left = redact(text, result.pattern_matches)
-    assert not check(made, left, Side.OUTPUT).pattern_matches
+    assert not _redacting().check(fields_of({"t": left}), Request(Side.OUTPUT)).pattern_matches
     assert len(text) - len(left) == (len(TOKEN) - 1) * len(result.pattern_matches)
     assert left.replace("\0", TOKEN) == text
 

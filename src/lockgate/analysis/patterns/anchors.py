@@ -41,6 +41,8 @@ class Anchor(Record):
     """Most bytes of it: a match begins at most so many before the end of the anchor's match."""
     behind: int
     """Most bytes of a match behind the end of the anchor's match."""
+    least: int = 1
+    """Fewest bytes of a match."""
 
 
 class _Node(Record):
@@ -85,7 +87,8 @@ def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
     if alone and len(branches) == 1 and _begins_with_any_word(branches[0]):
         # Else each place in a long run of letters or digits would be one.
         text = _ALONE + text
-    return Anchor(text, min(most, UNBOUNDED), min(width, UNBOUNDED))
+    least = min(sum(node.least for node in branch) for branch in branches)
+    return Anchor(text, min(most, UNBOUNDED), min(width, UNBOUNDED), least)
 
 
 # ---------------------------------------------------------------- cutting

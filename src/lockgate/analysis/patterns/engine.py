@@ -170,8 +170,10 @@ class Matcher:
         RE2 looks at the window around each hit, or once at the whole piece where the windows together are larger.
         """
         ends = hits.ends[index]
-        before, behind = self._windows[index]
-        if len(ends) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
+        before, behind, least = self._windows[index]
+        # Most hits in short texts end here, before RE2 has to be loaded.
+        ends = [end for end in ends if len(data) - max(0, end - before) >= least]
+        if len(hits.ends[index]) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
             self._search(index, data, hits.start, hits.stop, min(len(data), hits.stop + behind), accept)
             return
         done = 0
@@ -203,7 +205,7 @@ class Matcher:
             if alone:
                 again = max(inner, begin + 1)
             else:
-                again = begin + 1 if anywhere else _next_word(data, begin, rule.boundary)
+                again = begin + 1 if anywhere else _next_word(data, begin, last, rule.boundary)
             start = again if refused <= _AGAIN else max(end, again)
         return done
 
@@ -221,11 +223,11 @@ def _bounded(data: bytes, start: int, end: int, boundary: str) -> bool:
     return True
 
 
-def _next_word(data: bytes, start: int, boundary: str) -> int:
+def _next_word(data: bytes, start: int, last: int, boundary: str) -> int:
     """Where a match that stands alone may begin next: within the same word none can, but behind an escape."""
     letters = _TOKEN if boundary == "token" else _WORD
     if data[start] not in letters or data[start - 1 : start + 1] in _ESCAPES:
         return start + 1
-    while start < len(data) and data[start] in letters:
+    while start < last and data[start] in letters:
         start += 1
     return start
