@@ -352,5 +352,5 @@ class _Yaml:
             return int(text) if _INTEGER.fullmatch(text) else float(text)
         if text.lower() in ("yes", "no", "on", "off"):
             # YAML 1.1 reads these as true and false, YAML 1.2 as text: nobody should have to know which this is.
-            raise ConfigError(self.file, line, dotted(path), f"write true or false, or {text!r} in quotes")
+            raise ConfigError(self.file, line, dotted(path), f"write {text!r} in quotes, or true or false")
         return text

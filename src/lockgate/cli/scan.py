@@ -208,8 +208,12 @@ class _Report:
     def _summary(self) -> str:
         counts = Counter(finding.match.severity for finding in self.findings)
         found = ", ".join(f"{counts[severity]} {severity.word}" for severity in reversed(Severity) if counts[severity])
-        passed = len(self.skipped)
-        return f"{self.texts} texts, {found or 'nothing found'}" + (f", {passed} files passed over" if passed else "")
+        passed = f", {_counted(len(self.skipped), 'file')} passed over" if self.skipped else ""
+        return f"{_counted(self.texts, 'text')}, {found or 'nothing found'}{passed}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def _answer_lines(scanner: Scanner, wanted: Wanted) -> None:
