@@ -145,10 +145,18 @@ def test_half_a_value_at_the_cut_goes_too(guarded: World) -> None:
 
 
 def test_what_cannot_be_taken_out_of_the_file_replaces_it(guarded: World) -> None:
-    guarded.kept_files[KEPT] = f"begins {LATE}"
+    guarded.kept_files[KEPT] = f"begins {HELD}"
     came_back(guarded, {"stdout": "begins"}, kept=KEPT, shown="stdout")
     assert "Lockgate withheld" in guarded.kept_files[KEPT]
-    assert LATE not in guarded.kept_files[KEPT]
+    assert HELD not in guarded.kept_files[KEPT]
+
+
+def test_a_file_that_cannot_be_evaluated_in_time_is_left_and_named(guarded: World) -> None:
+    guarded.kept_files[KEPT] = f"begins {LATE}"
+    answer = came_back(guarded, {"stdout": "begins"}, kept=KEPT, shown="stdout")
+    assert guarded.kept_files[KEPT] == f"begins {LATE}"
+    assert "do not read that file" in answer.context
+    assert guarded.labels() == {"secret"}
 
 
 @pytest.mark.parametrize("broken", [False, True])

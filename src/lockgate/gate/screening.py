@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch
 from lockgate.audit.record import guardrail
-from lockgate.errors import LockgateError
+from lockgate.errors import LockgateError, PatternError
 from lockgate.events import Context, ToolFinished
 from lockgate.gate.findings import decided, secrets_in
 from lockgate.gate.parts import Guard, KeptWriter
@@ -114,7 +114,10 @@ def _with_kept(
     def redacted(text: str) -> str:
         result, changed = guard.check_output(event.context, event.call, [(event.kept, text)])
         seen.append((text, result))
-        if because := _withheld(result, changed):
+        because = _withheld(result, changed)
+        if because and result.expired:
+            raise PatternError(because)  # it may be harmless, and nobody has another copy: it is left, and announced
+        if because:
             return withheld(because) if enforced else text
         return changed.get(event.kept, text) if enforced else text
 
