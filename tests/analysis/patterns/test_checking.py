@@ -392,3 +392,19 @@ def test_more_matches_than_matter_are_not_kept() -> None:
     assert len(result.pattern_matches) == 100
     assert result.decision is WARN
     assert not result.expired
+
+
+# ---------------------------------------------------------------- default passwords
+@pytest.mark.parametrize(
+    ("value", "weak"),
+    [("postgres", True), ("admin", True), ("shop", True), ("Tr0ub4dor&3", False), ("hunter2x9", False)],
+)
+def test_a_default_password_is_remarked_on_and_stays(value: str, weak: bool) -> None:
+    pattern = rule("(?P<key>password)=(?P<value>[^ ]+)", severity=Severity.CRITICAL, validate=(("credential", 3.0),))
+    made = library(pattern, groups=_out())  # type: ignore[arg-type]
+    result = check(made, f"password={value}", Side.OUTPUT)
+    (match,) = result.pattern_matches
+    assert match.redact is not weak
+    assert match.severity is (Severity.MEDIUM if weak else Severity.CRITICAL)
+    assert result.decision is WARN
+    assert result.found_secret is not weak

@@ -235,3 +235,8 @@ def test_nothing_is_raised_whatever_stands_there(key: str, value: str, after: st
 def test_what_stands_behind_an_address_says_nothing(after: str) -> None:
     value = "t5Rw9qLz" + "Xk2m"
     assert is_credential(Candidate(value, f"postgres://app:{value}@db/", "", "", after)) is None
+
+
+@pytest.mark.parametrize("line", ["2:kind: Secret", "17-type: Opaque", "123:"])
+def test_what_grep_prints_before_a_line_is_no_value(line: str) -> None:
+    assert is_credential(Candidate(line, f"secret.yaml:{line}", "secret.yaml", "./k8s/", "")) is False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field
-from lockgate.analysis.patterns.judging import Judge
+from lockgate.analysis.patterns.judging import Judge, is_weak
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
     GuardrailDecision,
@@ -165,7 +165,10 @@ class Check:
             return False
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
-            self._keep(rule, use, text, (found.value_start, found.value_end), validated=proven is True)
+            span = (found.value_start, found.value_end)
+            if is_weak(rule, text.data[slice(*span)]):
+                rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
+            self._keep(rule, use, text, span, validated=proven is True)
         return True
 
     def _count(self, index: int, rule: Rule, use: Use) -> None:

@@ -67,6 +67,10 @@ _RUN_INTO_PASS = lazy_re(r"[a-z]+(?:pass|pwd)$")
 """``shoppass``: a name is ``shop_pass``."""
 _PLAIN_WORD = lazy_re(r"[a-z]{5,}$")
 _SIGN = lazy_re(r"[!@#$%^&*?+~]")
+_LONGEST_WORD, _RANDOM_WORD = 16, 0.5
+"""Characters of a plain word, and the rarity from which letters are none."""
+_LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
+_FILE = lazy_re(r".*\.[a-z]{1,5}$")
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
 
@@ -93,6 +97,12 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
     return None if form + evidence(candidate, value, kind) >= ENOUGH else False
 
 
+def is_weak(value: str) -> bool:
+    """Whether a password is a default or a plain word: worth a remark, and no reason to hide or to lock anything."""
+    lower = value.strip().lower()
+    return lower in _WEAK or (lower.isalpha() and len(lower) <= _LONGEST_WORD and rarity.score(lower) < _RANDOM_WORD)
+
+
 def _is_qualified(candidate: Candidate) -> bool:
     return candidate.match.startswith(candidate.key) and _QUALIFIED.search(candidate.before) is not None
 
@@ -104,6 +114,8 @@ def _least_length(value: str, kind: NameKind) -> int:
 
 def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     people_choose = kind in (PASSWORD, PASS, NOTHING)
+    if _LINE_NUMBER.match(value) and _FILE.match(candidate.key):
+        return True  # what grep prints before a line
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():

@@ -36,6 +36,15 @@ class Judge:
         return proven
 
 
+def is_weak(rule: Rule, value: bytes) -> bool:
+    """Whether what is found is a default password or a plain word."""
+    if all(name != "credential" for name, _ in rule.validate):
+        return False
+    from lockgate.analysis.patterns import credential
+
+    return credential.is_weak(value.decode("utf-8", "replace"))
+
+
 def _asked(rule: Rule, candidate: Candidate) -> bool | None:
     """Validators in their order, up to the first that refuses."""
     if not rule.validate:
