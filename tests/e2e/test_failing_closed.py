@@ -35,20 +35,20 @@ def _killed(package: Path) -> None:
 
 
 def _missing_module(package: Path) -> None:
-    (package / "gate.py").unlink()
+    (package / "gate" / "__init__.py").unlink()
 
 
 def _raises(package: Path) -> None:
-    _append(package / "gate.py", "raise MemoryError")
+    _append(package / "gate" / "__init__.py", "raise MemoryError")
 
 
 def _sleeps(package: Path) -> None:
-    _append(package / "gate.py", "import time\ntime.sleep(3600)")
+    _append(package / "gate" / "__init__.py", "import time\ntime.sleep(3600)")
 
 
 def _hangs_in_the_system(package: Path) -> None:
     """A call into the system that no exception can end."""
-    _append(package / "gate.py", f"open({str(_fifo(package))!r})")
+    _append(package / "gate" / "__init__.py", f"open({str(_fifo(package))!r})")
 
 
 def _fifo(package: Path) -> Path:
