@@ -2,7 +2,7 @@ r"""A library to the artefact that a hook loads: what is needed of each rule, an
 
 The artefact is three parts, one behind the other::
 
-    {"format": 1, "rules": [length, ...], "database": length, ...}\n      the header, JSON
+    {"format": 2, "rules": [length, ...], "database": length, ...}\n      the header, JSON
     {...}{...}...                                                         one JSON object a rule, read when it is needed
     <bytes>                                                               the serialised database
 
@@ -17,18 +17,13 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.analysis.patterns.anchors import anchor_of
 from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
-from lockgate.analysis.patterns.engine import FORMAT
+from lockgate.analysis.patterns.engine import FORMAT, expression
 from lockgate.analysis.patterns.model import Group, Library, Rule
 from lockgate.errors import PatternError
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
-
-
-def expression(rule: Rule) -> str:
-    """A rule's pattern as both engines take it."""
-    return ("(?m)" if rule.multiline else "") + rule.pattern
 
 
 def compile_library(library: Library, hyperscan: Any) -> bytes:

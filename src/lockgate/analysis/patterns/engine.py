@@ -60,6 +60,11 @@ class Hits(Record):
     stop: int
 
 
+def expression(rule: Rule) -> str:
+    """A rule's pattern as both engines take it."""
+    return ("(?m)" if rule.multiline else "") + rule.pattern
+
+
 class Matcher:
     """A compiled library."""
 
@@ -118,8 +123,7 @@ class Matcher:
         """RE2's compiled pattern of a rule, and the numbers of its groups ``value`` and ``key``; 0 for none."""
         pattern = self._patterns.get(index)
         if pattern is None:
-            rule = self.rule(index)
-            text = ("(?m)" if rule.multiline else "") + rule.pattern
+            text = expression(self.rule(index))
             pattern = self._compiled.get(text)
             if pattern is None:
                 pattern = self._compiled[text] = self._compile(text)
