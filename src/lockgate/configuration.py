@@ -48,6 +48,14 @@ class Options(Record):
     """Seconds that a decision may take; ``None`` where no layer says."""
     retention_days: int | None = None
     """Days that ended sessions are kept; ``None`` where no layer says."""
+    judge: Mapping[str, Any] | None = None
+    """The model that is asked, as the file says it; ``None`` where no layer says."""
+    approvals: Mapping[str, Any] | None = None
+    """How a person is asked and told, as the file says it; ``None`` where no layer says."""
+    plugins: tuple[str, ...] = ()
+    """Plugins that are asked about each call: names of entry points, or files."""
+    git: Mapping[str, Any] | None = None
+    """The built-in rules about git, as the file says them; ``None`` where no layer says."""
 
 
 class Configuration(Record):
@@ -62,6 +70,8 @@ class Configuration(Record):
     options: Options = Options()
     compiled: tuple[Mapping[str, Any], ...] = ()
     """What the policies were made of, with the layer of each value."""
+    digest: str = ""
+    """Changes with every file that counts; empty where the configuration was not loaded for a decision."""
 
 
 def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
@@ -194,12 +204,14 @@ def _keep(tx: Transaction, name: str, value: Mapping[str, Any]) -> None:
 def _configuration(value: Mapping[str, Any]) -> Configuration:
     scalars = value["compiled"][0]["scalars"]
     options = {key: scalars[key][0] for key in Options._fields if key in scalars}
+    options["plugins"] = tuple(options.get("plugins", ()))
     return Configuration(
         policies=tuple(map(policy, value["compiled"])),
         problems=tuple(ConfigError(*problem) for problem in value["problems"]),
         layers=tuple(LayerState(*layer) for layer in value["layers"]),
         options=Options(**options),
         compiled=tuple(value["compiled"]),
+        digest=value.get("key", ""),
     )
 
 

@@ -10,6 +10,10 @@
      +-- InstallError           a client's settings could not be read or changed
      +-- ContainmentError       a command cannot be run contained
      +-- PatternError           the pattern library cannot be compiled or loaded
+     +-- ApprovalError          a question to a person cannot be answered
+     +-- JudgeError             the judge is not set up as it must be
+     +-- PluginError            a plugin cannot be loaded, or breaks its contract
+     +-- RemoteError            the other side of an IPC does not answer, or not as it must
 
 Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
 """
@@ -59,3 +63,19 @@ class ContainmentError(LockgateError):
 
 class PatternError(LockgateError):
     """The pattern library cannot be compiled or loaded."""
+
+
+class ApprovalError(LockgateError):
+    """A question to a person cannot be answered."""
+
+
+class JudgeError(LockgateError):
+    """The judge is not set up as it must be."""
+
+
+class PluginError(LockgateError):
+    """A plugin cannot be loaded, or breaks its contract."""
+
+
+class RemoteError(LockgateError):
+    """The other side of an IPC does not answer, or not as it must."""

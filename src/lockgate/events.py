@@ -41,6 +41,8 @@ class ToolRequested(Record):
     call: ToolCall
     askable: bool = True
     """Whether the client is sure to put a question about this call before a person, or to refuse it."""
+    waits: bool = False
+    """Whether the client waits while a person elsewhere decides (``lockgate approve``), where it cannot ask itself."""
 
 
 class ToolFinished(Record):
@@ -178,3 +180,5 @@ class Answer(Record):
     """Texts that the model reads instead of those of the result, by their paths."""
     withheld: str = ""
     """What the model reads instead of the whole result; empty where it reads that."""
+    approval: str = ""
+    """The id under which a person was asked, where one was."""

@@ -238,6 +238,27 @@ class Reason(Record):
     verdict: Verdict
 
 
+class Tier(StrEnum):
+    """Which step of the cascade decided a call. They are taken in this order, and the first that decides ends it."""
+
+    LABELS = "labels"
+    """Nothing was read that matters: the call is let run."""
+    LOCAL = "local"
+    """The call has no effect: it can neither reach anybody nor change what is trusted."""
+    TABLE = "table"
+    """The profile's table says allow, ask or deny."""
+    CONTAINMENT = "containment"
+    """The call is run where it can reach nobody."""
+    JUDGE = "judge"
+    """A model was asked about the call."""
+    PERSON = "person"
+    """A person was asked, and answered or let the time pass."""
+    PATTERNS = "patterns"
+    """The pattern library objects, whatever the cascade says."""
+    RULES = "rules"
+    """A built-in rule set or a plugin objects, whatever the cascade says."""
+
+
 class Decision(Record):
     """The verdict on one call, with every reason that has this verdict."""
 
@@ -245,3 +266,5 @@ class Decision(Record):
     column: LabelState
     reasons: tuple[Reason, ...] = ()
     profile: str = ""
+    tier: Tier = Tier.TABLE
+    """Which step decided."""

@@ -13,7 +13,7 @@ from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
-from lockgate.gate import Gate, Guard, Parts
+from lockgate.gate import Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
@@ -40,7 +40,7 @@ def open_gate(
     parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
     history: Callable[[Context], bool] = lambda _: False,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
-) -> Gate:
+) -> Monitor:
     """Open the gate on this machine's default store.
 
     Args:
@@ -83,7 +83,7 @@ def open_gate(
 
     patterns = PatternGuard(store, where, _LOADING)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
-    return Gate(
+    return Monitor(
         Parts(store, configure, surroundings, time.time, parents, history, contain, original, guard, _write_kept)
     )
 

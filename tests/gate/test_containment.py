@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gate.world import World
-from lockgate.gate import Gate, Parts
+from lockgate.gate import Monitor, Parts
 from lockgate.model import ToolCall, Verdict
 
 MARK = "contained: "
@@ -21,7 +21,7 @@ class Containing(World):
         super().__init__(folder)
         self.able = True
         parts = Parts(self.store, self._configure, self._around, self._now)
-        self.gate = Gate(parts._replace(contain=self._contain, original=self._original))
+        self.gate = Monitor(parts._replace(contain=self._contain, original=self._original))
 
     def _contain(self, _: object, call: ToolCall) -> dict[str, Any] | None:
         command = call.tool_input.get("command")

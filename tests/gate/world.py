@@ -20,7 +20,7 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.gate import Gate, Guard, Parts
+from lockgate.gate import Guard, Monitor, Parts
 from lockgate.model import Label, Subject, ToolCall, Verdict
 from lockgate.store.sqlite import SqliteStore
 
@@ -48,7 +48,7 @@ class World:
         """Files of long results, by path."""
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
-        self.gate = Gate(
+        self.gate = Monitor(
             Parts(
                 self.store,
                 self._configure,

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Variant, Verdict
+from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.profiles import COLUMNS, FINAL, Profile, chain, shipped
@@ -114,7 +114,8 @@ def test_a_profile_has_every_row_and_no_other(name: str) -> None:
 @pytest.mark.parametrize("column", LABELS)
 @pytest.mark.parametrize("name", TABLES)
 def test_local_work_is_never_in_the_way(name: str, column: str) -> None:
-    assert decide([], LABELS[column], shipped()[name]) == Decision(A, LabelState(column), (), name)
+    tier = Tier.LABELS if column == "clean" else Tier.LOCAL
+    assert decide([], LABELS[column], shipped()[name]) == Decision(A, LabelState(column), (), name, tier)
 
 
 def test_observe_shadows_quarantine() -> None:

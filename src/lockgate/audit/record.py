@@ -17,7 +17,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from lockgate.store.rows import BriefRow
+    from lockgate.deliberation import Opinion
+    from lockgate.store.rows import ApprovalRow, BriefRow
 
     class CameBack(Protocol):
         """What ``session`` says of a call that has come back."""
@@ -47,6 +48,7 @@ def decided(
     decision: Decision,
     shadow: Decision | None = None,
     found: GuardrailResult | None = None,
+    cascade: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
     """The record of a decision.
 
@@ -59,6 +61,7 @@ def decided(
         decision: The verdict and its reasons.
         shadow: What would have been decided, where the profile only observes.
         found: What the pattern library found in the call.
+        cascade: Which step decided, as :func:`cascade` tells it.
     """
     body = {
         **_of_call("decision", context, call, digest),
@@ -69,8 +72,58 @@ def decided(
         "effects_omitted": max(len(analysis.effects) - _EFFECTS, 0),
         **_verdict(decision),
         **(guardrail(found) if found else {}),
+        **cascade,
     }
     return body if shadow is None else {**body, "would_have": _verdict(shadow)}
+
+
+def cascade(decision: Decision, ms: float, opinion: Opinion | None, approval: str) -> dict[str, Any]:
+    """Which step of the cascade decided, and in how long.
+
+    Args:
+        decision: The decision.
+        ms: Milliseconds for all of it, with the time that a judge or a person took.
+        opinion: What the judge said, where it was asked.
+        approval: The id under which a person was asked, empty where none was.
+    """
+    told: dict[str, Any] = {"tier": decision.tier.value, "ms": ms}
+    if opinion is not None:
+        told["judge"] = {
+            "flagged": opinion.flagged,
+            "reason": _text(opinion.reason),
+            "failed": _text(opinion.failed),
+            "model": _text(opinion.model),
+            "ms": round(opinion.ms, 1),
+            "cached": opinion.cached,
+            "tokens": list(opinion.tokens),
+        }
+    if approval:
+        told["approval"] = approval
+    return {"cascade": told}
+
+
+def person_asked(context: Context, row: ApprovalRow) -> dict[str, Any]:
+    """The record of a question to a person. The decision that it was about is recorded once it is answered."""
+    return {
+        **_who("asked", context),
+        "approval": row.approval,
+        "digest": row.digest,
+        "call": row.call_id,
+        "expires_at": row.expires_at,
+    }
+
+
+def answered(context: Context, row: ApprovalRow) -> dict[str, Any]:
+    """The record of what became of a question to a person."""
+    return {
+        **_who("answered", context),
+        "approval": row.approval,
+        "digest": row.digest,
+        "call": row.call_id,
+        "state": row.state,
+        "by": _text(row.decided_by),
+        "reason": _text(row.reason),
+    }
 
 
 def came_back(

@@ -6,6 +6,7 @@ will give, and records the decision; only then is the answer given. Everything w
 
 from __future__ import annotations
 
+from lockgate.deliberation import JudgeQuestion, RulesQuestion
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -21,25 +22,65 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
-from lockgate.gate.parts import Guard, Parts
+from lockgate.gate.parts import Consultants, Guard, Parts
+from lockgate.record import TYPE_CHECKING
 
-__all__ = ["Gate", "Guard", "Parts"]
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.deliberation import Deliberation, Need
+
+    CameBack = ToolFinished | ToolFailed | ToolRefused
+    Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
+    Noted = CameBack | PromptSubmitted | InstructionsLoaded | Lifetime
+
+__all__ = ["Consultants", "Guard", "Monitor", "Parts"]
 
 
-class Gate:
+class Monitor:
     """The reference monitor."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
     def handle(self, event: Event) -> Answer:
-        """Answer one event. Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses."""
+        """Answer one event, and wait for whoever is asked about it.
+
+        Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
+        """
+        deliberation = self.deliberate(event)
+        said: Any = None
+        try:
+            while True:
+                said = self._ask(deliberation.send(said))
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+
+    def deliberate(self, event: Event) -> Deliberation:
+        """Answer one event; whom it has to ask is the caller's to ask: each yield is a question.
+
+        Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
+        """
+        if isinstance(event, ToolRequested):
+            from lockgate.gate import calls
+
+            return (yield from calls.requested(self._parts, event))
+        return self._noted(event)
+
+    def _ask(self, need: Need) -> Any:
+        consultants = self._parts.consultants
+        match need:
+            case RulesQuestion():
+                return consultants.rules(need)
+            case JudgeQuestion():
+                return consultants.judge(need)
+            case _:
+                return consultants.wait(need)
+
+    def _noted(self, event: Noted) -> Answer:
         # A hook answers one event: it imports what that one takes.
         match event:
-            case ToolRequested():
-                from lockgate.gate import calls
-
-                return calls.requested(self._parts, event)
             case ToolFinished() | ToolFailed() | ToolRefused():
                 return self._came_back(event)
             case PromptSubmitted():
@@ -53,7 +94,7 @@ class Gate:
             case _:
                 return self._lives(event)
 
-    def _came_back(self, event: ToolFinished | ToolFailed | ToolRefused) -> Answer:
+    def _came_back(self, event: CameBack) -> Answer:
         from lockgate.gate import results
 
         match event:
@@ -64,7 +105,7 @@ class Gate:
             case ToolRefused():
                 return results.refused(self._parts, event)
 
-    def _lives(self, event: SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged) -> Answer:
+    def _lives(self, event: Lifetime) -> Answer:
         from lockgate.gate import lifetimes
 
         match event:

@@ -14,7 +14,11 @@ from lockgate.model import ToolCall, Verdict
 
 def answer(question: Question, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
-    said = _said(question, ruling)
+    said = _said(question, ruling)._replace(approval=ruling.approval)
+    if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
+        from lockgate.gate import messages_cascade
+
+        said = messages_cascade.with_words(said, ruling, question.opinion)
     found = question.found
     if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
         return said

@@ -1,47 +1,152 @@
-"""A tool call is about to run: what the gate decides, keeps and says."""
+"""A tool call is about to run: what the gate decides, keeps and says.
+
+A decision is one transaction. Where it needs a model's or a person's word, the transaction ends, the word is fetched,
+and another one decides anew with it: nothing is locked while somebody thinks, and what has changed since counts.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from lockgate import session
 from lockgate.analysis.patterns.fields import fields_of
 from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.audit import record
+from lockgate.configuration import Configuration
+from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion
+from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolRequested
 from lockgate.gate.answering import answer
 from lockgate.gate.deciding import Question, Ruling, first_time, message_flows, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import Parts, call_digest
-from lockgate.model import Subject, Taint, TaintState, ToolCall, Verdict
-from lockgate.record import TYPE_CHECKING
+from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from lockgate.deliberation import Deliberation, Need
     from lockgate.store.protocol import Transaction
 
+_ROUNDS = 5
+"""How often a decision may be taken anew because the session changed meanwhile."""
 
-def requested(parts: Parts, event: ToolRequested) -> Answer:
+
+class _Case(Record):
+    """One call, and all about it that no transaction changes."""
+
+    event: ToolRequested
+    configuration: Configuration
+    analyses: Sequence[Analysis]
+    digest: str
+    found: GuardrailResult
+    mask: Mask
+    objections: Sequence[Objection]
+    began: float
+    """By the timer of the gate's parts."""
+
+
+class _Heard(Record):
+    """What a judge and a person said so far."""
+
+    opinion: Opinion | None = None
+    labels: frozenset[Label] = frozenset()
+    """The labels that the judge's opinion is about."""
+    approval: str = ""
+
+
+def requested(parts: Parts, event: ToolRequested) -> Deliberation:
     """Decide on a call."""
+    case = yield from _case(parts, event)
+    heard = _Heard()
+    for _ in range(_ROUNDS):
+        outcome = _decide(parts, case, heard)
+        if isinstance(outcome, Answer):
+            return outcome
+        said = yield outcome
+        if isinstance(outcome, JudgeQuestion):
+            heard = heard._replace(opinion=said, labels=outcome.labels)
+        else:
+            # A person takes their time: files, labels and configuration may be others by now.
+            heard = heard._replace(approval=outcome.approval)
+            case = (yield from _case(parts, event))._replace(began=case.began)
+    raise LockgateError("the session changed each time this call was about to be decided; try again")
+
+
+def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
+    """Everything that is known before a transaction."""
+    began = parts.timer()
     context, call = event.context, event.call
     configuration = parts.configure(context)
     analyses = parts.analyse(context, call, configuration)
-    digest = call_digest(call)
     found, mask = _found_in(parts, context, call)
+    objections: Sequence[Objection] = ()
+    if parts.consultants.has_rules(configuration):
+        objections = yield RulesQuestion(context, call)
+    return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began)
+
+
+def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion:
+    context, call = case.event.context, case.event.call
     with parts.store.transaction() as tx:
         now = parts.clock()
         _enter(parts, tx, context, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
-        session.hold_secrets(tx, context.subject, call, sources(found, call.tool), now)
-        taints = _taints(tx, context.subject, call)
-        question = Question(tx, context, call, digest, taints, configuration, parts.contain, now, found, mask)
-        ruling = rule(question, analyses, parts.store.key, askable=event.askable)
+        session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
+        question = _question(parts, case, heard, tx, now)
+        ruling = rule(question, case.analyses, parts.store.key, askable=case.event.askable or case.event.waits)
+        if ruling.decision.verdict is Verdict.JUDGE:
+            return _for_the_judge(question, ruling)
+        if heard.approval or (ruling.decision.verdict is Verdict.ASK and not case.event.askable):
+            from lockgate.gate import approving
+
+            outcome = approving.hear(question, ruling, heard.approval)
+            if isinstance(outcome, PersonQuestion):
+                return outcome
+            ruling = outcome
         if ruling.decision.verdict is not Verdict.DENY:
             asked = ruling.decision.verdict is Verdict.ASK
-            told = mask.analysis(ruling.analysis)
-            session.expect(tx, context.subject, mask.call(call), told, digest, now, asked=asked)
+            told = question.mask.analysis(ruling.analysis)
+            masked = question.mask.call(call)
+            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked)
             message_flows(question)
         if first_time(question, ruling.decision.verdict):
-            _record(question, ruling)
+            _record(question, ruling, round((parts.timer() - case.began) * 1000, 3))
     return answer(question, ruling)
+
+
+def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:
+    context, call = case.event.context, case.event.call
+    question = Question(
+        tx,
+        context,
+        call,
+        case.digest,
+        _taints(tx, context.subject, call),
+        case.configuration,
+        parts.contain,
+        now,
+        case.found,
+        case.mask,
+        parts.consultants.can_judge(case.configuration),
+        objections=case.objections,
+    )
+    # What was read since the judge was asked makes it another question.
+    return question._replace(opinion=heard.opinion) if question.labels == heard.labels else question
+
+
+def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
+    return JudgeQuestion(
+        question.context,
+        question.mask.call(question.call),
+        question.digest,
+        question.labels,
+        question.mask.decision(ruling.decision),
+        question.taints,
+    )
 
 
 def _found_in(parts: Parts, context: Context, call: ToolCall) -> tuple[GuardrailResult, Mask]:
@@ -72,7 +177,7 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall) -> list[Taint]:
     return [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
 
 
-def _record(question: Question, ruling: Ruling) -> None:
+def _record(question: Question, ruling: Ruling, ms: float) -> None:
     tx, context, mask = question.tx, question.context, question.mask
     call = mask.call(question.call)
     if ruling.decision.verdict is Verdict.DENY:
@@ -88,5 +193,6 @@ def _record(question: Question, ruling: Ruling) -> None:
         mask.decision(ruling.decision),
         ruling.shadow and mask.decision(ruling.shadow),
         question.found,
+        record.cascade(ruling.decision, ms, question.opinion, ruling.approval),
     )
     tx.append_audit(question.now, body)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate import session
 from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
+from lockgate.deliberation import Objection, Opinion
 from lockgate.events import Context
 from lockgate.gate.findings import enforced, joined
 from lockgate.gate.masking import Mask
@@ -24,6 +25,7 @@ from lockgate.model import (
     Reason,
     Subject,
     Taint,
+    Tier,
     ToolCall,
     Variant,
     Verdict,
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 _MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()
 _CONTAINING = frozenset({Verdict.CONTAIN})
+_JUDGING = frozenset({Verdict.JUDGE})
+RULES_ROW = "rules"
+"""What stands in a reason in the place of a table's row, where a rule set or a plugin objects."""
 
 
 class Question(Record):
@@ -61,6 +66,12 @@ class Question(Record):
     """What the pattern library says to the call."""
     mask: Mask = Mask()
     """Takes what was found out of what is said and recorded."""
+    judges: bool = False
+    """Whether a judge can be asked."""
+    opinion: Opinion | None = None
+    """What the judge says of the call in this state, once it was asked."""
+    objections: Sequence[Objection] = ()
+    """What rule sets and plugins have against the call."""
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -81,6 +92,12 @@ class Ruling(Record):
     """What the call becomes, where it is to run contained."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
+    approval: str = ""
+    """The id under which a person was asked elsewhere, where one was."""
+    person: str = ""
+    """What became of that question: used, denied or expired."""
+    person_says: str = ""
+    """The reason that the person gives to the agent."""
 
 
 def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:
@@ -102,7 +119,7 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     ]
     shadow = _possible(question, *zip(*shadows, strict=True))[0] if shadows else None
     ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input))
-    ruling = _guarded(question, _escape(question, ruling))
+    ruling = _objected(question, _guarded(question, _escape(question, ruling)))
     if ruling.decision.verdict is Verdict.ASK and not askable:
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
@@ -119,6 +136,36 @@ def _guarded(question: Question, ruling: Ruling) -> Ruling:
     return ruling._replace(decision=decision, new_input=None)
 
 
+def _objected(question: Question, ruling: Ruling) -> Ruling:
+    """Join what rule sets and plugins have against the call: it can only make the decision stricter."""
+    if not question.objections:
+        return ruling
+    if not enforced(question.configuration):
+        return ruling._replace(shadow=ruling.shadow and _against(ruling.shadow, question))
+    decision = _against(ruling.decision, question)
+    new_input = ruling.new_input if decision.verdict is ruling.decision.verdict else None
+    return ruling._replace(decision=decision, new_input=new_input)
+
+
+def _against(decision: Decision, question: Question) -> Decision:
+    verdict = max(max(objection.verdict, Verdict.ASK) for objection in question.objections)
+    if verdict < decision.verdict:
+        return decision
+    reasons = tuple(
+        Reason(
+            Effect(EffectKind.EGRESS, question.call.tool, objection.rule, objection.reason),
+            RULES_ROW,
+            decision.column,
+            verdict,
+        )
+        for objection in question.objections
+        if max(objection.verdict, Verdict.ASK) is verdict
+    )
+    if verdict is decision.verdict:
+        return decision._replace(reasons=tuple(dict.fromkeys((*decision.reasons, *reasons))))
+    return decision._replace(verdict=verdict, reasons=reasons, tier=Tier.RULES)
+
+
 def _possible(
     question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
 ) -> tuple[Decision, Mapping[str, Any] | None]:
@@ -127,18 +174,24 @@ def _possible(
     A call is contained where each of its effects may be: one that needs a person's yes runs as it stands after it, so
     that the person is then told of all its effects.
     """
+    flagged = None if question.opinion is None else question.opinion.flagged
 
     def decided(able: frozenset[Verdict]) -> Decision:
         return strictest(
-            decide(analysis.effects, question.labels, profile, able=able)
+            decide(analysis.effects, question.labels, profile, able=able, flagged=flagged)
             for analysis, profile in zip(analyses, profiles, strict=True)
         )
 
-    decision = decided(_CONTAINING)
-    if decision.verdict is Verdict.ALLOW:
-        return decision, None
-    new_input = question.contain(question.context, question.call) if decision.verdict is Verdict.CONTAIN else None
-    return (decided(_BARE), None) if new_input is None else (decision, new_input)
+    judging = _JUDGING if question.judges else _BARE
+    if flagged is None:
+        # A judge is asked about the whole of a call that is not contained, and so is what it says about that whole.
+        decision = decided(_CONTAINING | judging)
+        if decision.verdict is Verdict.ALLOW:
+            return decision, None
+        new_input = question.contain(question.context, question.call) if decision.verdict is Verdict.CONTAIN else None
+        if new_input is not None:
+            return decision, new_input
+    return decided(judging), None
 
 
 def first_time(question: Question, verdict: Verdict) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
 from lockgate.configuration import Configuration
-from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, Verdict
+from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, Tier, Verdict
 
 ROW = "guardrail"
 """What stands in a reason in the place of a table's row."""
@@ -45,8 +45,8 @@ def joined(decision: Decision, result: GuardrailResult) -> Decision:
         return decision
     reasons = reasons_of(result, decision.column)
     if verdict == decision.verdict:
-        reasons = tuple(dict.fromkeys((*decision.reasons, *reasons)))
-    return decision._replace(verdict=verdict, reasons=reasons)
+        return decision._replace(reasons=tuple(dict.fromkeys((*decision.reasons, *reasons))))
+    return decision._replace(verdict=verdict, reasons=reasons, tier=Tier.PATTERNS)
 
 
 def reasons_of(result: GuardrailResult, column: LabelState) -> tuple[Reason, ...]:

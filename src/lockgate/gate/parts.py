@@ -11,6 +11,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
+from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion
 from lockgate.digests import sha256
 from lockgate.events import Context
 from lockgate.model import Analysis, ToolCall
@@ -55,6 +56,23 @@ class Guard(Record):
     """
 
 
+class Consultants(Record):
+    """Whom the gate asks beside its tables, and how a hook waits for the answers.
+
+    A program that awaits them (:meth:`lockgate.gate.Monitor.deliberate`) needs only the two that answer at once.
+    """
+
+    has_rules: Callable[[Configuration], bool] = lambda _: False
+    """Whether there is a rule set or a plugin to be asked."""
+    can_judge: Callable[[Configuration], bool] = lambda _: False
+    """Whether a judge can be asked on this machine."""
+    rules: Callable[[RulesQuestion], Sequence[Objection]] = lambda _: ()
+    judge: Callable[[JudgeQuestion], Opinion] = lambda _: Opinion(flagged=True, reason="", failed="there is no judge")
+    """Never raises: a judge that fails has an opinion that says so."""
+    wait: Callable[[PersonQuestion], None] = lambda _: None
+    """Returns once a person has decided, or the time is over."""
+
+
 class Parts(Record):
     """What the gate is made of."""
 
@@ -72,6 +90,9 @@ class Parts(Record):
     """The call that an agent made, where ``contain`` changed it into this one; else the call itself."""
     guard: Guard = Guard()
     write_kept: KeptWriter = no_kept_file
+    consultants: Consultants = Consultants()
+    timer: Callable[[], float] = lambda: 0.0
+    """Seconds of a clock that only goes forward."""
 
     def analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
         """What a call can do, under each policy of the configuration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Verdict
+from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
 
@@ -22,6 +22,7 @@ def decide(
     profile: Profile,
     *,
     able: frozenset[Verdict] = frozenset(),
+    flagged: bool | None = None,
 ) -> Decision:
     """Decide on one call.
 
@@ -30,6 +31,7 @@ def decide(
         labels: What its subject has been exposed to.
         profile: The table. A row that it does not have is denied.
         able: Which of ``CONTAIN`` and ``JUDGE`` this host can do; it can always allow, ask and deny.
+        flagged: What the judge said of the call, once it was asked: the cells that call it then say what comes of that.
 
     Returns:
         The strictest verdict of all effects, with every effect that has it as a reason, each once.
@@ -37,14 +39,29 @@ def decide(
     column = LabelState.of(labels | _read_on_the_way(effects, labels))
     strictest = possible(profile.cell("local", column), able)
     reasons: dict[Reason, None] = {}
+    judged = False
     for effect in effects:
         row = effect.row
         verdict = possible(profile.cell(row, column), able)
+        if verdict is Verdict.JUDGE and flagged is not None:
+            judged = True
+            verdict = profile.when_flagged(row, column) if flagged else Verdict.ALLOW
         if verdict > strictest:
             strictest, reasons = verdict, {}
         if verdict == strictest:
             reasons[Reason(effect, row, column, verdict)] = None
-    return Decision(strictest, column, tuple(reasons), profile.name)
+    return Decision(strictest, column, tuple(reasons), profile.name, _tier(effects, column, strictest, judged=judged))
+
+
+def _tier(effects: Sequence[Effect], column: LabelState, verdict: Verdict, *, judged: bool) -> Tier:
+    """Which step of the cascade a verdict comes from: the first that decides."""
+    if verdict is Verdict.ALLOW and column is LabelState.CLEAN:
+        return Tier.LABELS
+    if verdict is Verdict.ALLOW and not effects:
+        return Tier.LOCAL
+    if verdict is Verdict.CONTAIN:
+        return Tier.CONTAINMENT
+    return Tier.JUDGE if judged or verdict is Verdict.JUDGE else Tier.TABLE
 
 
 def _read_on_the_way(effects: Sequence[Effect], labels: frozenset[Label]) -> frozenset[Label]:

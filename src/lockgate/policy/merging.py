@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "strict")
+WHOLES = ("judge", "approvals", "plugins", "git")
+"""Keys whose value is taken whole from the last layer that has it, like that of a single one."""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
 SHIPPED = "shipped"
 """The name of the layer that this package is."""
@@ -52,7 +54,7 @@ class _Merge:
 
     def take(self, layer: Layer) -> None:
         value, name = layer.value, layer.name
-        for key in SCALARS:
+        for key in (*SCALARS, *WHOLES):
             if key in value:
                 self.scalars[key] = [value[key], name]
         for row, cells in value.get("table", {}).items():

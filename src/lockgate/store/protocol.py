@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from lockgate.model import Label, Subject, Taint
-from lockgate.store.rows import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
 
 
 class Transaction(Protocol):
@@ -60,6 +60,15 @@ class Transaction(Protocol):
 
     def briefs(self, session: str) -> list[BriefRow]:
         """Briefs of a session, oldest first."""
+
+    def approval(self, approval: str) -> ApprovalRow | None:
+        """The question to a person, or ``None``."""
+
+    def put_approval(self, row: ApprovalRow) -> None:
+        """Add or replace a question to a person."""
+
+    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
+        """Questions to a person, oldest first; of one session, in one state, where they are given."""
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:
         """Remember that something was blocked (Lockbox's ``blocked_tools``)."""

@@ -101,3 +101,29 @@ class AuditHead(Record):
     """The last record's digest; 64 zeros for an empty chain, and empty where the head is missing."""
     seal: str = ""
     """Keyed hash of the two, hexadecimal; empty where the head is missing."""
+
+
+class ApprovalRow(Record):
+    """One question to a person, bound to the exact call, who makes it, and what it was decided by."""
+
+    approval: str
+    """Its id: short enough to type, and cannot be guessed."""
+    session: str
+    agent: str
+    client: str
+    call_id: str
+    digest: str
+    """SHA-256 of the exact call with its working folder, hexadecimal."""
+    basis: str
+    """Digest of all that the question rests on: configuration, labels, effects. A changed one is another question."""
+    about: Mapping[str, Any] = {}
+    """What a person is shown (JSON): call, effects, reasons, provenance. Credentials are masked."""
+    state: str = "pending"
+    """pending, approved, denied, expired, changed, used. Only an approved one can be used, and only once."""
+    asked_at: float = 0.0
+    expires_at: float = 0.0
+    decided_at: float = 0.0
+    decided_by: str = ""
+    """Who decided: a user of this machine and how, as ``ann (terminal)``."""
+    reason: str = ""
+    """What the person says to the agent with a refusal."""

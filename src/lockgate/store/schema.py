@@ -127,7 +127,31 @@ _FIRST = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_APPROVALS = (
+    """
+    CREATE TABLE approvals (
+        id INTEGER PRIMARY KEY,
+        approval TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        client TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        basis TEXT NOT NULL,
+        about TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'expired', 'changed', 'used')),
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        decided_at REAL NOT NULL,
+        decided_by TEXT NOT NULL,
+        reason TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX approvals_by_session ON approvals (session, state)",
+    "CREATE INDEX approvals_by_state ON approvals (state, expires_at)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

@@ -9,7 +9,7 @@ from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import canonical, link_digest, seal
-from lockgate.store.rows import AgentRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
@@ -195,6 +195,32 @@ class SqliteTransaction:
         )
         return [BriefRow._make(row) for row in rows]
 
+    # questions to a person
+
+    def approval(self, approval: str) -> ApprovalRow | None:
+        """The question to a person, or ``None``."""
+        row = self._one(f"SELECT {_APPROVAL} FROM approvals WHERE approval = ?", (approval,))  # noqa: S608
+        return _approval(row) if row else None
+
+    def put_approval(self, row: ApprovalRow) -> None:
+        """Add or replace a question to a person."""
+        changes = ", ".join(f"{name} = excluded.{name}" for name in ApprovalRow._fields[1:])
+        self._write(
+            f"INSERT INTO approvals ({_APPROVAL}) VALUES ({', '.join('?' * len(ApprovalRow._fields))})"  # noqa: S608
+            f" ON CONFLICT (approval) DO UPDATE SET {changes}",
+            row._replace(about=json.dumps(row.about)),  # type: ignore[arg-type]
+        )
+
+    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
+        """Questions to a person, oldest first; of one session, in one state, where they are given."""
+        given = {name: value for name, value in (("session", session), ("state", state)) if value}
+        where = " WHERE " + " AND ".join(f"{name} = ?" for name in given) if given else ""
+        rows = self._all(
+            f"SELECT {_APPROVAL} FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
+            tuple(given.values()),
+        )
+        return [_approval(row) for row in rows]
+
     # what was blocked, and the addresses seen
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:
@@ -292,7 +318,7 @@ class SqliteTransaction:
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit."""
         old = "SELECT session FROM sessions WHERE ended_at > 0 AND max(ended_at, seen_at) < ?"
-        for table in ("agents", "taints", "calls", "briefs", "blocked", "addresses"):
+        for table in ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses"):
             self._write(f"DELETE FROM {table} WHERE session IN ({old})", (before,))  # noqa: S608
         return self._write(f"DELETE FROM sessions WHERE session IN ({old})", (before,)).rowcount  # noqa: S608
 
@@ -315,6 +341,14 @@ class SqliteTransaction:
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
         return self._run(statement, values)
+
+
+_APPROVAL = ", ".join(ApprovalRow._fields)
+
+
+def _approval(row: Sequence[Any]) -> ApprovalRow:
+    found = ApprovalRow._make(row)
+    return found._replace(about=json.loads(str(found.about)))
 
 
 def _encodable(value: _Value) -> _Value:

@@ -1,0 +1,82 @@
+"""What a decision may have to wait for: the gate asks, and whoever drives it has the answer fetched.
+
+The gate does no I/O of its own between two transactions. Where it needs a rule's, a model's or a person's word, it
+yields one of the questions below and is sent the answer. A hook answers them one after another and blocks; a program
+that uses the gate in-process awaits them. See :meth:`lockgate.gate.Monitor.deliberate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from lockgate.events import Answer, Context
+from lockgate.model import Decision, Label, Taint, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Objection(Record):
+    """What a built-in rule set or a plugin has against a call. It can only make a decision stricter."""
+
+    rule: str
+    """Who objects, as ``rules:git/force-push`` or ``plugin:name``."""
+    reason: str
+    """One sentence for agent and person. May hold untrusted text: escape it before it is shown."""
+    verdict: Verdict = Verdict.DENY
+    """``ASK`` or ``DENY``."""
+
+
+class RulesQuestion(Record):
+    """Has a rule or a plugin anything against this call? The answer is a sequence of :class:`Objection`."""
+
+    context: Context
+    call: ToolCall
+
+
+class JudgeQuestion(Record):
+    """Is this call suspicious? The answer is an :class:`Opinion`."""
+
+    context: Context
+    call: ToolCall
+    """The exact call. Values that the pattern library found are masked in it: the judge is somebody else's machine."""
+    digest: str
+    """SHA-256 of the exact call, hexadecimal."""
+    labels: frozenset[Label]
+    decision: Decision
+    """What the table says, with the effects that it says it for."""
+    taints: Sequence[Taint]
+    """Where the labels come from. Their texts are untrusted."""
+
+
+class Opinion(Record):
+    """What the judge says of one call in one state."""
+
+    flagged: bool
+    reason: str
+    """In the judge's words. Untrusted: a model wrote it that read untrusted text."""
+    failed: str = ""
+    """Why it could not judge, empty where it could. Then the call counts as flagged."""
+    model: str = ""
+    ms: float = 0.0
+    """Milliseconds until the answer."""
+    cached: bool = False
+    """Whether the same question was answered before."""
+    tokens: tuple[int, int] = (0, 0)
+    """Tokens read and written, zero where the endpoint does not say."""
+
+
+class PersonQuestion(Record):
+    """A person has to decide. The answer is ``None`` once one has, or the time is over: the store knows which."""
+
+    context: Context
+    approval: str
+    """The id that a person types."""
+    expires_at: float
+    """Seconds since the epoch."""
+
+
+Need = RulesQuestion | JudgeQuestion | PersonQuestion
+Deliberation = Generator[Need, "Any", Answer]
+"""Yields what it needs, is sent the answer of each, and returns the gate's."""

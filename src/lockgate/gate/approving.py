@@ -1,0 +1,72 @@
+"""A person decides elsewhere: asking, and hearing what they said, each within the transaction that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.audit import record
+from lockgate.deliberation import PersonQuestion
+from lockgate.digests import sha256
+from lockgate.escape import approvals
+from lockgate.gate.deciding import Question, Ruling
+from lockgate.model import Tier, Verdict
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def hear(question: Question, ruling: Ruling, approval: str) -> Ruling | PersonQuestion:
+    """Ask a person, or find out what the one said who was asked.
+
+    Args:
+        question: The call, as it is decided now.
+        ruling: What is decided about it without a person.
+        approval: The question that was put before, empty where none was.
+
+    Returns:
+        What is decided with the person's word; or the question that a person has to answer first, where none was put or
+        what it rested on has changed.
+    """
+    tx, now, basis = question.tx, question.now, basis_of(question, ruling)
+    if approval:
+        row = approvals.settle(tx, approval, digest=question.digest, basis=basis, now=now)
+        tx.append_audit(now, record.answered(question.context, row))
+        if ruling.decision.verdict is not Verdict.ASK:
+            return ruling._replace(approval=approval)
+        if row.state == "used":
+            decision = ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)
+            return ruling._replace(decision=decision, approval=approval, person=row.state)
+        if row.state != "changed":
+            decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
+            return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
+    seconds = approvals.seconds_of(question.configuration.options.approvals)
+    row = approvals.ask(
+        tx, question.context, question.call, question.digest, basis, _about(question, ruling), now, seconds
+    )
+    tx.append_audit(now, record.person_asked(question.context, row))
+    return PersonQuestion(question.context, row.approval, row.expires_at)
+
+
+def basis_of(question: Question, ruling: Ruling) -> str:
+    """Digest of all that a question to a person rests on: with another label or effect it is another question."""
+    effects = sorted(
+        repr((reason.row, reason.column.value, *reason.effect._replace(because="")))
+        for reason in ruling.decision.reasons
+    )
+    text = "\0".join((question.configuration.digest, ruling.decision.column.value, ruling.brief, *effects))
+    return sha256(b"lockgate basis\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
+    """What the person is shown. Values that the pattern library found are masked in all of it."""
+    return record.decided(
+        question.context,
+        question.mask.call(question.call),
+        question.digest,
+        question.taints,
+        question.mask.analysis(ruling.analysis),
+        question.mask.decision(ruling.decision),
+        found=question.found,
+        cascade=record.cascade(ruling.decision, 0.0, question.opinion, ""),
+    )

@@ -1,0 +1,40 @@
+"""What agent and person read of a judge's opinion, and the agent of a person's answer. Pure text."""
+
+from __future__ import annotations
+
+from lockgate.deliberation import Opinion
+from lockgate.events import Answer
+from lockgate.gate.deciding import Ruling
+from lockgate.model import Verdict
+from lockgate.text import visible
+
+_PERSON = {
+    "used": "A person approved exactly this call.",
+    "denied": "A person was asked about this call and said no",
+    "expired": "A person was asked about this call, and nobody answered in time",
+}
+
+
+def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:
+    """Add what the judge and the person said to an answer, each in a line of its own."""
+    lines = []
+    if opinion is not None and opinion.flagged and said.verdict is not Verdict.ALLOW:
+        lines.append(_judged(opinion))
+    if ruling.person:
+        because = f": {visible(ruling.person_says, 400)}" if ruling.person_says else ""
+        lines.append(f"{_PERSON[ruling.person]}{because}".rstrip(".") + ".")
+    if not lines:
+        return said
+    text = "\n".join(lines)
+    if said.verdict is Verdict.ALLOW:
+        return said._replace(context="\n".join(filter(None, (said.context, text))))
+    return said._replace(
+        to_agent="\n".join(filter(None, (said.to_agent, text))),
+        to_person="\n".join(filter(None, (said.to_person, text))),
+    )
+
+
+def _judged(opinion: Opinion) -> str:
+    if opinion.failed:
+        return f"The judge could not be asked ({visible(opinion.failed, 200)}), which counts as an objection."
+    return f"The judge ({visible(opinion.model, 80)}) objects: {visible(opinion.reason, 400)}"
