@@ -39,6 +39,8 @@ _KEPT = 200
 _FORMAT = 1
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
+PROGRAM = "program"
+"""The name of the layer that a program hands in."""
 
 
 class Options(Record):
@@ -101,7 +103,9 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
     return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
 
 
-def load(store: Store, *, home: str, config_dir: str, workspace: str) -> Configuration:
+def load(
+    store: Store, *, home: str, config_dir: str, workspace: str, program: Mapping[str, Any] | None = None
+) -> Configuration:
     """The configuration that holds for a workspace now.
 
     Files that are not valid are in ``problems`` and do not raise.
@@ -111,12 +115,14 @@ def load(store: Store, *, home: str, config_dir: str, workspace: str) -> Configu
         home: The user's home folder.
         config_dir: The folder of the user's ``lockgate.yaml``.
         workspace: The project's root folder, absolute; empty where there is none.
+        program: What the program says that uses the gate in-process: a valid layer over all files, which is trusted.
 
     Raises:
         StoreError: The store cannot be read or written.
     """
     looks = [look_at(place) for place in places(home, config_dir, workspace)]
-    name = _CACHE + text_digest("\0".join((home, config_dir, workspace)))[:32]
+    said = json.dumps(program, sort_keys=True) if program else ""
+    name = _CACHE + text_digest("\0".join((home, config_dir, workspace, said)))[:32]
     with store.reading() as tx:
         trusted = trusted_of(tx, looks)
         key = _key(looks, trusted)
@@ -124,7 +130,7 @@ def load(store: Store, *, home: str, config_dir: str, workspace: str) -> Configu
     if kept is not None:
         return _configuration(kept)
     with store.transaction() as tx:
-        value = {"key": key, **_compile(tx, looks, trusted)}
+        value = {"key": key, **_compile(tx, looks, trusted, program=program)}
         _keep(tx, name, value)
     return _configuration(value)
 
@@ -224,6 +230,7 @@ def _compile(
     trusted: frozenset[tuple[str, str]],
     *,
     keep: bool = True,
+    program: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     if any(look.data is not None for look in looks):
         from lockgate.libraries import library
@@ -256,6 +263,10 @@ def _compile(
             problems.append(ConfigError(path, 0, "", look.problem))
         good[path] = good_digest(tx, path) if tx is not None else None
         _stand_in(tx, look.place, trusted, layers, states)
+    if program:
+        from lockgate.policy.merging import Layer
+
+        layers.append(Layer(PROGRAM, program))
     return {
         "compiled": compile_layers(layers),
         "good": good,

@@ -13,7 +13,7 @@ from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.events import Context
 from lockgate.folders import Folders
-from lockgate.gate import Guard, Monitor, Parts
+from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.escape.containment.rewriting import Launch
+    from lockgate.store.protocol import Store
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
@@ -54,13 +55,43 @@ def open_gate(
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
+    parts = open_parts(where, limit, has_rule)
+    return Monitor(parts._replace(parents=parents, history=history))
+
+
+def open_parts(
+    where: Folders,
+    limit: Callable[[float], None] = lambda _: None,
+    has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
+    program: Mapping[str, Any] | None = None,
+    remember: float = 0.0,
+) -> Parts:
+    """What a gate is made of on this machine.
+
+    Args:
+        where: The folders.
+        limit: As for :func:`open_gate`.
+        has_rule: As for :func:`open_gate`.
+        program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
+        remember: Seconds for which files of the configuration are not looked at again. A hook lives too short for any.
+
+    Raises:
+        StoreError: The state cannot be opened or trusted.
+    """
     store = SqliteStore.open(where.state)
 
+    def read(context: Context) -> Configuration:
+        return configuration.load(
+            store, home=where.home, config_dir=where.config, workspace=context.workspace, program=program
+        )
+
     def configure(context: Context) -> Configuration:
-        found = configuration.load(store, home=where.home, config_dir=where.config, workspace=context.workspace)
+        found = look_up(context)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
         return found
+
+    look_up = _remembering(read, remember) if remember else read
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return surroundings_of(where, context.workspace, context.transcript, rules)
@@ -83,9 +114,38 @@ def open_gate(
 
     patterns = PatternGuard(store, where, _LOADING)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
-    return Monitor(
-        Parts(store, configure, surroundings, time.time, parents, history, contain, original, guard, _write_kept)
+    return Parts(
+        store,
+        configure,
+        surroundings,
+        time.time,
+        contain=contain,
+        original=original,
+        guard=guard,
+        write_kept=_write_kept,
+        consultants=consultants_of(where, store),
+        timer=time.perf_counter,
     )
+
+
+def consultants_of(where: Folders, store: Store) -> Consultants:
+    """Whom the gate asks beside its tables on this machine: rules and plugins, a judge, a person elsewhere."""
+    return Consultants()
+
+
+def _remembering(read: Callable[[Context], Configuration], seconds: float) -> Callable[[Context], Configuration]:
+    """The same look-up, which looks at the files of a workspace at most once in so many seconds."""
+    kept: dict[str, tuple[float, Configuration]] = {}
+
+    def look_up(context: Context) -> Configuration:
+        at, found = kept.get(context.workspace, (0.0, None))
+        now = time.monotonic()
+        if found is None or now - at > seconds:
+            found = read(context)
+            kept[context.workspace] = (now, found)
+        return found
+
+    return look_up
 
 
 def _write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:
