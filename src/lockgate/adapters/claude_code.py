@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from lockgate.adapters import claude_files
+from lockgate.adapters.payload import identifier, kind, mapping, optional, shown, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -86,8 +87,6 @@ _MACHINE_MARKS = ("<task-notification", "<agent-message", "<teammate-message", "
 _HUMAN_SOURCES = frozenset({"", "user", "sdk"})
 """Who submitted a prompt, where the client says it; ``sdk`` is the text of ``claude -p`` and of an SDK's caller."""
 
-_MAX_ID = 256
-
 
 # ---------------------------------------------------------------- payload to event
 def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
@@ -105,8 +104,8 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
         BadInputError: The payload is not one that the client sends.
     """
     if not isinstance(payload, Mapping):
-        raise BadInputError(f"the payload must be a JSON object, not {_kind(payload)}")
-    name = _text(payload, "hook_event_name")
+        raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
+    name = text(payload, "hook_event_name")
     decoder = _DECODERS.get(name)
     if decoder is not None:
         return decoder(payload, _context(payload, environ))
@@ -114,72 +113,32 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
         return _config_changed(payload, _context(payload, environ), launch)
     if name in IGNORED:
         return None
-    raise BadInputError(f"unknown event {_shown(name)}; is this version of Lockgate older than the client?")
-
-
-def _shown(text: str) -> str:
-    from lockgate.text import visible
-
-    return repr(visible(text, 60))
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
-def _text(payload: Mapping[str, Any], field: str, *, empty: bool = False) -> str:
-    """A required string; with ``empty`` it may be empty."""
-    if field not in payload:
-        raise BadInputError(f"the payload has no {field}")
-    value = payload[field]
-    if not isinstance(value, str):
-        raise BadInputError(f"{field} must be a string, not {_kind(value)}")
-    if not value and not empty:
-        raise BadInputError(f"{field} is empty")
-    return value
-
-
-def _optional(payload: Mapping[str, Any], field: str) -> str:
-    """A string that may be missing, null or empty."""
-    return "" if payload.get(field) is None else _text(payload, field, empty=True)
-
-
-def _identifier(payload: Mapping[str, Any], field: str, *, optional: bool = False) -> str:
-    value = _optional(payload, field) if optional else _text(payload, field)
-    if len(value) > _MAX_ID or not value.isprintable():
-        raise BadInputError(f"{field} is not an identifier: {_shown(value)}")
-    return value
+    raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
 
 
 def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
-    cwd = _text(payload, "cwd")
-    transcript = _optional(payload, "transcript_path")
-    agent = _identifier(payload, "agent_id", optional=True)
+    cwd = text(payload, "cwd")
+    transcript = optional(payload, "transcript_path")
+    agent = identifier(payload, "agent_id", maybe=True)
     return Context(
         client=CLIENT,
-        subject=Subject(_identifier(payload, "session_id"), agent),
+        subject=Subject(identifier(payload, "session_id"), agent),
         cwd=cwd,
         workspace=environ.get("CLAUDE_PROJECT_DIR") or cwd,
-        agent_type=_optional(payload, "agent_type"),
+        agent_type=optional(payload, "agent_type"),
         process=claude_files.client_process(environ.get("CLAUDE_PID", "")),
         transcript=transcript,
-        mode=_optional(payload, "permission_mode"),
+        mode=optional(payload, "permission_mode"),
         spawned_by=claude_files.spawning_call(transcript, agent) if agent else "",
     )
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    if "tool_input" not in payload:
-        raise BadInputError("the payload has no tool_input")
-    tool_input = payload["tool_input"]
-    if not isinstance(tool_input, Mapping):
-        raise BadInputError(f"tool_input must be an object, not {_kind(tool_input)}")
     return ToolCall(
-        tool=_text(payload, "tool_name"),
-        tool_input=tool_input,
+        tool_input=mapping(payload, "tool_input"),
+        tool=text(payload, "tool_name"),
         cwd=context.cwd,
-        call_id=_identifier(payload, "tool_use_id", optional=True),
+        call_id=identifier(payload, "tool_use_id", maybe=True),
     )
 
 
@@ -215,21 +174,21 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _failed(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolFailed(context, _call(payload, context), _text(payload, "error", empty=True))
+    return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
 
 
 def _refused(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolRefused(context, _call(payload, context), _optional(payload, "reason"))
+    return ToolRefused(context, _call(payload, context), optional(payload, "reason"))
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
-    prompt = _text(payload, "prompt", empty=True)
-    human = _optional(payload, "source") in _HUMAN_SOURCES and not any(mark in prompt for mark in _MACHINE_MARKS)
+    prompt = text(payload, "prompt", empty=True)
+    human = optional(payload, "source") in _HUMAN_SOURCES and not any(mark in prompt for mark in _MACHINE_MARKS)
     return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript))
 
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:
-    how = _text(payload, "source")
+    how = text(payload, "source")
     parents: tuple[str, ...] = ()
     if how in {"fork", "resume"}:
         parents = claude_files.parent_sessions(context.transcript, context.subject.session)
@@ -237,32 +196,32 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, _optional(payload, "reason"))
+    return SessionEnded(context, optional(payload, "reason"))
 
 
 def _agent_started(payload: Mapping[str, Any], context: Context) -> Event:
-    _identifier(payload, "agent_id")
+    identifier(payload, "agent_id")
     return AgentStarted(context)
 
 
 def _agent_stopped(payload: Mapping[str, Any], context: Context) -> Event:
-    _identifier(payload, "agent_id")
+    identifier(payload, "agent_id")
     return AgentStopped(context)
 
 
 def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
-    return InstructionsLoaded(context, _text(payload, "file_path"), _optional(payload, "load_reason"))
+    return InstructionsLoaded(context, text(payload, "file_path"), optional(payload, "load_reason"))
 
 
 def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
     from lockgate.adapters.claude_command import hook_entry
 
-    file = _optional(payload, "file_path")
+    file = optional(payload, "file_path")
     entries = {event: hook_entry(launch, event) for event in EVENTS} if launch and launch.settings else {}
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
     if not harm and file and launch and launch.plugin:
         harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
-    return ConfigChanged(context, source=_text(payload, "source"), file=file, harm=harm)
+    return ConfigChanged(context, source=text(payload, "source"), file=file, harm=harm)
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {

@@ -11,6 +11,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+_MAX_ID = 256
+
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
@@ -57,4 +59,69 @@ def _without_surrogates(value: Any) -> Any:
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
+    return value
+
+
+# ---------------------------------------------------------------- fields of a payload
+def shown(text: str) -> str:
+    """A text of a payload as an error may quote it."""
+    from lockgate.text import visible
+
+    return repr(visible(text, 60))
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, in words."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def text(payload: Mapping[str, Any], field: str, *, empty: bool = False) -> str:
+    """A required string; with ``empty`` it may be empty.
+
+    Raises:
+        BadInputError: It is missing, or no string.
+    """
+    if field not in payload:
+        raise BadInputError(f"the payload has no {field}")
+    value = payload[field]
+    if not isinstance(value, str):
+        raise BadInputError(f"{field} must be a string, not {kind(value)}")
+    if not value and not empty:
+        raise BadInputError(f"{field} is empty")
+    return value
+
+
+def optional(payload: Mapping[str, Any], field: str) -> str:
+    """A string that may be missing, null or empty.
+
+    Raises:
+        BadInputError: It is something else.
+    """
+    return "" if payload.get(field) is None else text(payload, field, empty=True)
+
+
+def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -> str:
+    """A short printable string; with ``maybe`` it may be missing.
+
+    Raises:
+        BadInputError: It is something else.
+    """
+    value = optional(payload, field) if maybe else text(payload, field)
+    if len(value) > _MAX_ID or not value.isprintable():
+        raise BadInputError(f"{field} is not an identifier: {shown(value)}")
+    return value
+
+
+def mapping(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """A required object.
+
+    Raises:
+        BadInputError: It is missing, or no object.
+    """
+    if field not in payload:
+        raise BadInputError(f"the payload has no {field}")
+    value = payload[field]
+    if not isinstance(value, Mapping):
+        raise BadInputError(f"{field} must be an object, not {kind(value)}")
     return value
