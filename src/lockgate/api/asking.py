@@ -1,0 +1,99 @@
+"""Putting a question of the gate before a person, by the program or elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lockgate.api.driving import Driver
+from lockgate.api.model import Ask, Question, Reply
+from lockgate.deliberation import PersonQuestion
+from lockgate.errors import ApprovalError
+from lockgate.escape import approvals
+from lockgate.gate import Parts
+from lockgate.model import Label
+
+_NOT_ASKED: Reply = (False, "the person could not be asked")
+
+
+class Asking:
+    """How one program asks."""
+
+    def __init__(self, driver: Driver, ask: Ask) -> None:
+        """Use what the gate was opened with."""
+        self._driver = driver
+        self._ask = ask
+
+    async def wait(self, question: PersonQuestion) -> None:
+        """Have it answered, without blocking the event loop. The answer is in the store."""
+        if isinstance(self._ask, str):
+            await self._driver.waited(question)
+            return
+        asked = await asyncio.wrap_future(self._driver.submit(lambda parts: _question(parts, question)))
+        reply = _NOT_ASKED
+        try:
+            async with asyncio.timeout(max(asked.expires_at - time.time(), 0)):
+                answered = self._ask(asked)
+                reply = await answered if inspect.isawaitable(answered) else answered
+        except TimeoutError:
+            return
+        except Exception:  # noqa: BLE001 - a program that cannot ask has not asked
+            reply = _NOT_ASKED
+        await asyncio.wrap_future(self._driver.submit(lambda parts: _reply(parts, question, reply)))
+
+    def block(self, question: PersonQuestion) -> None:
+        """Have it answered, and block until it is."""
+        if isinstance(self._ask, str):
+            self._driver.wait(question)
+            return
+        asked = self._driver.submit(lambda parts: _question(parts, question)).result()
+        reply = _NOT_ASKED
+        try:
+            answered = self._ask(asked)
+            reply = asyncio.run(_awaited(answered)) if inspect.isawaitable(answered) else answered
+        except Exception:  # noqa: BLE001 - a program that cannot ask has not asked
+            reply = _NOT_ASKED
+        self._driver.submit(lambda parts: _reply(parts, question, reply)).result()
+
+
+async def _awaited(answered: Any) -> Reply:
+    reply: Reply = await answered
+    return reply
+
+
+def _question(parts: Parts, question: PersonQuestion) -> Question:
+    with parts.store.reading() as tx:
+        row = tx.approval(question.approval)
+    if row is None:
+        raise ApprovalError("the question to a person is gone")
+    about = row.about
+    return Question(
+        row.approval,
+        str(about.get("tool", "")),
+        about.get("input", {}),
+        tuple(reason["because"] for reason in about.get("reasons", ())),
+        frozenset(map(Label, about.get("labels", ()))),
+        tuple(_sources(about.get("provenance", ()))),
+        row.expires_at,
+        about,
+    )
+
+
+def _sources(provenance: Any) -> Iterable[str]:
+    return (str(entry.get("source", "")) for entry in provenance if isinstance(entry, Mapping))
+
+
+def _reply(parts: Parts, question: PersonQuestion, reply: Reply) -> None:
+    approve, reason = reply if isinstance(reply, tuple) else (reply, "")
+    with parts.store.transaction() as tx:
+        approvals.decide(
+            tx,
+            question.approval,
+            approve=approve is True,
+            by=f"{question.context.client} (in-process)",
+            reason=str(reason),
+            now=parts.clock(),
+        )

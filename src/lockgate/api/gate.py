@@ -1,0 +1,171 @@
+"""``Gate``: the gate in-process, for an event loop and for threads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from lockgate.api.driving import Driver
+from lockgate.api.model import Ask, Call, Decision
+from lockgate.api.session import Session
+from lockgate.deliberation import JudgeQuestion, Opinion
+from lockgate.errors import ConfigError
+from lockgate.events import Context
+from lockgate.folders import Folders, folders
+from lockgate.gate import Parts
+from lockgate.model import Subject
+from lockgate.runtime import open_parts
+
+REMEMBER_SECONDS = 1.0
+"""How long files of the configuration are not looked at again."""
+_CLIENT = "python"
+
+
+class Gate:
+    """The reference monitor in this process. It fails closed: what cannot be decided is denied, and nothing is raised.
+
+    One gate serves many sessions, threads and tasks. It shares labels, approvals and the audit with all other gates of
+    the same state folder.
+    """
+
+    def __init__(self, driver: Driver, *, workspace: str, client: str, ask: Ask, remove: str = "") -> None:
+        """Use :meth:`open`."""
+        self._driver = driver
+        self._workspace = workspace
+        self._client = client
+        self._ask = ask
+        self._remove = remove
+        self._default: Session | None = None
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        workspace: str | os.PathLike[str] | None = None,
+        state: str | os.PathLike[str] | None = None,
+        ephemeral: bool = False,
+        config: Mapping[str, Any] | None = None,
+        ask: Ask = "wait",
+        judge: Callable[[JudgeQuestion], Opinion] | None = None,
+        client: str = _CLIENT,
+    ) -> Self:
+        """Open the gate.
+
+        Args:
+            workspace: The folder that the agents work in; the current one where it is not given.
+            state: Where labels, approvals and the audit are kept; the user's state folder where it is not given.
+            ephemeral: Keep them in a folder that is removed when the gate is closed.
+            config: What ``lockgate.yaml`` could say, over what the files of this machine and of the workspace say.
+            ask: Who puts a question before a person.
+            judge: Stands in for the judge of the configuration.
+            client: The name of the program, for the audit.
+
+        Raises:
+            ConfigError: ``config`` is not valid.
+            StoreError: The state cannot be opened or trusted.
+        """
+        remove = tempfile.mkdtemp(prefix="lockgate-") if ephemeral else ""
+        where = _folders(remove or state)
+        program = _valid(config)
+
+        def make() -> Parts:
+            parts = open_parts(where, program=program, remember=REMEMBER_SECONDS)
+            if judge is None:
+                return parts
+            return parts._replace(
+                consultants=parts.consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
+            )
+
+        try:
+            driver = Driver(make)
+        except BaseException:
+            shutil.rmtree(remove, ignore_errors=True)
+            raise
+        root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
+        return cls(driver, workspace=root, client=client, ask=ask, remove=remove)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything. Sessions can go on in another gate on the same state."""
+        self._driver.close()
+        if self._remove:
+            shutil.rmtree(self._remove, ignore_errors=True)
+
+    def session(self, name: str = "", *, agent: str = "", cwd: str | os.PathLike[str] = "") -> Session:
+        """One agent's conversation: what its labels belong to.
+
+        Args:
+            name: The conversation's own id, which must be new for each; one that is known goes on with its labels.
+                Without one a new id is made.
+            agent: For a sub-agent, its id. It begins with the labels of the main agent.
+            cwd: The folder that its calls run in; the workspace where it is not given.
+        """
+        folder = os.path.abspath(os.path.join(self._workspace, os.fspath(cwd)))
+        subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
+        context = Context(self._client, subject, cwd=folder, workspace=self._workspace)
+        return Session(self._driver, context, self._ask)
+
+    async def check(self, call: Call, *, session: str = "") -> Decision:
+        """Decide on a call: of the session of that name, else of this gate's own."""
+        return await self._of(session).check(call.tool, call.tool_input, call_id=call.call_id, cwd=call.cwd)
+
+    def check_sync(self, call: Call, *, session: str = "") -> Decision:
+        """Do what :meth:`check` does, and block until it is decided."""
+        return self._of(session).check_sync(call.tool, call.tool_input, call_id=call.call_id, cwd=call.cwd)
+
+    def _of(self, name: str) -> Session:
+        if name:
+            return self.session(name)
+        if self._default is None:
+            self._default = self.session()
+        return self._default
+
+
+def _folders(state: str | os.PathLike[str] | None) -> Folders:
+    where = folders(os.environ)
+    return where if not state else where._replace(state=os.path.join(os.path.abspath(os.fspath(state)), "lockgate"))
+
+
+def _valid(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if not config:
+        return None
+    import json
+
+    from lockgate.policy.validation import parse
+
+    parsed = parse(json.dumps(config).encode(), "config.json")
+    if parsed.problems:
+        first = parsed.problems[0]
+        raise ConfigError("config", 0, first.key, first.problem)
+    return parsed.value
+
+
+def _careful(judge: Callable[[JudgeQuestion], Opinion]) -> Callable[[JudgeQuestion], Opinion]:
+    def ask(question: JudgeQuestion) -> Opinion:
+        try:
+            opinion = judge(question)
+            flagged = opinion.flagged is not False or bool(opinion.failed)
+            return opinion._replace(flagged=flagged, reason=str(opinion.reason))
+        except Exception as error:  # noqa: BLE001 - a judge that fails has objected
+            return Opinion(flagged=True, reason="", failed=f"it failed ({type(error).__name__})")
+
+    return ask

@@ -1,0 +1,162 @@
+"""``Session``: one agent's conversation, as the program that runs it tells it to the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lockgate import session as labelling
+from lockgate.api.asking import Asking
+from lockgate.api.driving import Driver
+from lockgate.api.model import Ask, Decision, Result
+from lockgate.api.results import decision_of, finished_event, result_of, undecided, unreadable
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Context,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolRequested,
+)
+from lockgate.gate import Parts
+from lockgate.model import Label, ToolCall
+
+
+class Session:
+    """One agent's conversation. Get it from :meth:`Gate.session`."""
+
+    def __init__(self, driver: Driver, context: Context, ask: Ask) -> None:
+        """Use :meth:`Gate.session`."""
+        self._driver = driver
+        self._context = context
+        self._ask = ask
+        self._asking = Asking(driver, ask)
+
+    @property
+    def name(self) -> str:
+        """The conversation's id."""
+        return self._context.subject.session
+
+    # ---------------------------------------------------------------- calls
+    async def check(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "") -> Decision:
+        """Decide on a call that is about to run.
+
+        Args:
+            tool: The tool's name. Names of Claude Code's tools (``Bash``, ``Read``, ``WebFetch``), of MCP tools
+                (``mcp__server__tool``) and those that the configuration declares are known; any other tool is taken
+                to be able to do anything.
+            tool_input: Its input.
+            call_id: The id of this call, where the framework gives it one. The result then is known to be this call's.
+            cwd: The folder that it runs in, where that is not the session's.
+        """
+        event = self._requested(tool, tool_input, call_id, cwd)
+        try:
+            return decision_of(event.call, await self._driver.answered(event, self._asking.wait))
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+            return undecided(event.call, error)
+
+    def check_sync(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "") -> Decision:
+        """Do what :meth:`check` does, and block until it is decided."""
+        event = self._requested(tool, tool_input, call_id, cwd)
+        try:
+            return decision_of(event.call, self._driver.answer(event, self._asking.block))
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+            return undecided(event.call, error)
+
+    async def finished(
+        self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""
+    ) -> Result:
+        """A call has come back: note what its result brings, and take out what the agent must not read.
+
+        Args:
+            tool: As for :meth:`check`.
+            tool_input: As for :meth:`check`; for a contained call what it was really run with.
+            output: What the tool gave: a text, or JSON values with texts in them.
+            call_id: As for :meth:`check`.
+            cwd: As for :meth:`check`.
+        """
+        try:
+            event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
+            return result_of(tool, output, await self._driver.answered(event, self._asking.wait))
+        except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
+            return unreadable(tool, output, error)
+
+    def finished_sync(
+        self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""
+    ) -> Result:
+        """Do what :meth:`finished` does, and block until it is done."""
+        try:
+            event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
+            return result_of(tool, output, self._driver.answer(event, self._asking.block))
+        except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
+            return unreadable(tool, output, error)
+
+    async def failed(
+        self, tool: str, tool_input: Mapping[str, Any], error: str, *, call_id: str = "", cwd: str = ""
+    ) -> Result:
+        """A call has failed, and the agent reads the error: it is looked at like a result."""
+        return await self.finished(tool, tool_input, error, call_id=call_id, cwd=cwd)
+
+    def failed_sync(
+        self, tool: str, tool_input: Mapping[str, Any], error: str, *, call_id: str = "", cwd: str = ""
+    ) -> Result:
+        """Do what :meth:`failed` does, and block until it is done."""
+        return self.finished_sync(tool, tool_input, error, call_id=call_id, cwd=cwd)
+
+    # ---------------------------------------------------------------- the conversation
+    def prompted(self, text: str, *, human: bool = True) -> None:
+        """Text enters the conversation as a user's turn; with ``human=False`` it is one that others can write.
+
+        Raises:
+            LockgateError: It could not be noted. The agent must not read the text then.
+        """
+        self._note(PromptSubmitted(self._context, text, human))
+
+    def started(self) -> None:
+        """The conversation begins. Only needed to have its beginning in the audit."""
+        self._note(SessionStarted(self._context, "startup"))
+
+    def ended(self) -> None:
+        """The conversation is over."""
+        self._note(SessionEnded(self._context, "other"))
+
+    def sub_agent(self, agent: str, *, agent_type: str = "", call_id: str = "") -> Session:
+        """A sub-agent of this conversation, with its labels. Its own come back with :meth:`sub_agent_ended`.
+
+        Args:
+            agent: Its id, which must be new in this conversation.
+            agent_type: What kind of agent it is.
+            call_id: The id of the call that started it.
+        """
+        subject = self._context.subject._replace(agent=agent)
+        context = self._context._replace(subject=subject, agent_type=agent_type, spawned_by=call_id)
+        self._note(AgentStarted(context))
+        return Session(self._driver, context, self._ask)
+
+    def sub_agent_ended(self) -> None:
+        """This sub-agent is done; what it read comes back to the main agent."""
+        self._note(AgentStopped(self._context))
+
+    def labels(self) -> frozenset[Label]:
+        """What this agent has been exposed to, with what a running call may bring."""
+        subject = self._context.subject
+
+        def look(parts: Parts) -> frozenset[Label]:
+            with parts.store.reading() as tx:
+                return labelling.labels_of(tx, subject)
+
+        return self._driver.submit(look).result()
+
+    def _note(self, event: Event) -> None:
+        self._driver.answer(event, self._asking.block)
+
+    def _call(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolCall:
+        return ToolCall(tool, tool_input, cwd or self._context.cwd, call_id)
+
+    def _requested(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolRequested:
+        call = self._call(tool, tool_input, call_id, cwd)
+        context = self._context._replace(cwd=call.cwd)
+        by_caller = self._ask == "caller"
+        return ToolRequested(context, call, askable=by_caller, waits=not by_caller and self._ask != "deny")
