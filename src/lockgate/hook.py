@@ -34,6 +34,8 @@ DEADLINE = 3.0
 """Seconds for everything; the client waits longer."""
 _GRACE = 0.5
 """Seconds after the deadline until the process is ended from outside the interpreter."""
+_MARGIN = 1.5
+"""Seconds of the client's patience that are left for its own start of this process, and for reading the answer."""
 _BEGAN = time.monotonic()
 """When this process began: a hook is one process for one event."""
 _LOG_MAX = 256 * 1024
@@ -185,33 +187,71 @@ def _log(state: str, event: str | None, error: BaseException) -> None:
 
 
 # ---------------------------------------------------------------- deadline
+class _Deadline:
+    """When this process must have answered. There is one of them in a process."""
+
+    event: str | None = None
+    allowed: float = DEADLINE
+    """Seconds for everything that this process does itself."""
+    lent: float = 0.0
+    """Seconds beside these in which somebody else was, or is, waited for."""
+
+
 def _start_deadline(seconds: float, event: str | None) -> None:
     """Refuse when time is up, even where the code that runs then catches exceptions, or never returns from C."""
-    import faulthandler
-
-    _arm(seconds, seconds, event)
-    # A thread of its own, outside the interpreter; it exits with 1, on which the shell around the hook blocks.
-    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=nowhere)
+    _Deadline.event, _Deadline.allowed, _Deadline.lent = event, seconds, 0.0
+    _arm(seconds)
+    _arm_outside(seconds)
 
 
-def _arm(left: float, allowed: float, event: str | None) -> None:
+def _arm(left: float) -> None:
     import signal
 
     def expired(*_: object) -> None:
-        _refuse(event, f"the decision took longer than {allowed:g} s")
+        _refuse(_Deadline.event, f"the decision took longer than {_Deadline.allowed + _Deadline.lent:g} s")
 
     signal.signal(signal.SIGALRM, expired)
     signal.setitimer(signal.ITIMER_REAL, left)
+
+
+def _arm_outside(left: float) -> None:
+    """Have a thread outside the interpreter end the process: with exit code 1, on which the shell around it blocks."""
+    import faulthandler
+
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    faulthandler.dump_traceback_later(left + _GRACE, exit=True, file=nowhere)
 
 
 def _bring_forward(allowed: float, event: str) -> None:
     """Let a configuration ask for a shorter deadline; it cannot give more time than the client waits for."""
     import signal
 
-    left = allowed - (time.monotonic() - _BEGAN)
+    left = allowed + _Deadline.lent - (time.monotonic() - _BEGAN)
     if left < signal.getitimer(signal.ITIMER_REAL)[0]:
-        _arm(max(left, 0.001), allowed, event)
+        _Deadline.event, _Deadline.allowed = event, allowed
+        _arm(max(left, 0.001))
+
+
+def prolong(seconds: float) -> float:
+    """Move the deadline, because somebody else is waited for: a judge, a person. Called before each wait.
+
+    Args:
+        seconds: How long that may take.
+
+    Returns:
+        How long it may really take: the client does not wait for ever, and after it there must be time to answer.
+    """
+    import signal
+
+    from lockgate.adapters.claude_command import HOOK_TIMEOUT
+
+    left = signal.getitimer(signal.ITIMER_REAL)[0]
+    most = HOOK_TIMEOUT - _MARGIN - (time.monotonic() - _BEGAN) - left
+    lent = max(min(seconds, most), 0.0)
+    _Deadline.lent += lent
+    _arm(left + lent)
+    _arm_outside(left + lent)
+    return lent
 
 
 def _stop_deadline() -> None:
@@ -243,7 +283,7 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
 
         return may_be_refused(context, call, where.home)
 
-    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history, has_rule)
+    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history, has_rule, prolong)
     answer = gate.handle(decoded)
     if answer.new_input is not None and event == "PreToolUse":
         answer = _with_permission(decoded, answer, where)

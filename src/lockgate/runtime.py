@@ -41,6 +41,7 @@ def open_gate(
     parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
     history: Callable[[Context], bool] = lambda _: False,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
+    prolong: Callable[[float], float] = float,
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -51,11 +52,12 @@ def open_gate(
         history: Tells whether a session has read something already.
         has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
             another spelling.
+        prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
-    parts = open_parts(where, limit, has_rule)
+    parts = open_parts(where, limit, has_rule, prolong=prolong)
     return Monitor(parts._replace(parents=parents, history=history))
 
 
@@ -65,6 +67,7 @@ def open_parts(
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     program: Mapping[str, Any] | None = None,
     remember: float = 0.0,
+    prolong: Callable[[float], float] = float,
 ) -> Parts:
     """What a gate is made of on this machine.
 
@@ -74,6 +77,7 @@ def open_parts(
         has_rule: As for :func:`open_gate`.
         program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
         remember: Seconds for which files of the configuration are not looked at again. A hook lives too short for any.
+        prolong: As for :func:`open_gate`.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -123,13 +127,19 @@ def open_parts(
         original=original,
         guard=guard,
         write_kept=_write_kept,
-        consultants=consultants_of(where, store),
+        consultants=consultants_of(where, store, prolong),
         timer=time.perf_counter,
     )
 
 
-def consultants_of(where: Folders, store: Store) -> Consultants:
-    """Whom the gate asks beside its tables on this machine: rules and plugins, a judge, a person elsewhere."""
+def consultants_of(where: Folders, store: Store, prolong: Callable[[float], float]) -> Consultants:
+    """Whom the gate asks beside its tables on this machine: rules and plugins, a judge, a person elsewhere.
+
+    Args:
+        where: The folders.
+        store: The store.
+        prolong: To be told before each wait for somebody else: for how many seconds; gives how many it may be.
+    """
     return Consultants()
 
 

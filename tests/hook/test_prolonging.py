@@ -1,0 +1,63 @@
+"""A hook's deadline stands while somebody else is waited for, and never beyond what the client waits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from adapters.payloads import WHOLE
+from hook.process import faulty
+
+WAITS = """
+import time
+from lockgate import hook
+lent = hook.prolong({asked})
+time.sleep({sleeps})
+{then}
+from lockgate.events import Answer
+from lockgate.model import Verdict
+return Answer(Verdict.DENY, to_agent=f"waited; lent {{lent:.0f}} s")
+"""
+
+
+def waiting(home: Path, asked: float, sleeps: float, then: str = "") -> str:
+    told = faulty(home, WAITS.format(asked=asked, sleeps=sleeps, then=then), WHOLE["PreToolUse"], "--deadline", "0.3")
+    assert told.refuses
+    return json.dumps(told.answer)
+
+
+def test_a_wait_that_was_announced_is_not_held_against_the_process(tmp_path: Path) -> None:
+    assert "waited; lent 5 s" in waiting(tmp_path, asked=5, sleeps=0.6)
+
+
+def test_a_wait_that_takes_longer_than_announced_is_refused(tmp_path: Path) -> None:
+    assert "took longer than 0.5 s" in waiting(tmp_path, asked=0.2, sleeps=30)
+
+
+def test_a_configuration_read_after_the_wait_does_not_take_it_back(tmp_path: Path) -> None:
+    assert "waited; lent 5 s" in waiting(tmp_path, 5, 0.6, 'hook._bring_forward(0.3, "PreToolUse")')
+
+
+def test_a_configuration_read_after_the_wait_still_ends_it(tmp_path: Path) -> None:
+    then = 'hook._bring_forward(0.1, "PreToolUse")\ntime.sleep(30)'
+    assert "took longer than 0.7 s" in waiting(tmp_path, 0.6, 0.0, then)
+
+
+def test_no_wait_is_longer_than_the_client_waits(tmp_path: Path) -> None:
+    from lockgate.adapters.claude_command import HOOK_TIMEOUT
+
+    told = waiting(tmp_path, asked=1e6, sleeps=0.0)
+    lent = int(told.partition("lent ")[2].partition(" s")[0])
+    assert HOOK_TIMEOUT - 5 < lent < HOOK_TIMEOUT
+
+
+def test_a_wait_in_c_is_ended_from_outside(tmp_path: Path) -> None:
+    fault = """
+import signal, time
+from lockgate import hook
+hook.prolong(0.2)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+time.sleep(600)
+"""
+    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", "0.3")
+    assert told.code == 1
