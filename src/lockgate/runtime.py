@@ -20,10 +20,12 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
     from lockgate.escape.containment.rewriting import Launch
     from lockgate.store.protocol import Store
+
+    _T = TypeVar("_T")
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
@@ -31,6 +33,8 @@ _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _SHELL_TOOL = "Bash"
 _LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
+_REMEMBERED = 256
+"""Projects and transcripts of which a long-lived process remembers what it has looked up."""
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
 
@@ -95,10 +99,14 @@ def open_parts(
             limit(found.options.deadline_seconds)
         return found
 
+    def around(context: Context) -> Surroundings:
+        return surroundings_of(where, context.workspace, context.transcript, Rules())
+
     look_up = _remembering(read, remember) if remember else read
+    look_around = _remembering(around, remember) if remember else around
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
-        return surroundings_of(where, context.workspace, context.transcript, rules)
+        return look_around(context)._replace(rules=rules)
 
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
@@ -143,16 +151,19 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     return Consultants()
 
 
-def _remembering(read: Callable[[Context], Configuration], seconds: float) -> Callable[[Context], Configuration]:
-    """The same look-up, which looks at the files of a workspace at most once in so many seconds."""
-    kept: dict[str, tuple[float, Configuration]] = {}
+def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:
+    """The same look-up, which looks at the machine at most once in so many seconds for each project and transcript."""
+    kept: dict[tuple[str, str], tuple[float, _T]] = {}
 
-    def look_up(context: Context) -> Configuration:
-        at, found = kept.get(context.workspace, (0.0, None))
+    def look_up(context: Context) -> _T:
+        name = (context.workspace, context.transcript)
         now = time.monotonic()
-        if found is None or now - at > seconds:
-            found = read(context)
-            kept[context.workspace] = (now, found)
+        if name in kept and now - kept[name][0] <= seconds:
+            return kept[name][1]
+        if len(kept) >= _REMEMBERED:
+            kept.clear()
+        found = read(context)
+        kept[name] = (now, found)
         return found
 
     return look_up

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field
@@ -64,14 +64,12 @@ class Check:
         self._scanner = scanner
         self._matcher = scanner.matcher
         self._request = request
-        self._uses: list[Use] = scanner.uses(request)
+        chosen = scanner.chosen(request)
+        self._uses = chosen.uses
         self._time = Timing(self._uses, scanner.clock)
-        self._by_rule: dict[int, list[Use]] = {}
-        for use in self._uses:
-            for index in use.group.rules:
-                self._by_rule.setdefault(index, []).append(use)
-        self._known_uses = {group: use for use in reversed(self._uses) for group in (*use.group.covers, use.group.id)}
-        self._negated = [index for index in self._matcher.header["negated"] if index in self._by_rule]
+        self._by_rule = chosen.by_rule
+        self._known_uses = chosen.known
+        self._negated = chosen.negated
         self._applies: dict[int, bool] = {}
         self._kept: dict[tuple[object, ...], Kept] = {}
         self._judge = Judge()
@@ -135,7 +133,7 @@ class Check:
             )
         return applies and (not rule.fields or _is_named(field.name, rule.fields))
 
-    def _confirm(self, index: int, uses: list[Use], text: _Text, hits: Hits) -> None:
+    def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
         clock = self._time.clock
         for use in uses:
             if use.group.id in self._time.expired:

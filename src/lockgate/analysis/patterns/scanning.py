@@ -6,7 +6,7 @@ itself and shares what is common. A group whose time is over says its fallback, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.fields import Field
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.patterns.known import KnownHit
 
+_KEPT = 256
+"""Tools of which a scanner remembers what looks at their calls."""
 _EVERYWHERE = "canary"
 """The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
 
@@ -53,6 +55,18 @@ class Use(Record):
     """Seconds."""
 
 
+class Chosen(Record):
+    """What looks at the texts of one call."""
+
+    uses: Sequence[Use]
+    by_rule: Mapping[int, Sequence[Use]]
+    """The groups of each rule, by the rule's number."""
+    known: Mapping[str, Use]
+    """By the name of a group that it stands for."""
+    negated: Sequence[int]
+    """Rules that hold what does not match."""
+
+
 class Scanner:
     """The library, loaded."""
 
@@ -76,6 +90,7 @@ class Scanner:
         self.key = key
         self.known = known
         self._groups = [_group(fields) for fields in matcher.header["groups"]]
+        self._chosen: dict[tuple[Side, str, float | None], Chosen] = {}
         self._tool_rules = [
             ToolRule(
                 tool,
@@ -94,6 +109,24 @@ class Scanner:
         for field in fields:
             check.look_at(field)
         return check.result()
+
+    def chosen(self, request: Request) -> Chosen:
+        """What looks at a request. Found once for each tool: a scanner may live for as long as its process."""
+        name = (request.side, request.tool, request.timeout_ms)
+        found = self._chosen.get(name)
+        if found is None:
+            if len(self._chosen) >= _KEPT:
+                self._chosen.clear()
+            found = self._chosen[name] = self._choose(self.uses(request))
+        return found
+
+    def _choose(self, uses: list[Use]) -> Chosen:
+        by_rule: dict[int, list[Use]] = {}
+        for use in uses:
+            for index in use.group.rules:
+                by_rule.setdefault(index, []).append(use)
+        known = {group: use for use in reversed(uses) for group in (*use.group.covers, use.group.id)}
+        return Chosen(uses, by_rule, known, [index for index in self.matcher.header["negated"] if index in by_rule])
 
     def uses(self, request: Request) -> list[Use]:
         """The groups that look at a request, and how."""
