@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _KEPT = 200
 """Workspaces whose compiled configuration is kept."""
-_FORMAT = 1
+_FORMAT = 2
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
 PROGRAM = "program"

@@ -74,6 +74,11 @@ class Variant(StrEnum):
     """A fetch that sends a query to a search provider and nobody else."""
     SCRIPT = "script"
     """Found in a file of the project that the call runs. A sandbox holds it, so it reads the row ``execute``."""
+    RUNTIME = "runtime"
+    """Code for a language runtime that cannot be seen through: it can do whatever the language can.
+
+    A table without the row ``execute_runtime`` decides it by ``execute``.
+    """
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 

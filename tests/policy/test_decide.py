@@ -32,6 +32,7 @@ ROWS = {
     "fetch_search": (EffectKind.FETCH, Variant.SEARCH),
     "egress": (EffectKind.EGRESS, Variant.PLAIN),
     "execute": (EffectKind.EXECUTE, Variant.PLAIN),
+    "execute_runtime": (EffectKind.EXECUTE, Variant.RUNTIME),
     "persist": (EffectKind.PERSIST, Variant.PLAIN),
     "destroy": (EffectKind.DESTROY, Variant.PLAIN),
     "tamper": (EffectKind.TAMPER, Variant.PLAIN),
@@ -56,6 +57,7 @@ QUARANTINE = {
     "fetch_search": ([A, A, A, Q], [A, A, A, Q]),
     "egress": ([A, D, A, D], [A, D, A, D]),
     "execute": ([A, Q, A, Q], [A, C, A, C]),
+    "execute_runtime": ([A, Q, A, Q], [A, C, A, C]),
     "persist": ([A, D, A, D], [A, D, A, D]),
     "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
@@ -68,9 +70,10 @@ CASCADE = {
     "fetch_known": ([A, A, A, A], [A, A, A, A]),
     "fetch_search": ([A, A, Q, Q], [A, A, J, J]),
     "egress": ([A, Q, Q, Q], [A, J, J, Q]),
-    "execute": ([A, Q, Q, Q], [A, J, J, J]),
+    "execute": ([A, Q, Q, Q], [A, C, C, C]),
+    "execute_runtime": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, Q, Q, Q], [A, J, J, Q]),
-    "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
+    "destroy": ([A, Q, Q, Q], [A, J, J, Q]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper_self": ([D, D, D, D], [D, D, D, D]),
 }
@@ -82,6 +85,7 @@ TRIFECTA = {
     "fetch_search": ([A, A, A, Q], [A, A, A, J]),
     "egress": ([A, A, A, D], [A, A, A, D]),
     "execute": ([A, A, A, Q], [A, A, A, C]),
+    "execute_runtime": ([A, A, A, Q], [A, A, A, C]),
     "persist": ([A, A, A, Q], [A, A, A, Q]),
     "destroy": ([A, A, A, A], [A, A, A, A]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
@@ -107,7 +111,8 @@ def test_every_cell(profile: str, row: str, column: str, able: frozenset[Verdict
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_profile_has_every_row_and_no_other(name: str) -> None:
-    assert set(shipped()[name].table) == set(ROWS) | {"local"}
+    own = {"execute_runtime"} if name == "cascade" else set()
+    assert set(shipped()[name].table) == (set(ROWS) - {"execute_runtime"}) | own | {"local"}
     assert {effect(row).row for row in ROWS} == set(ROWS)
 
 
@@ -123,11 +128,19 @@ def test_observe_shadows_quarantine() -> None:
     assert [name for name, profile in shipped().items() if profile.shadow] == ["observe"]
 
 
-def test_what_the_judge_flags() -> None:
-    cascade = shipped()["cascade"]
-    assert cascade.when_flagged("execute", LabelState.BOTH) == Q
-    assert cascade.when_flagged("execute", LabelState.UNTRUSTED) == D
-    assert cascade.when_flagged("egress", LabelState.SECRET) == D
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("column", COLUMNS)
+def test_what_the_judge_flags(name: str, row: str, column: LabelState) -> None:
+    """One label: denied. Both: a person, in the profile that calls one."""
+    profile = shipped()[name]
+    chain_here = profile.cell(row, column)
+    decision = decide([effect(row)], LABELS[column.value], profile, able=frozenset({J}), flagged=True)
+    if J not in chain_here:
+        assert (decision.verdict, decision.tier) != (D, Tier.JUDGE)
+        return
+    asked = name == "cascade" and column is LabelState.BOTH
+    assert (decision.verdict, decision.tier) == (Q if asked else D, Tier.JUDGE)
 
 
 def test_an_unknown_row_is_denied() -> None:
@@ -195,7 +208,7 @@ def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozen
     cannot = {word for word in ("contain", "judge") if Verdict[word.upper()] not in able}
     worst = 0
     for kind in kinds:
-        cell = table.get(kind, "deny")
+        cell = table.get(kind) or table.get(kind.removesuffix("_runtime"), "deny")
         cell = cell[column] if isinstance(cell, dict) else cell
         can = [word for word in ([cell] if isinstance(cell, str) else cell) if word not in cannot]
         worst = max(worst, words.index(can[0]))

@@ -40,6 +40,7 @@ def compile_profiles(source: str) -> str:
                 key: {LabelState(column): verdict(word) for column, word in cells.items()}
                 for key, cells in profile.get("flagged", {}).items()
             },
+            unknown_services=profile["unknown_services"],
         )
         for name, profile in written.items()
     }

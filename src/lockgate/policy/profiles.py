@@ -22,10 +22,14 @@ Chain = tuple[Verdict, ...]
 """Verdicts from lenient to strict; the first that the host can do is taken."""
 
 COLUMNS: tuple[LabelState, ...] = tuple(LabelState)
+LOCKBOX, ALL = "lockbox", "all"
+"""What ``unknown_services`` of a profile can be."""
 FIXED_ROWS = frozenset({"local", "tamper_self"})
 """Rows that no configuration changes."""
 FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 """What every host can do; a chain ends in one of these."""
+FALLS_BACK = {"execute_runtime": "execute"}
+"""Rows that are a kind of another row: that one says what they do not say themselves."""
 DEFAULT = "quarantine"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -35,25 +39,40 @@ class Profile(Record):
 
     name: str
     table: Mapping[str, Mapping[LabelState, Chain]]
-    """By row (``Effect.row``) and column. A row that is not there is denied."""
+    """By row (``Effect.row``) and column. A row that is not there is denied, but for those in ``FALLS_BACK``."""
     flagged: Mapping[str, Mapping[LabelState, Verdict]] = {}
     """What a call gets that the judge has flagged; ``deny`` where nothing is said."""
     shadow: Profile | None = None
     """The profile whose verdict is recorded beside this one's."""
+    unknown_services: str = LOCKBOX
+    """What a service is of which nothing is declared: ``lockbox`` (source and sink) or ``all`` (all four flags)."""
 
     def cell(self, row: str, column: LabelState) -> Chain:
         """The chain for a row and a column: ``(DENY,)`` where the table does not have it."""
-        return self.table.get(row, {}).get(column) or (Verdict.DENY,)
+        said = self.table.get(row, {}).get(column)
+        if said is None and row in FALLS_BACK:
+            return self.cell(FALLS_BACK[row], column)
+        return said or (Verdict.DENY,)
 
     def when_flagged(self, row: str, column: LabelState) -> Verdict:
         """What a call gets in this cell once the judge has flagged it."""
-        return self.flagged.get(row, {}).get(column, Verdict.DENY)
+        said = self.flagged.get(row, {}).get(column)
+        if said is None and row in FALLS_BACK:
+            return self.when_flagged(FALLS_BACK[row], column)
+        return Verdict.DENY if said is None else said
 
     def with_cells(self, cells: Mapping[str, Mapping[LabelState, Chain]]) -> Profile:
-        """The same profile with some cells replaced. Its shadow stays as it is."""
+        """The same profile with some cells replaced. Its shadow stays as it is.
+
+        What is said about a row also holds for the rows that fall back to it, unless something is said about those.
+        """
         if not cells:
             return self
         table = dict(self.table)
+        for row, columns in cells.items():
+            for kind, general in FALLS_BACK.items():
+                if general == row and kind in table:
+                    table[kind] = {**table[kind], **columns}
         for row, columns in cells.items():
             table[row] = {**table.get(row, {}), **columns}
         return self._replace(table=table)
@@ -67,6 +86,7 @@ class Profile(Record):
             },
             "flagged": {row: {c.value: v.word for c, v in cells.items()} for row, cells in self.flagged.items()},
             "shadow": self.shadow.to_json() if self.shadow else None,
+            "unknown_services": self.unknown_services,
         }
 
     @classmethod
@@ -80,6 +100,7 @@ class Profile(Record):
                 for row, cells in value["flagged"].items()
             },
             shadow=cls.from_json(value["shadow"]) if value["shadow"] else None,
+            unknown_services=value["unknown_services"],
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.policy.commands import NOT_SAFE
 from lockgate.policy.decide import possible
 from lockgate.policy.merging import PATHS, SHIPPED
-from lockgate.policy.profiles import COLUMNS, Profile
+from lockgate.policy.profiles import COLUMNS, FALLS_BACK, Profile
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def values(compiled: Compiled) -> Iterator[Value]:
 def _cells(compiled: Compiled) -> Iterator[Value]:
     profile = Profile.from_json(compiled["profile"])
     for row in profile.table:
-        changed = compiled["cells"].get(row, {})
+        changed = {**compiled["cells"].get(FALLS_BACK.get(row, row), {}), **compiled["cells"].get(row, {})}
         for column in COLUMNS:
             words = [verdict.word for verdict in profile.cell(row, column)]
             layer = changed[column][1] if column in changed else SHIPPED
@@ -85,7 +85,7 @@ def _loosened_cells(before: Compiled, after: Compiled) -> Iterator[str]:
     old, new = Profile.from_json(before["profile"]), Profile.from_json(after["profile"])
     if old.name != new.name:
         yield f"profile: {old.name} becomes {new.name}"
-    for row in new.table:
+    for row in dict.fromkeys((*new.table, *old.table)):
         for column in COLUMNS:
             was, now = old.cell(row, column), new.cell(row, column)
             if possible(now, frozenset()) < possible(was, frozenset()) or now[0] < was[0]:

@@ -60,6 +60,8 @@ WORDS: dict[str, tuple[Template, ...]] = {
 _HIDING = frozenset({"shell:dynamic-code", "shell:unparsed", "shell:too-complex", "shell:arithmetic", "shell:subscript",
                      "shell:prompt-expansion", "shell:dynamic-command"})  # fmt: skip
 """Rules that say that the shell itself runs something whose name is not known."""
+_INDIRECT = "shell:dynamic-code"
+"""``eval`` and ``sh -c`` of text that is put together at run time: the shell is a runtime like any other."""
 
 
 class Findings:
@@ -88,7 +90,8 @@ class Findings:
         if rule in _HIDING:
             self.programs.append(None)
         gives = Label.UNTRUSTED if unknown else None
-        self.add(Effect(EffectKind.EXECUTE, what, rule, because, gives=gives))
+        variant = Variant.RUNTIME if rule == _INDIRECT else Variant.PLAIN
+        self.add(Effect(EffectKind.EXECUTE, what, rule, because, variant, gives=gives))
 
     def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
         """Keep the effects of one command, and how the lines look that it prints of itself."""

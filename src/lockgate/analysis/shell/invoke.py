@@ -9,7 +9,7 @@ from lockgate.analysis.shell.findings import WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
-from lockgate.model import Effect, EffectKind, Label
+from lockgate.model import Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,8 +102,19 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
-    _keep(machine, args, invocation.own or _named_by_project(name), tuple(invocation.entry.quiet))
+    own = _by_runtime(invocation) if invocation.entry.runtime else invocation.own
+    _keep(machine, args, own or _named_by_project(name), tuple(invocation.entry.quiet))
     return shape
+
+
+def _by_runtime(invocation: Invocation) -> list[Effect]:
+    """The effects of a language runtime: what it runs unseen can do whatever the language can."""
+
+    def unseen(effect: Effect) -> bool:
+        # A script all of which was followed is seen through.
+        return effect.kind is EffectKind.EXECUTE and effect.rule != "script:followed"
+
+    return [effect._replace(variant=Variant.RUNTIME) if unseen(effect) else effect for effect in invocation.own]
 
 
 def _named_by_project(name: str) -> list[Effect]:

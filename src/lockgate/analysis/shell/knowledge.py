@@ -62,6 +62,8 @@ class Entry(Record):
     """Changes to this entry where one of some options is given."""
     stdin: str = ""
     """The language of the code that it reads from standard input where it has no operand."""
+    runtime: bool = False
+    """Whether it runs code of a language that can do anything. It says so of itself and not of its subcommands."""
     stdin_after: int = 0
     """How many operands it may have that are no code, so that it still reads standard input."""
     default: Sequence[str] = ()

@@ -23,8 +23,8 @@ from lockgate.analysis.shell.roles import ROLES
 FOLDER = Path(__file__).resolve().parent
 LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes",
          "saves")  # fmt: skip
-PLAIN = ("about", "style", "before_only", "stops", "bundle", "stdin", "stdin_after", "prints", "faithful", "feeds",
-         "any_case", "recipes")  # fmt: skip
+PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
+         "feeds", "any_case", "recipes")  # fmt: skip
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 
