@@ -7,7 +7,7 @@ that uses the gate in-process awaits them. See :meth:`lockgate.gate.Monitor.deli
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from lockgate.events import Answer, Context
 from lockgate.model import Decision, Label, Taint, ToolCall, Verdict
@@ -75,6 +75,8 @@ class PersonQuestion(Record):
     """The id that a person types."""
     expires_at: float
     """Seconds since the epoch."""
+    options: Mapping[str, Any] | None = None
+    """How a person is told of it: the configuration's ``approvals``, as the file says it."""
 
 
 Need = RulesQuestion | JudgeQuestion | PersonQuestion

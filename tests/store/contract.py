@@ -13,7 +13,7 @@ from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.store.links import ROOT, canonical
 from lockgate.store.protocol import Store
-from lockgate.store.rows import AgentRow, AuditHead, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, BriefRow, CallRow, SessionRow
 
 PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
 UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET
@@ -24,6 +24,9 @@ CALL = CallRow(
     "s1", "c1", "a1", "Bash", "0" * 64, "asked", ("ok .*", "fine"), {"spawns": "x", "n": [1, {"a": None}]}, 5.5
 )
 BRIEF = BriefRow("b1", "s1", "a0", "c1", "1" * 64, "push it\nnow", "approved", "a1", 6.5)
+APPROVAL = ApprovalRow(
+    "k2v7m9qxwp", "s1", "a1", "claude-code", "c1", "2" * 64, "3" * 64, {"tool": "Bash"}, "pending", 6.5, 306.5
+)
 TAINT = Taint(UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c1", 7.5, PENDING, "agent a1")
 ODD = "a'b\"c\\d\x00e\n\u202e\U0001f512 ; DROP TABLE taints --"
 
@@ -60,6 +63,13 @@ class StoreContract:
                 "put_call", lambda tx: tx.call("s1", "c1"), CALL, {"facts": {ODD: ODD}, "quiet": ()}, id="call"
             ),
             pytest.param("put_brief", lambda tx: tx.brief("b1"), BRIEF, {"text": ODD, "state": "done"}, id="brief"),
+            pytest.param(
+                "put_approval",
+                lambda tx: tx.approval("k2v7m9qxwp"),
+                APPROVAL,
+                {"about": {ODD: [ODD]}, "state": "denied", "decided_at": 7.25, "decided_by": ODD, "reason": ODD},
+                id="approval",
+            ),
         ],
     )
     def test_rows_come_back_whole_and_are_replaced(self, store: Store, put, get, row, changed) -> None:
@@ -80,6 +90,7 @@ class StoreContract:
             tx.put_agent(AGENT)
             tx.put_call(CALL)
             tx.put_brief(BRIEF)
+            tx.put_approval(APPROVAL)
             tx.add_taints(Subject("s1", "a1"), [TAINT])
             tx.block("s1", "a1", "Bash: git push", 8.5)
             tx.add_addresses("s1", [b"k" * 16], human=True)
@@ -90,6 +101,7 @@ class StoreContract:
         with again.reading() as tx:
             assert (tx.session("s1"), tx.agent(Subject("s1", "a1"))) == (SESSION, AGENT)
             assert (tx.call("s1", "c1"), tx.brief("b1")) == (CALL, BRIEF)
+            assert tx.approvals() == [APPROVAL]
             assert tx.taints(Subject("s1", "a1")) == [TAINT]
             assert tx.blocked("s1") == [("a1", "Bash: git push", 8.5)]
             assert tx.knows_address("s1", b"k" * 16, human_only=True)
@@ -122,6 +134,37 @@ class StoreContract:
             assert [row.at for row in tx.calls("s", state="running")] == [1, 3]
             assert [row.at for row in tx.briefs("s")] == [1, 2, 3]
             assert [at for _, _, at in tx.blocked("s")] == [1, 2, 3]
+
+    def test_questions_are_found_by_session_and_state(self, store: Store) -> None:
+        with store.transaction() as tx:
+            for at in (3.0, 1.0, 2.0):
+                for session in ("s", "t"):
+                    state = "denied" if at == 2 else "pending"
+                    tx.put_approval(
+                        APPROVAL._replace(approval=f"{session}{at}", session=session, state=state, asked_at=at)
+                    )
+        with store.reading() as tx:
+            assert [row.approval for row in tx.approvals(session="s")] == ["s1.0", "s2.0", "s3.0"]
+            assert [row.approval for row in tx.approvals(session="t", state="pending")] == ["t1.0", "t3.0"]
+            assert [row.approval for row in tx.approvals(state="denied")] == ["s2.0", "t2.0"]
+            assert len(tx.approvals()) == 6
+            assert tx.approvals(session="none") == tx.approvals(state="used") == []
+            assert tx.approval("none") is None
+
+    @pytest.mark.parametrize("state", ["pending", "approved", "denied", "expired", "changed", "used"])
+    def test_what_nobody_answered_or_used_expires(self, store: Store, state: str) -> None:
+        ends = state in ("pending", "approved")
+        with store.transaction() as tx:
+            tx.put_approval(APPROVAL._replace(state=state))
+            assert tx.expire_approvals(APPROVAL.expires_at - 0.001) == 0
+            assert tx.approvals() == [APPROVAL._replace(state=state)]
+            assert tx.expire_approvals(APPROVAL.expires_at) == ends
+            assert tx.expire_approvals(APPROVAL.expires_at) == 0
+        with store.reading() as tx:
+            [row] = tx.approvals()
+        assert row == APPROVAL._replace(
+            state="expired" if ends else state, decided_at=APPROVAL.expires_at if ends else 0.0
+        )
 
     def test_taints_are_of_one_subject(self, store: Store) -> None:
         with store.transaction() as tx:
@@ -238,6 +281,8 @@ class StoreContract:
             pytest.param(lambda tx: tx.put_agent(AGENT), id="put_agent"),
             pytest.param(lambda tx: tx.put_call(CALL), id="put_call"),
             pytest.param(lambda tx: tx.put_brief(BRIEF), id="put_brief"),
+            pytest.param(lambda tx: tx.put_approval(APPROVAL), id="put_approval"),
+            pytest.param(lambda tx: tx.expire_approvals(1.0), id="expire_approvals"),
             pytest.param(lambda tx: tx.add_taints(Subject("s"), [TAINT]), id="add_taints"),
             pytest.param(lambda tx: tx.settle("s", "c", confirm=True), id="settle"),
             pytest.param(lambda tx: tx.block("s", "", "x", 1.0), id="block"),
@@ -295,6 +340,7 @@ class StoreContract:
                 tx.put_agent(AGENT._replace(session=session))
                 tx.put_call(CALL._replace(session=session))
                 tx.put_brief(BRIEF._replace(session=session, brief=session))
+                tx.put_approval(APPROVAL._replace(session=session, approval=session))
                 tx.add_taints(Subject(session), [TAINT])
                 tx.add_addresses(session, [b"k"], human=True)
                 tx.block(session, "", "x", 1.0)
@@ -303,12 +349,14 @@ class StoreContract:
         with store.reading() as tx:
             assert {row.session for row in tx.sessions()} == set(ended) - {"old"}
             assert tx.agents("old") == tx.calls("old") == tx.briefs("old") == tx.blocked("old") == []
+            assert tx.approvals(session="old") == []
             assert tx.taints(Subject("old")) == []
             assert not tx.knows_address("old", b"k")
             for session in set(ended) - {"old"}:
                 assert tx.agents(session)
                 assert tx.calls(session)
                 assert tx.briefs(session)
+                assert tx.approvals(session=session)
                 assert tx.blocked(session)
                 assert tx.taints(Subject(session))
                 assert tx.knows_address(session, b"k")

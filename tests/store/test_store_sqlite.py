@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from contract import SESSION, StoreContract
+from contract import APPROVAL, SESSION, StoreContract
 
 from lockgate.errors import StoreError
 from lockgate.store import schema
@@ -258,3 +258,24 @@ def test_a_transaction_inside_a_transaction_is_an_error(folder: Path) -> None:
     with store.reading() as tx:
         assert tx.session("s2") is not None
     store.close()
+
+
+def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(tmp_path / "state")
+    monkeypatch.setattr("lockgate.store.sqlite.VERSION", 1)
+    old = SqliteStore.open(folder)
+    with old.transaction() as tx:
+        tx.put_session(SESSION)
+        tx.put_setting("x", "y")
+        record = tx.append_audit(1.0, {"event": "old"})
+    with pytest.raises(StoreError, match="no such table"), old.reading() as tx:
+        tx.approvals()
+    old.close()
+    monkeypatch.undo()
+    for _ in range(2):  # what was migrated is opened like any other
+        new = SqliteStore.open(folder)
+        with new.transaction() as tx:
+            assert (tx.session("s1"), tx.setting("x"), tx.audit()) == (SESSION, "y", [record])
+            tx.put_approval(APPROVAL)
+            assert tx.approvals() == [APPROVAL]
+        new.close()

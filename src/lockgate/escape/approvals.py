@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lockgate.errors import ApprovalError
 from lockgate.events import Context
-from lockgate.model import ToolCall
+from lockgate.model import Subject, ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow
 
@@ -22,6 +22,10 @@ _ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"
 """Without letters and digits that are taken for each other."""
 _LENGTH = 10
 """49 bits: a guess in each second of five minutes hits with a chance of one in a trillion."""
+_CLOCK_SLACK = 2.0
+"""Seconds by which a clock may be put back without that being taken for more time."""
+WHOLE = "whole"
+"""The name under which a question holds the whole call, as long as it is open."""
 
 
 def seconds_of(configured: Mapping[str, Any] | None) -> float:
@@ -39,7 +43,10 @@ def ask(
     now: float,
     seconds: float,
 ) -> ApprovalRow:
-    """Put a question to a person. The same question that is still open is not put twice.
+    """Put a question to a person. The same question about the same call is not put twice while its time runs.
+
+    Where a gate was ended while it waited and is asked again, it so finds the question that it had put, and what a
+    person has said to it meanwhile.
 
     Args:
         tx: The transaction.
@@ -52,10 +59,12 @@ def ask(
         seconds: How long the person has.
     """
     subject = context.subject
-    for row in tx.approvals(session=subject.session, state="pending"):
-        same = (row.agent, row.call_id, row.digest, row.basis) == (subject.agent, call.call_id, digest, basis)
-        if same and call.call_id and row.expires_at > now:
-            return row
+    tx.expire_approvals(now)
+    for state in ("pending", "approved", "denied") if call.call_id else ():
+        for row in tx.approvals(session=subject.session, state=state):
+            same = (row.agent, row.call_id, row.digest, row.basis) == (subject.agent, call.call_id, digest, basis)
+            if same and not _over(row, now):
+                return row
     row = ApprovalRow(
         _new_id(tx),
         subject.session,
@@ -79,6 +88,11 @@ def _new_id(tx: Transaction) -> str:
             return name
 
 
+def _over(row: ApprovalRow, now: float) -> bool:
+    """Whether a question's time is over. A clock that was put back must not give it more."""
+    return row.expires_at <= now or now < row.asked_at - _CLOCK_SLACK
+
+
 def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: str, now: float) -> ApprovalRow:
     """Answer a question for a person.
 
@@ -90,34 +104,43 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
         raise ApprovalError("there is no question with this id; see: lockgate approvals list")
     if row.state != "pending":
         raise ApprovalError(f"this question is not open any more: it is {row.state}")
-    if row.expires_at <= now:
-        tx.put_approval(row._replace(state="expired", decided_at=now))
+    if _over(row, now):
         raise ApprovalError("the time for this question is over; the agent can ask again")
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
     tx.put_approval(row)
     return row
 
 
-def settle(tx: Transaction, approval: str, *, digest: str, basis: str, now: float) -> ApprovalRow:
+def settle(tx: Transaction, approval: str, *, subject: Subject, digest: str, basis: str, now: float) -> ApprovalRow:
     """Find out what came of a question, for the call that waited. It ends here, whatever was said.
+
+    Args:
+        tx: The transaction.
+        approval: The question's id.
+        subject: Who makes the call.
+        digest: SHA-256 of the exact call, hexadecimal.
+        basis: Digest of what the call's decision rests on now.
+        now: Seconds since the epoch.
 
     Returns:
         The question in the state ``used`` (the call may run, once), ``denied``, ``expired``, or ``changed``, where what
-        it rested on is not what it was.
+        it rested on is not what it was, or where another call has used it.
 
     Raises:
-        ApprovalError: There is no such question.
+        ApprovalError: There is no such question, or it is somebody else's.
     """
     row = tx.approval(approval)
     if row is None:
         raise ApprovalError("the question to a person is gone")
-    if row.state == "pending":
-        row = row._replace(state="expired", decided_at=now)
-    elif row.state == "approved" and row.expires_at <= now:
-        row = row._replace(state="expired")
+    if (row.session, row.agent) != subject:
+        raise ApprovalError("the question to a person is about somebody else's call")
+    if row.state == "used":
+        return row._replace(state="changed")  # by another hook for the same call: it is let run once
+    if row.state == "pending" or (row.state == "approved" and _over(row, now)):
+        row = row._replace(state="expired", decided_at=row.decided_at or now)
     elif row.state == "approved":
         row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
-    elif row.state == "used":
-        row = row._replace(state="changed")  # by another hook for the same call: it is let run once
+    # What was shown to the person is not kept longer than it is needed: it may hold more than the audit does.
+    row = row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
     tx.put_approval(row)
     return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from lockgate.audit import record
@@ -30,7 +31,9 @@ def hear(question: Question, ruling: Ruling, approval: str) -> Ruling | PersonQu
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        row = approvals.settle(tx, approval, digest=question.digest, basis=basis, now=now)
+        row = approvals.settle(
+            tx, approval, subject=question.context.subject, digest=question.digest, basis=basis, now=now
+        )
         tx.append_audit(now, record.answered(question.context, row))
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
@@ -45,7 +48,7 @@ def hear(question: Question, ruling: Ruling, approval: str) -> Ruling | PersonQu
         tx, question.context, question.call, question.digest, basis, _about(question, ruling), now, seconds
     )
     tx.append_audit(now, record.person_asked(question.context, row))
-    return PersonQuestion(question.context, row.approval, row.expires_at)
+    return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
 
 
 def basis_of(question: Question, ruling: Ruling) -> str:
@@ -60,9 +63,10 @@ def basis_of(question: Question, ruling: Ruling) -> str:
 
 def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
     """What the person is shown. Values that the pattern library found are masked in all of it."""
-    return record.decided(
+    call = question.mask.call(question.call)
+    told = record.decided(
         question.context,
-        question.mask.call(question.call),
+        call,
         question.digest,
         question.taints,
         question.mask.analysis(ruling.analysis),
@@ -70,3 +74,6 @@ def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
         found=question.found,
         cascade=record.cascade(ruling.decision, 0.0, question.opinion, ""),
     )
+    # The record cuts long texts and tells contents of files by their hash; a person has to see what they approve.
+    whole = json.loads(json.dumps(dict(call.tool_input), default=str))
+    return {**told, approvals.WHOLE: whole, "brief": question.mask.text(ruling.brief)}

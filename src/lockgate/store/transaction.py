@@ -221,6 +221,15 @@ class SqliteTransaction:
         )
         return [_approval(row) for row in rows]
 
+    def expire_approvals(self, now: float) -> int:
+        """Note which questions' time is over that nobody answered, or whose answer nobody used. Returns how many."""
+        found = self._write(
+            "UPDATE approvals SET state = 'expired', decided_at = max(decided_at, ?)"
+            " WHERE state IN ('pending', 'approved') AND expires_at <= ?",
+            (now, now),
+        )
+        return found.rowcount
+
     # what was blocked, and the addresses seen
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:
