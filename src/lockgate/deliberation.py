@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from lockgate.events import Answer, Context
-from lockgate.model import Decision, Label, Taint, ToolCall, Verdict
+from lockgate.model import Analysis, Decision, Label, Taint, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -33,6 +33,17 @@ class RulesQuestion(Record):
 
     context: Context
     call: ToolCall
+    analysis: Analysis = Analysis()
+    """What the call can do, and which commands it runs."""
+
+
+class ResultQuestion(Record):
+    """Has a plugin anything against a result? The answer is a sequence of :class:`Objection`: each withholds it."""
+
+    context: Context
+    call: ToolCall
+    text: str
+    """All text of the result, as the model would read it."""
 
 
 class JudgeQuestion(Record):
@@ -48,6 +59,8 @@ class JudgeQuestion(Record):
     """What the table says, with the effects that it says it for."""
     taints: Sequence[Taint]
     """Where the labels come from. Their texts are untrusted."""
+    options: Mapping[str, Any] | None = None
+    """Which judge, and how: the configuration's ``judge``, as the file says it."""
 
 
 class Opinion(Record):
@@ -79,6 +92,6 @@ class PersonQuestion(Record):
     """How a person is told of it: the configuration's ``approvals``, as the file says it."""
 
 
-Need = RulesQuestion | JudgeQuestion | PersonQuestion
+Need = RulesQuestion | ResultQuestion | JudgeQuestion | PersonQuestion
 Deliberation = Generator[Need, "Any", Answer]
 """Yields what it needs, is sent the answer of each, and returns the gate's."""

@@ -172,6 +172,16 @@ class Flow(Record):
         return f"`{self.source}` {verb} `{self.sink}`" + (f" through {passed}" if passed else "")
 
 
+class Command(Record):
+    """A simple command that could run, wherever it stands: in a pipe, a loop, a script, behind ``xargs``."""
+
+    words: tuple[str, ...]
+    """The program and its words after expansion. ``\\0`` stands for text that could be anything, ``\\2`` for text that
+    is not known but is neither an option nor code, ``\\1`` for a number or the name of a file."""
+    folders: tuple[str, ...] = ()
+    """In which folders it could run; an empty one is not known."""
+
+
 class Analysis(Record):
     """What a call can do."""
 
@@ -189,6 +199,13 @@ class Analysis(Record):
     """Whether the agent can shape the call's result, so that an address in it proves nothing."""
     flows: tuple[Flow, ...] = ()
     """The secrets that reach what sends, as far as that is seen. The reasons of these effects name them too."""
+    commands: tuple[Command, ...] = ()
+    """Every simple command that could run, in the order in which they are met, again in each round of a loop.
+
+    What a command runs stands before it.
+    """
+    listens: tuple[str, ...] = ()
+    """Programs that run what is typed into them: their standard input is that of the whole command."""
 
     @property
     def gives(self) -> frozenset[Label]:

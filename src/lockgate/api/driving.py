@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from lockgate.deliberation import JudgeQuestion, Need, PersonQuestion, RulesQuestion
+from lockgate.deliberation import Need, PersonQuestion
 from lockgate.events import Answer, Event
 from lockgate.gate import Monitor, Parts
 
@@ -80,9 +80,8 @@ class Driver:
                 said = await asyncio.wrap_future(self._advisers.submit(self._advise, outcome))
             step = _stepper(deliberation, said)
 
-    def _advise(self, need: RulesQuestion | JudgeQuestion) -> Any:
-        consultants = self._parts.consultants
-        return consultants.rules(need) if isinstance(need, RulesQuestion) else consultants.judge(need)
+    def _advise(self, need: Need) -> Any:
+        return self._parts.consultants.said(need)
 
     def wait(self, question: PersonQuestion) -> None:
         """Block until a person has decided elsewhere, or the time is over."""

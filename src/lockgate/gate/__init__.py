@@ -6,7 +6,6 @@ will give, and records the decision; only then is the answer given. Everything w
 
 from __future__ import annotations
 
-from lockgate.deliberation import JudgeQuestion, RulesQuestion
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -28,9 +27,9 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.deliberation import Deliberation, Need
+    from lockgate.deliberation import Deliberation
 
-    CameBack = ToolFinished | ToolFailed | ToolRefused
+    CameBack = ToolFailed | ToolRefused
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
     Noted = CameBack | PromptSubmitted | InstructionsLoaded | Lifetime
 
@@ -52,7 +51,7 @@ class Monitor:
         said: Any = None
         try:
             while True:
-                said = self._ask(deliberation.send(said))
+                said = self._parts.consultants.said(deliberation.send(said))
         except StopIteration as end:
             answer: Answer = end.value
             return answer
@@ -66,22 +65,16 @@ class Monitor:
             from lockgate.gate import calls
 
             return (yield from calls.requested(self._parts, event))
-        return self._noted(event)
+        if isinstance(event, ToolFinished):
+            from lockgate.gate import results
 
-    def _ask(self, need: Need) -> Any:
-        consultants = self._parts.consultants
-        match need:
-            case RulesQuestion():
-                return consultants.rules(need)
-            case JudgeQuestion():
-                return consultants.judge(need)
-            case _:
-                return consultants.wait(need)
+            return (yield from results.finished(self._parts, event))
+        return self._noted(event)
 
     def _noted(self, event: Noted) -> Answer:
         # A hook answers one event: it imports what that one takes.
         match event:
-            case ToolFinished() | ToolFailed() | ToolRefused():
+            case ToolFailed() | ToolRefused():
                 return self._came_back(event)
             case PromptSubmitted():
                 from lockgate.gate import exposure
@@ -98,8 +91,6 @@ class Monitor:
         from lockgate.gate import results
 
         match event:
-            case ToolFinished():
-                return results.finished(self._parts, event)
             case ToolFailed():
                 return results.failed(self._parts, event)
             case ToolRefused():

@@ -20,7 +20,7 @@ from lockgate.gate.answering import answer
 from lockgate.gate.deciding import Question, Ruling, first_time, message_flows, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
-from lockgate.gate.parts import Parts, call_digest
+from lockgate.gate.parts import Parts, call_digest, merged
 from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -85,7 +85,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     found, mask = _found_in(parts, context, call)
     objections: Sequence[Objection] = ()
     if parts.consultants.has_rules(configuration):
-        objections = yield RulesQuestion(context, call)
+        objections = yield RulesQuestion(context, call, merged(analyses))
     return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began)
 
 
@@ -162,6 +162,7 @@ def _found_in(parts: Parts, context: Context, call: ToolCall) -> tuple[Guardrail
 
 def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
     parts.enter(tx, context, now)
+        question.configuration.options.judge,
     if context.subject.agent:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
     if session.fork_is_open(tx, context.subject.session):

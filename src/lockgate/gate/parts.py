@@ -11,7 +11,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
-from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion
+from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, ResultQuestion, RulesQuestion
 from lockgate.digests import sha256
 from lockgate.events import Context
 from lockgate.model import Analysis, ToolCall
@@ -20,6 +20,7 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.deliberation import Need
     from lockgate.store.protocol import Store, Transaction
 
 Texts = Sequence[tuple[str, str]]
@@ -64,13 +65,30 @@ class Consultants(Record):
 
     has_rules: Callable[[Configuration], bool] = lambda _: False
     """Whether there is a rule set or a plugin to be asked."""
+    reads_results: Callable[[Configuration], bool] = lambda _: False
+    """Whether there is a plugin to be asked about results."""
     can_judge: Callable[[Configuration], bool] = lambda _: False
     """Whether a judge can be asked on this machine."""
     rules: Callable[[RulesQuestion], Sequence[Objection]] = lambda _: ()
+    results: Callable[[ResultQuestion], Sequence[Objection]] = lambda _: ()
     judge: Callable[[JudgeQuestion], Opinion] = lambda _: Opinion(flagged=True, reason="", failed="there is no judge")
     """Never raises: a judge that fails has an opinion that says so."""
     wait: Callable[[PersonQuestion], None] = lambda _: None
     """Returns once a person has decided, or the time is over."""
+    attended: Callable[[Configuration], bool] = lambda _: False
+    """Whether a client that nobody sits before waits for a person elsewhere. Asked only where a person is needed."""
+
+    def said(self, need: Need) -> Any:
+        """Ask whom a question is for, and wait for the answer."""
+        match need:
+            case RulesQuestion():
+                return self.rules(need)
+            case ResultQuestion():
+                return self.results(need)
+            case JudgeQuestion():
+                return self.judge(need)
+            case _:
+                return self.wait(need)
 
 
 class Parts(Record):
@@ -134,4 +152,6 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         quiet=common,
         echoes=any(analysis.echoes for analysis in analyses),
         flows=tuple(dict.fromkeys(flow for analysis in analyses for flow in analysis.flows)),
+        commands=tuple(command for analysis in analyses for command in analysis.commands),
+        listens=tuple(dict.fromkeys(name for analysis in analyses for name in analysis.listens)),
     )

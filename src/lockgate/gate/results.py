@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from lockgate import session
 from lockgate.audit import record
+from lockgate.deliberation import ResultQuestion
 from lockgate.events import Answer, Context, ToolFailed, ToolFinished, ToolRefused
 from lockgate.gate.answering import failure_answer, result_answer
 from lockgate.gate.findings import UNSEEN_RULE, enforced, sources
@@ -17,10 +18,11 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.configuration import Configuration
+    from lockgate.deliberation import Deliberation
     from lockgate.store.protocol import Transaction
 
 
-def finished(parts: Parts, event: ToolFinished) -> Answer:
+def finished(parts: Parts, event: ToolFinished) -> Deliberation:
     """A result is about to enter the subject's context."""
     context, call = event.context, parts.original(event.context, event.call)
     digest = call_digest(call)
@@ -29,6 +31,10 @@ def finished(parts: Parts, event: ToolFinished) -> Answer:
     fresh = _analysed_once(parts, context, call, configuration)
     addresses = _addresses_in(event, fresh)
     screening = screen(parts.guard, parts.write_kept, event, enforced=enforced(configuration))
+    if not screening.withheld and parts.consultants.reads_results(configuration):
+        objections = yield ResultQuestion(context, call, event.text)
+        if objections and enforced(configuration):
+            screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
     held = _secrets_in(parts, context, call, screening)
     with parts.store.transaction() as tx:
         now = parts.clock()

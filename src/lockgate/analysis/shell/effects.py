@@ -67,6 +67,8 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
         echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
         flows=flows,
+        listens=tuple(findings.listens),
+        commands=tuple(findings.commands),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.scope import known, shown
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.record import Record
 
 
@@ -67,12 +67,15 @@ _INDIRECT = "shell:dynamic-code"
 class Findings:
     """Everything found so far, in order and without repetition."""
 
-    __slots__ = ("effects", "hints", "loud", "programs", "quiet")
+    __slots__ = ("commands", "effects", "hints", "listens", "loud", "programs", "quiet")
 
     def __init__(self) -> None:
         self.effects: dict[Effect, None] = {}
         self.programs: list[str | None] = []
+        self.commands: list[Command] = []
         self.hints: dict[str, None] = {}
+        self.listens: dict[str, None] = {}
+        """Programs that run what is typed into them."""
         self.quiet: dict[str, None] = {}
         self.loud = False
         """Whether something gives a label without saying what its own lines look like."""

@@ -9,7 +9,7 @@ from lockgate.analysis.shell.findings import WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
     if word is None:
         because = "which program this runs is only known when it runs"
         machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
+        _note(machine, scope, args)
         return OPAQUE
     machine.depth += 1
     try:
@@ -76,7 +77,7 @@ def _meant(machine: Machine, scope: Scope, function: Function | None, args: list
     if handler is None:
         return _program(machine, scope, name, args, stdin)
     # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
-    _keep(machine, args, [], ())
+    _keep(machine, scope, args, [], ())
     return machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin))
 
 
@@ -87,7 +88,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         because = "this runs a program by its path, which is not where the system keeps its own"
         own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
     elif len(args) == 2 and args[1].text in _ASKING:
-        _keep(machine, args, _named_by_project(name), ())
+        _keep(machine, scope, args, _named_by_project(name), ())
         return OPAQUE
     entry = knowledge.lookup(name)
     if entry is None:
@@ -98,12 +99,12 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         else:
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
-        _keep(machine, args, own, ())
+        _keep(machine, scope, args, own, ())
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = _by_runtime(invocation) if invocation.entry.runtime else invocation.own
-    _keep(machine, args, own or _named_by_project(name), tuple(invocation.entry.quiet))
+    _keep(machine, scope, args, own or _named_by_project(name), tuple(invocation.entry.quiet))
     return shape
 
 
@@ -126,13 +127,20 @@ def _named_by_project(name: str) -> list[Effect]:
     return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
 
 
-def _keep(machine: Machine, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
+def _keep(machine: Machine, scope: Scope, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
     """Keep a command's own effects, with what a person's configuration says of it."""
+    _note(machine, scope, args)
     text = " ".join(arg.shown for arg in args)
     rule = machine.around.rules.command_category(text, tuple(arg.static for arg in args))
     if rule is not None:
         own = [*overrule(own, rule, text)]
     machine.findings.merge(own, quiet)
+
+
+def _note(machine: Machine, scope: Scope, args: list[Arg]) -> None:
+    """Keep the command itself, for rules about commands."""
+    words = tuple(OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args)
+    machine.findings.commands.append(Command(words, scope.cwds))
 
 
 class Invocation:
@@ -309,6 +317,7 @@ class Invocation:
         reads = len(operands) <= self.entry.stdin_after or operands[0].text == "-" or "-s" in self.matched.given
         if self.entry.stdin and not codes and reads:
             if self.stdin is None:
+                self.machine.findings.listens[self.what] = None
                 self.opaque(f"`{self.what}` runs what it is given on standard input")
             else:
                 from lockgate.analysis.shell.roles_running import run_code

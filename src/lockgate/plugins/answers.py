@@ -1,0 +1,62 @@
+"""What a plugin returned, made one value or a complaint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lockgate.errors import PluginError
+from lockgate.model import Verdict
+from lockgate.plugins.model import HookDecision
+from lockgate.text import visible
+
+LONGEST_REASON = 1000
+"""Characters of a reason that are kept."""
+_VERDICTS = {"": Verdict.ALLOW, "allow": Verdict.ALLOW, "ask": Verdict.ASK, "deny": Verdict.DENY}
+
+
+def verdict_of(returned: Any) -> tuple[Verdict, str]:
+    """The verdict (``ALLOW`` is no statement) and the reason of what a plugin returned.
+
+    Raises:
+        PluginError: It is nothing that a plugin may return; the message says what is wrong with it.
+    """
+    if returned is None:
+        return Verdict.ALLOW, ""
+    if isinstance(returned, HookDecision):
+        given: Mapping[str, Any] = returned._asdict()
+    elif isinstance(returned, dict):
+        given = returned
+    else:
+        raise PluginError(f"it returned {_named(returned)}, not a HookDecision, a dictionary or None")
+    return _verdict(given), _reason(given.get("reason"))
+
+
+def _verdict(given: Mapping[str, Any]) -> Verdict:
+    unknown = [key for key in given if key not in ("decision", "allowed", "reason")]
+    if unknown:
+        raise PluginError(f"it returned the unknown key {visible(repr(unknown[0]), 60)}")
+    allowed, decision = given.get("allowed", True), given.get("decision", "")
+    # Nothing but true and false: `"false"` is true to Python, and was meant otherwise.
+    if allowed is not True and allowed is not False:
+        raise PluginError(f"`allowed` is {_named(allowed)}, not true or false")
+    if not isinstance(decision, str) or decision not in _VERDICTS:
+        shown = visible(repr(decision), 60) if isinstance(decision, str) else _named(decision)
+        raise PluginError(f"`decision` is {shown}, not 'deny', 'ask' or 'allow'")
+    if allowed or decision == "ask":
+        return _VERDICTS[decision]
+    return Verdict.DENY
+
+
+def _reason(reason: Any) -> str:
+    if reason is None:
+        return ""
+    if not isinstance(reason, str):
+        raise PluginError(f"`reason` is {_named(reason)}, not a text")
+    return visible(reason.strip(), LONGEST_REASON)
+
+
+def _named(value: Any) -> str:
+    """What kind of value it is, without asking the value for anything."""
+    name = visible(type(value).__name__, 60)
+    return f"an {name}" if name[:1] in "aeiouAEIOU" else f"a {name}"

@@ -1,0 +1,154 @@
+"""All plugins of a configuration, asked in its order: the first that denies ends it, and what fails denies."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lockgate.deliberation import Objection, ResultQuestion, RulesQuestion
+from lockgate.errors import PluginError
+from lockgate.model import Verdict
+from lockgate.plugins import files
+from lockgate.plugins.answers import verdict_of
+from lockgate.plugins.calling import Outcome, call, place_of
+from lockgate.plugins.loading import Entry, Hook, Plugin, load
+from lockgate.plugins.model import HookContext
+from lockgate.text import visible
+
+SECONDS = 1.0
+"""For one call of one plugin, and for loading it."""
+
+Log = Callable[[str, str, str], None]
+"""Told of what failed: the plugin's name, the class of the error, and its place in the code."""
+
+
+def _no_log(*_: str) -> None:
+    """Keep nothing."""
+
+
+class Plugins:
+    """The plugins of this machine. Loaded when first asked, and again when a file of theirs has changed."""
+
+    def __init__(self, home: str, log: Log = _no_log, seconds: float = SECONDS) -> None:
+        """Begin with none loaded.
+
+        Args:
+            home: The user's home folder.
+            log: Told of what failed.
+            seconds: For one call of one plugin, and for loading it.
+        """
+        self._home, self._log, self._seconds = home, log, seconds
+        self._loaded: dict[Entry, tuple[object, Plugin]] = {}
+        self._lock = threading.Lock()
+
+    def before(self, entries: Sequence[Entry], question: RulesQuestion) -> list[Objection]:
+        """What plugins have against a call. Never raises: one that fails denies."""
+
+        def given() -> dict[str, Any]:
+            call = question.call
+            return {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
+
+        return self._ask(entries, lambda plugin: plugin.before, given)
+
+    def after(self, entries: Sequence[Entry], question: ResultQuestion) -> list[Objection]:
+        """What plugins have against a result. Never raises: one that fails denies."""
+
+        def given() -> dict[str, Any]:
+            call = question.call
+            told = {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
+            return {**told, "tool_output": question.text}
+
+        return self._ask(entries, lambda plugin: plugin.after, given)
+
+    def loaded(self, entry: Entry) -> Plugin:
+        """A plugin, loaded now where it was not, or where its file is another one.
+
+        Raises:
+            PluginError: It cannot be; the message says why, and tells nothing of its code.
+        """
+        mark = self._mark(entry)
+        with self._lock:
+            kept = self._loaded.get(entry)
+            if kept is not None and kept[0] == mark:
+                return kept[1]
+            from lockgate.plugins.calling import Late
+
+            outcome = call(lambda: load(entry, self._home), self._seconds, Late())
+            if not isinstance(outcome.value, Plugin):
+                raise PluginError(self._failure(entry, outcome, "cannot be loaded"))
+            self._loaded[entry] = (mark, outcome.value)
+            return outcome.value
+
+    def _mark(self, entry: Entry) -> object:
+        """Changes with the file; nothing for an entry point, which is what it was when this process began."""
+        if not files.is_file(entry.text):
+            return None
+        try:
+            found = os.stat(files.path_of(entry.text, self._home, entry.base))
+        except (OSError, ValueError, PluginError):
+            return object()
+        return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_mode)
+
+    # ---------------------------------------------------------------- asking
+    def _ask(
+        self, entries: Iterable[Entry], hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
+    ) -> list[Objection]:
+        found: list[Objection] = []
+        for entry in entries:
+            objection = self._one(entry, hook_of, given)
+            if objection is not None:
+                found.append(objection)
+                if objection.verdict is Verdict.DENY:
+                    break
+        return found
+
+    def _one(
+        self, entry: Entry, hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
+    ) -> Objection | None:
+        try:
+            plugin = self.loaded(entry)
+        except PluginError as error:
+            return Objection(f"plugin:{entry.name}", str(error))
+        hook = hook_of(plugin)
+        if hook is None:
+            return None
+
+        def work() -> Any:
+            told = given()
+            return hook.function(**{name: told[name] for name in hook.takes})
+
+        outcome = call(work, self._seconds, plugin.late)
+        if outcome.error is not None or outcome.late:
+            return Objection(plugin.rule, self._failure(entry, outcome, "failed"))
+        try:
+            verdict, reason = verdict_of(outcome.value)
+        except PluginError as error:
+            self._log(entry.name, type(error).__name__, str(error))
+            return Objection(plugin.rule, f"the plugin `{entry.name}` gave no answer that counts: {error}")
+        if verdict is Verdict.ALLOW:
+            return None
+        return Objection(plugin.rule, reason or f"the plugin `{entry.name}` objects", verdict)
+
+    def _failure(self, entry: Entry, outcome: Outcome, what: str) -> str:
+        """What is said of a plugin that failed. Its own words go nowhere, but for those of ours about it."""
+        if outcome.error is None:
+            self._log(entry.name, "TimeoutError", "?")
+            return f"the plugin `{entry.name}` {what}: it took longer than {self._seconds:g} s"
+        kind = visible(type(outcome.error).__name__, 60)
+        self._log(entry.name, kind, visible(place_of(outcome.error), 100))
+        says = str(outcome.error) if isinstance(outcome.error, PluginError) else kind
+        return f"the plugin `{entry.name}` {what}: {visible(says, 300)}"
+
+
+def _context(question: RulesQuestion | ResultQuestion) -> HookContext:
+    context, call = question.context, question.call
+    subject = context.subject
+    return HookContext(context.client, subject.session, subject.agent, call.cwd or context.cwd, context.workspace)
+
+
+def copied(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that shares nothing which can be changed. Raises where a value cannot be copied."""
+    return {name: copy.deepcopy(item) for name, item in value.items()}

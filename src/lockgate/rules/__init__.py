@@ -1,0 +1,1 @@
+"""Rule sets that come with Lockgate and hold whatever a session has read, where a configuration sets them."""
