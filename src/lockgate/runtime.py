@@ -22,6 +22,7 @@ from lockgate.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    from lockgate.deliberation import PersonQuestion
     from lockgate.escape.containment.rewriting import Launch
     from lockgate.store.protocol import Store
 
@@ -148,7 +149,20 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         store: The store.
         prolong: To be told before each wait for somebody else: for how many seconds; gives how many it may be.
     """
-    return Consultants()
+
+    def wait(question: PersonQuestion) -> None:
+        from lockgate.escape import telling, waiting
+
+        most = prolong(max(question.expires_at - time.time(), 0.0))
+        telling.start(where.state, question)
+        waiting.wait(where.state, question, lambda: SqliteStore.open_existing(where.state), most=most)
+
+    def attended(configuration: Configuration) -> bool:
+        from lockgate.escape import waiting
+
+        return waiting.attended(where.state, configuration.options.approvals)
+
+    return Consultants(wait=wait, attended=attended)
 
 
 def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:

@@ -97,10 +97,10 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
-        ruling = rule(question, case.analyses, parts.store.key, askable=case.event.askable or case.event.waits)
+        ruling, elsewhere = _ruled(parts, case, question, heard)
         if ruling.decision.verdict is Verdict.JUDGE:
             return _for_the_judge(question, ruling)
-        if heard.approval or (ruling.decision.verdict is Verdict.ASK and not case.event.askable):
+        if elsewhere:
             from lockgate.gate import approving
 
             outcome = approving.hear(question, ruling, heard.approval)
@@ -116,6 +116,22 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         if first_time(question, ruling.decision.verdict):
             _record(question, ruling, round((parts.timer() - case.began) * 1000, 3))
     return answer(question, ruling)
+
+
+def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tuple[Ruling, bool]:
+    """What is decided without a person, and whether one elsewhere has a word in it."""
+    event = case.event
+    if heard.approval:
+        return rule(question, case.analyses, parts.store.key, askable=True), True
+    somebody = event.askable or event.waits or event.headless
+    ruling = rule(question, case.analyses, parts.store.key, askable=somebody)
+    if ruling.decision.verdict is not Verdict.ASK:
+        return ruling, False
+    if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
+        return ruling, True
+    if event.askable:
+        return ruling, False
+    return rule(question, case.analyses, parts.store.key, askable=False), False
 
 
 def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:
@@ -146,6 +162,7 @@ def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
         question.labels,
         question.mask.decision(ruling.decision),
         question.taints,
+        question.configuration.options.judge,
     )
 
 
@@ -162,7 +179,6 @@ def _found_in(parts: Parts, context: Context, call: ToolCall) -> tuple[Guardrail
 
 def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
     parts.enter(tx, context, now)
-        question.configuration.options.judge,
     if context.subject.agent:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
     if session.fork_is_open(tx, context.subject.session):

@@ -1,0 +1,173 @@
+"""Bells: how one process wakes another that waits for a change of the store, without either looking again and again.
+
+Whoever waits hangs up a bell: a Unix datagram socket with a name of its own in a folder that is the user's alone.
+Whoever has changed the store rings it: an empty datagram. It carries nothing, so that nothing can be forged by it: who
+is woken reads the store. A bell whose process has died is taken down by the next one that rings it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+    from types import TracebackType
+    from typing import Self
+
+FOLDER = "bells"
+"""The folder below the state folder."""
+_ADDRESS = 100
+"""Most bytes of a socket's path: ``sun_path`` holds 108 on Linux and 104 on macOS, with a zero at the end."""
+
+
+class Bell:
+    """A bell of this process. Where none can be hung up, :meth:`heard` waits all the same, and is never woken.
+
+    Not every file system has sockets, and a state folder can be read-only; whoever waits looks at the store now and
+    then anyhow.
+    """
+
+    def __init__(self, state: str, name: str) -> None:
+        """Name it: several bells can have the same name, and are rung together.
+
+        Args:
+            state: The state folder.
+            name: Letters and digits.
+        """
+        self._state = state
+        self._file = f"{name}.{os.urandom(8).hex()}"
+        self.socket: socket.socket | None = None
+        """What becomes readable when it is rung, as long as it hangs."""
+
+    def __enter__(self) -> Self:
+        with suppress(OSError):
+            self.socket = _hung(self._state, self._file)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.socket is not None:
+            self.socket.close()
+            with suppress(OSError):
+                os.unlink(os.path.join(self._state, FOLDER, self._file))
+
+    def heard(self, seconds: float) -> None:
+        """Wait until it is rung, or so many seconds are over."""
+        if self.socket is None:
+            import time
+
+            time.sleep(seconds)
+            return
+        self.socket.settimeout(seconds)
+        with suppress(OSError):
+            self.socket.recv(1)
+            self.quieten()
+
+    def quieten(self) -> None:
+        """Take what was rung meanwhile as heard: the store is read once for all of it."""
+        if self.socket is None:
+            return
+        self.socket.setblocking(False)
+        with suppress(OSError):
+            while True:
+                self.socket.recv(1)
+
+
+def ring(state: str, name: str) -> int:
+    """Ring all bells of a name. Never waits, and never fails: a bell that is not heard is made up for by patience.
+
+    Args:
+        state: The state folder.
+        name: Their name.
+
+    Returns:
+        How many hang there.
+    """
+    return _each(state, name, b"")
+
+
+def hangs(state: str, name: str) -> bool:
+    """Whether a bell of that name hangs, of a process that lives."""
+    return _each(state, name, None) > 0
+
+
+def _each(state: str, name: str, message: bytes | None) -> int:
+    folder = os.path.join(state, FOLDER)
+    try:
+        files = [entry for entry in os.listdir(folder) if entry.startswith(f"{name}.")]
+    except OSError:
+        return 0
+    return sum(_reached(folder, file, message) for file in files)
+
+
+def _reached(folder: str, file: str, message: bytes | None) -> bool:
+    path = os.path.join(folder, file)
+    import socket
+
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, _address(folder, file) as address:
+            sender.setblocking(False)
+            sender.connect(address)
+            if message is not None:
+                sender.send(message)
+    except ConnectionRefusedError:
+        with suppress(OSError):  # its process has died
+            os.unlink(path)
+        return False
+    except BlockingIOError:
+        return True  # it has been rung often enough to wake
+    except OSError:
+        return False
+    return True
+
+
+def _hung(state: str, file: str) -> socket.socket:
+    folder = os.path.join(state, FOLDER)
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise OSError(f"{folder} is not a folder of this user alone")
+    import socket
+
+    hung = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        with _address(folder, file) as address:
+            hung.bind(address)
+    except BaseException:
+        hung.close()
+        raise
+    return hung
+
+
+@contextmanager
+def _address(folder: str, file: str) -> Iterator[str]:
+    """A path to a file of a folder that is short enough for a socket, as long as the context lasts."""
+    path = os.path.join(folder, file)
+    if len(os.fsencode(path)) <= _ADDRESS:
+        yield path
+        return
+    if os.path.isdir("/proc/self/fd"):
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield f"/proc/self/fd/{opened}/{file}"
+        finally:
+            os.close(opened)
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="lg") as short:
+        link = os.path.join(short, "s")
+        os.symlink(folder, link)
+        try:
+            yield os.path.join(link, file)
+        finally:
+            os.unlink(link)

@@ -1,0 +1,93 @@
+"""What a question to a person says, as JSON values, and starting the process that tells them of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+
+import lockgate
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.rows import ApprovalRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.deliberation import PersonQuestion
+
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "notify.py")
+_COPIED = (
+    "cwd",
+    "tool",
+    "input",
+    "labels",
+    "column",
+    "profile",
+    "reasons",
+    "effects",
+    "effects_omitted",
+    "provenance",
+    "guardrail",
+)
+
+
+def start(state: str, question: PersonQuestion) -> None:
+    """Have a person told of a question, where the configuration says how. Never raises, and waits for nobody."""
+    options = question.options or {}
+    if not options.get("notify_command") and not options.get("webhook"):
+        return
+    import subprocess
+    from contextlib import suppress
+
+    told = json.dumps({"approval": question.approval, "options": dict(options)})
+    argv = [sys.executable, "-I", "-S", _PROGRAM, state]
+    with suppress(OSError, subprocess.SubprocessError):
+        subprocess.run(  # noqa: S603 - this package's own program
+            argv,
+            input=told.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            check=False,
+            timeout=10,
+        )
+
+
+def facts(row: ApprovalRow) -> dict[str, Any]:
+    """What may leave this machine of a question: credentials are taken out, contents of files are named by hash.
+
+    Args:
+        row: The question.
+    """
+    about: Mapping[str, Any] = row.about
+    return {
+        "approval": row.approval,
+        "state": row.state,
+        "asked_at": _iso(row.asked_at),
+        "expires_at": _iso(row.expires_at),
+        "client": row.client,
+        "session": row.session,
+        "agent": row.agent,
+        "digest": row.digest,
+        **{name: about[name] for name in _COPIED if name in about},
+    }
+
+
+def message(row: ApprovalRow) -> dict[str, Any]:
+    """What a program or a server is told of a new question."""
+    return {
+        "type": "approval.asked",
+        "version": 1,
+        **facts(row),
+        "commands": {
+            "show": f"lockgate approvals show {row.approval}",
+            "approve": f"lockgate approve {row.approval}",
+            "deny": f"lockgate deny {row.approval}",
+        },
+    }
+
+
+def _iso(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

@@ -1,0 +1,118 @@
+"""Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
+
+Nothing is looked at again and again: whoever answers rings a bell (:mod:`lockgate.escape.bells`). A slow look makes up
+for a bell that could not be hung up or was not heard. What was answered, and whether in time, is read in the
+transaction that decides (:func:`lockgate.escape.approvals.settle`), and never here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from lockgate.errors import StoreError
+from lockgate.escape import bells
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.deliberation import PersonQuestion
+    from lockgate.store.protocol import Store
+
+LOOK_SECONDS = 3.0
+"""Between two looks at the store by whoever was not woken."""
+WATCHERS = "watch"
+"""The name of the bells of ``lockgate approvals watch``, which no question has as its id."""
+
+_HEADLESS = "auto"
+"""What holds where no configuration says."""
+
+OpenStore = Callable[[], "Store | None"]
+"""Opens the store for the thread that asks; ``None`` where there is none (any more)."""
+
+
+def attended(state: str, options: Mapping[str, Any] | None) -> bool:
+    """Whether a client that nobody sits before is to wait for a person elsewhere, by ``approvals.headless``.
+
+    Args:
+        state: The state folder.
+        options: The configuration's ``approvals``.
+    """
+    options = options or {}
+    said = options.get("headless", _HEADLESS)
+    if said != _HEADLESS:
+        return bool(said == "wait")
+    return bool(options.get("notify_command") or options.get("webhook")) or bells.hangs(state, WATCHERS)
+
+
+def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: float | None = None) -> None:
+    """Block until a question is answered or its time is over.
+
+    Args:
+        state: The state folder.
+        question: The question, which the store has.
+        open_store: Opens the store.
+        most: Seconds after which to give up, where that is sooner.
+    """
+    with _Vigil(question, most).looking(open_store) as vigil, bells.Bell(state, question.approval) as bell:
+        bells.ring(state, WATCHERS)
+        while (seconds := vigil.seconds()) > 0:
+            bell.heard(seconds)
+
+
+async def waited(state: str, question: PersonQuestion, open_store: OpenStore) -> None:
+    """Do what :func:`wait` does in an event loop. Looking at the store takes a fraction of a millisecond."""
+    import asyncio
+    from contextlib import suppress
+
+    loop = asyncio.get_running_loop()
+    with _Vigil(question).looking(open_store) as vigil, bells.Bell(state, question.approval) as bell:
+        bells.ring(state, WATCHERS)
+        while (seconds := vigil.seconds()) > 0:
+            if bell.socket is None:
+                await asyncio.sleep(seconds)
+                continue
+            bell.socket.setblocking(False)
+            with suppress(TimeoutError, OSError):
+                await asyncio.wait_for(loop.sock_recv(bell.socket, 1), seconds)
+                bell.quieten()
+
+
+class _Vigil:
+    """How long to go on waiting for one question."""
+
+    def __init__(self, question: PersonQuestion, most: float | None = None) -> None:
+        self._question = question
+        left = question.expires_at - time.time()
+        # By a clock that nobody sets: one that is put back must not make it longer.
+        self._until = time.monotonic() + (left if most is None else min(left, most))
+        self._store: Store | None = None
+
+    @contextmanager
+    def looking(self, open_store: OpenStore) -> Iterator[_Vigil]:
+        try:
+            self._store = open_store()
+        except StoreError:
+            self._store = None  # the transaction that decides will tell
+        try:
+            yield self
+        finally:
+            if self._store is not None:
+                self._store.close()
+
+    def seconds(self) -> float:
+        """Seconds until the next look; none where there is nothing more to wait for."""
+        left = min(self._until - time.monotonic(), self._question.expires_at - time.time())
+        return min(left, LOOK_SECONDS) if left > 0 and self._is_open() else 0.0
+
+    def _is_open(self) -> bool:
+        if self._store is None:
+            return False
+        try:
+            with self._store.reading() as tx:
+                row = tx.approval(self._question.approval)
+        except StoreError:
+            return True  # another process holds it: look again later
+        return row is not None and row.state == "pending"

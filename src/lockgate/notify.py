@@ -1,0 +1,90 @@
+"""The process that tells a person of a question: started by ``lockgate.escape.telling``, and waited for by nobody.
+
+::
+
+    /abs/python -I -S /abs/lockgate/notify.py STATE < {"approval": ID, "options": {...}}
+
+It lets go of the process that started it, so that neither that one's end nor a signal to its group ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.rows import ApprovalRow
+    from lockgate.store.sqlite import SqliteStore
+
+_BUSY = 20.0
+"""Seconds to wait for other processes that use the store: nobody waits for this one."""
+
+
+def main(state: str) -> None:
+    """Detach, tell the person each way that standard input says, and put into the audit what came of it."""
+    given = json.loads(sys.stdin.buffer.read())
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    try:
+        for way in ("notify_command", "webhook"):
+            # Each by itself: a program that hangs must not keep a server from being told.
+            if given["options"].get(way) and not os.fork():
+                _tell(state, str(given["approval"]), way, given["options"][way])
+    finally:
+        os._exit(0)
+
+
+def _tell(state: str, approval: str, way: str, how: Any) -> None:
+    from lockgate.escape import notifying, telling
+    from lockgate.store.sqlite import SqliteStore
+
+    store = SqliteStore.open_existing(state, busy_seconds=_BUSY)
+    row = _open_question(store, approval) if store is not None else None
+    if store is None or row is None:
+        return
+    message = telling.message(row)
+    if way == "webhook":
+        _noted(store, row, way, lambda: notifying.post(how, message, lambda: bool(_open_question(store, approval))))
+    else:
+        _noted(store, row, way, lambda: notifying.run_command(how, message))
+
+
+def _open_question(store: SqliteStore, approval: str) -> ApprovalRow | None:
+    import time
+
+    with store.reading() as tx:
+        row = tx.approval(approval)
+    return row if row is not None and row.state == "pending" and row.expires_at > time.time() else None
+
+
+def _noted(store: SqliteStore, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
+    """Send it, and record whether that worked: else nobody would know why nobody came."""
+    import time
+
+    from lockgate.audit.record import happened
+    from lockgate.errors import ApprovalError
+    from lockgate.events import Context
+    from lockgate.model import Subject
+
+    problem = ""
+    try:
+        send()
+    except ApprovalError as error:
+        problem = str(error)
+    context = Context(row.client, Subject(row.session, row.agent))
+    with store.transaction() as tx:
+        tx.append_audit(
+            time.time(), happened(context, "notified", {"approval": row.approval, "by": way, "problem": problem})
+        )
+
+
+if __name__ == "__main__":
+    # Appended, so that nothing beside the package can stand in for a module of the standard library.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    main(sys.argv[1])

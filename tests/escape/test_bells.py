@@ -1,0 +1,122 @@
+"""Bells wake whoever waits, by any length of path, and those of the dead are taken down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lockgate.escape import bells
+from lockgate.escape.bells import Bell
+
+LONG = 30.0
+"""Seconds after which a test would fail: nothing waits that long that is woken."""
+
+
+@pytest.fixture(params=["short", "long"])
+def state(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A state folder, also one with a path that no socket can have."""
+    folder = tmp_path / "state" if request.param == "short" else tmp_path / ("x" * 100) / "state"
+    folder.mkdir(parents=True, mode=0o700)
+    return str(folder)
+
+
+def _files(state: str) -> list[str]:
+    return sorted(os.listdir(Path(state) / bells.FOLDER))
+
+
+def _silent(bell: Bell) -> bool:
+    assert bell.socket is not None
+    bell.socket.setblocking(False)
+    try:
+        bell.socket.recv(1)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def test_all_of_a_name_are_woken_and_no_other(state: str) -> None:
+    with Bell(state, "a") as first, Bell(state, "a") as second, Bell(state, "ab") as other:
+        assert bells.ring(state, "a") == 2
+        began = time.monotonic()
+        first.heard(LONG)
+        second.heard(LONG)
+        assert time.monotonic() - began < LONG
+        assert _silent(other)
+
+
+def test_one_that_waits_is_woken_by_another_thread(state: str) -> None:
+    with Bell(state, "a") as bell:
+        threading.Timer(0.05, bells.ring, (state, "a")).start()
+        began = time.monotonic()
+        bell.heard(LONG)
+        assert time.monotonic() - began < LONG
+
+
+def test_rung_often_is_heard_once(state: str) -> None:
+    with Bell(state, "a") as bell:
+        for _ in range(2000):  # more than a socket keeps
+            assert bells.ring(state, "a") == 1
+        bell.heard(LONG)
+        assert _silent(bell)
+
+
+def test_nothing_is_left_behind(state: str) -> None:
+    assert not bells.hangs(state, "a")
+    with Bell(state, "a"):
+        assert bells.hangs(state, "a")
+        assert stat.S_IMODE((Path(state) / bells.FOLDER).stat().st_mode) == 0o700
+    assert not bells.hangs(state, "a")
+    assert _files(state) == []
+
+
+def test_the_bell_of_a_dead_process_is_taken_down(state: str) -> None:
+    program = """import sys, time
+from lockgate.escape.bells import Bell
+with Bell(sys.argv[1], "a"):
+    print(flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program, state], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert bells.hangs(state, "a")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(_files(state)) == 1
+    assert bells.ring(state, "a") == 0
+    assert _files(state) == []
+
+
+def test_what_is_no_socket_is_neither_rung_nor_removed(state: str) -> None:
+    folder = Path(state) / bells.FOLDER
+    folder.mkdir(mode=0o700)
+    (folder / "a.file").write_text("")
+    (folder / "a.link").symlink_to("/dev/null")
+    os.mkfifo(folder / "a.pipe")
+    assert bells.ring(state, "a") == 0
+    assert len(_files(state)) == 3
+
+
+@pytest.mark.parametrize("harm", ["readable", "file", "link"])
+def test_where_none_can_hang_waiting_still_ends(state: str, tmp_path: Path, harm: str) -> None:
+    folder = Path(state) / bells.FOLDER
+    if harm == "file":
+        folder.write_text("")
+    elif harm == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o755)
+    with Bell(state, "a") as bell:
+        assert bell.socket is None
+        assert bells.ring(state, "a") == 0
+        bell.heard(0.01)
