@@ -287,7 +287,7 @@ def _take(
     from lockgate.policy.merging import Layer
 
     may_loosen = not place.project or (place.path, digest) in trusted
-    layers.append(Layer(place.name, value, may_loosen))
+    layers.append(Layer(place.name, value, may_loosen, place.project))
     states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
 
 

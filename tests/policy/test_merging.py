@@ -395,8 +395,32 @@ def test_every_value_is_shown_with_its_layer() -> None:
         ({"secret_paths": ["p"]}, {"secret_paths": ["!p"]}, ["secret_paths loses p"]),
         ({}, {"services": {"x": {"public_sink": False}}}, ["services: x: public_sink becomes false"]),
         ({"services": {"x": {"public_sink": "forbidden"}}}, {"services": {"x": {"public_sink": True}}}, ["services: x: public_sink becomes true"]),
+        ({"git": {"push": "deny"}}, {"git": {"push": "ask"}}, ["git: push: deny becomes ask"]),
+        ({"git": {"push": "ask"}}, {"git": {"push": "deny"}}, []),
+        ({"git": {"push": "ask", "_why": "x"}}, {"git": {"rebase": "deny"}}, ["git: push: ask becomes allow"]),
+        ({"git": {"protected_branches": ["main", "x"]}}, {"git": {"protected_branches": ["main"]}}, ["git: x is no longer protected"]),
         ({}, {"profile": "observe", "table": dict.fromkeys(ROWS, "deny")}, ["profile: quarantine becomes observe"]),
     ],
 )  # fmt: skip
 def test_what_would_loosen(before: dict[str, Any], after: dict[str, Any], said: list[str]) -> None:
     assert loosenings(merge(layers(before)), merge(layers(before, after))) == said
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("plugins", ["./rules.py"]), ("judge", {"base_url": "https://x.example"}), ("approvals", {"headless": "wait"})],
+)
+def test_no_project_says_whom_the_gate_asks_or_runs(key: str, value: Any, trusted: bool) -> None:
+    compiled = merge(
+        [Layer("user", {}), Layer("project", {key: value, "git": {"push": "deny"}}, trusted, project=True)]
+    )
+    assert key not in compiled["scalars"]
+    assert compiled["scalars"]["git"] == [{"push": "deny"}, "project"]
+    assert any(where == f"project:{key}" for where, _ in compiled["notes"])
+    assert merge([Layer("user", {key: value})])["scalars"][key] == [value, "user"]
+
+
+def test_a_plugin_s_file_is_protected() -> None:
+    (compiled,) = compile_layers([Layer("user", {"plugins": ["~/rules/mine.py", "company-rules"]})])
+    assert policy(compiled).rules.protected_paths == ("~/rules/mine.py",)

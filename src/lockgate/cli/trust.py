@@ -109,7 +109,7 @@ def _what_it_means(
     for place, data in found:
         yield f"{visible(place.path, 300)}  (SHA-256 {digest_of(data)})"
     below = _own_layers()
-    layers = [Layer(place.name, one.value or {}) for (place, _), one in zip(files, parsed, strict=True)]
+    layers = [Layer(place.name, one.value or {}, project=True) for (place, _), one in zip(files, parsed, strict=True)]
     before, after = merge(below), merge([*below, *layers])
     lines = [visible(line, 300) for line in (*loosenings(before, after), *ours.loosenings)]
     yield "it would loosen:" if lines else "it loosens nothing: it holds already, and needs no trust"

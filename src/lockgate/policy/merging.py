@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "strict")
 WHOLES = ("judge", "approvals", "plugins", "git")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
+OWNERS = frozenset({"judge", "approvals", "plugins"})
+"""Keys that say whom the gate itself asks, runs or tells. No project says that, however trusted its file is."""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
 SHIPPED = "shipped"
 """The name of the layer that this package is."""
@@ -36,6 +38,8 @@ class Layer(Record):
     value: Mapping[str, Any]
     trusted: bool = True
     """Whether it may loosen. A project's file may not until a person trusts its content."""
+    project: bool = False
+    """Whether it lies in a project, where agents write."""
 
 
 class _Merge:
@@ -55,7 +59,11 @@ class _Merge:
     def take(self, layer: Layer) -> None:
         value, name = layer.value, layer.name
         for key in (*SCALARS, *WHOLES):
-            if key in value:
+            if layer.project and key in OWNERS and key in value:
+                self.notes.append(
+                    [f"{name}:{key}", "is passed over: only your own and the managed file say it"]
+                )
+            elif key in value:
                 self.scalars[key] = [value[key], name]
         for row, cells in value.get("table", {}).items():
             columns = cells if isinstance(cells, dict) else dict.fromkeys(map(str, LabelState), cells)

@@ -39,7 +39,7 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
     tables = (compiled["tools"], compiled["mcp_tools"])
     rules = Rules(
         trusted_domains=tuple(TrustedDomain(host, content) for host, content, _ in compiled["trusted_domains"]),
-        protected_paths=paths["protected_paths"],
+        protected_paths=(*paths["protected_paths"], *_plugin_files(compiled["scalars"])),
         secret_paths=paths["secret_paths"],
         persistent_paths=paths["persistent_paths"],
     )
@@ -54,6 +54,12 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
     if compiled["services"]:
         rules = rules._replace(service=partial(service, compiled["services"]))
     return Policy(Profile.from_json(compiled["profile"]), rules)
+
+
+def _plugin_files(scalars: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    """Files whose code the gate runs: whoever can write them can write the gate."""
+    named, _ = scalars.get("plugins", ((), ""))
+    return tuple(name for name in named if "/" in name)
 
 
 # ---------------------------------------------------------------- tools

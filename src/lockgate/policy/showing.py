@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _OPENING = ("override_safe", "unsafe", "safe")
 _DEFAULT_CATEGORY = "unsafe_acting"
 """What a tool is of which nothing is known: any other category is looser."""
+_STRICTNESS = ("allow", "ask", "deny")
 _NAMES = {NOT_SAFE: "not safe any more"}
 
 
@@ -72,6 +73,7 @@ def loosenings(before: Compiled, after: Compiled) -> list[str]:
         *_loosened_tools(before, after),
         *_loosened_services(before, after),
         *_loosened_hosts(before, after),
+        *_loosened_rules(before, after),
         *(
             f"{key} loses {path}"
             for key in PATHS
@@ -125,6 +127,20 @@ def _loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
             was = old[flag][0] if flag in old else None
             if (value is False and was is not False) or (was == "forbidden" and value != "forbidden"):
                 yield f"services: {name}: {flag} becomes {str(value).lower()}"
+
+
+def _loosened_rules(before: Compiled, after: Compiled) -> Iterator[str]:
+    """Rules about git: a layer's stand in the place of those below."""
+    old, new = (compiled["scalars"].get("git", [{}])[0] for compiled in (before, after))
+    for name, was in old.items():
+        now = new.get(name)
+        if now == was:
+            continue
+        if isinstance(was, list):
+            gone = [branch for branch in was if branch not in (now or ())]
+            yield from (f"git: {branch} is no longer protected" for branch in gone)
+        elif not name.startswith("_") and _STRICTNESS.index(now or "allow") < _STRICTNESS.index(was):
+            yield f"git: {name}: {was} becomes {now or 'allow'}"
 
 
 def _loosened_hosts(before: Compiled, after: Compiled) -> Iterator[str]:
