@@ -386,3 +386,11 @@ def test_the_sample_of_lines_is_so(person: Person) -> None:
     texts, answers = sample.groups()
     done = person.run("--jsonl", given="\n".join(shlex.split(texts)).encode())
     assert done.stdout.decode() == answers
+
+
+def test_staged_lines_of_no_repository(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "lockgate", "scan", "--staged"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 3
+    assert "in no git repository" in done.stderr

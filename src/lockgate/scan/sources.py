@@ -174,8 +174,18 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]
         raise ScanError(f"git diff took longer than {_GIT_SECONDS} s") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        if not _in_repository(folder):
+            raise ScanError("this folder is in no git repository; name files or folders to scan, or run it in one")
         raise ScanError(f"git diff failed: {said[0] if said else done.returncode}")
     return list(_parse_diff(done.stdout.decode("utf-8", "surrogateescape")))
+
+
+def _in_repository(folder: str) -> bool:
+    asked = ["git", "-C", folder, "rev-parse", "--git-dir"]
+    try:
+        return subprocess.run(asked, capture_output=True, timeout=_GIT_SECONDS, check=False).returncode == 0  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return True
 
 
 def _parse_diff(text: str) -> Iterator[Source | Skipped]:
