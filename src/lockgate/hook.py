@@ -3,8 +3,10 @@
 It is run by absolute path in an isolated interpreter without site packages, so that neither the environment nor the
 project can change what is imported::
 
-    /abs/python -I -S /abs/lockgate/hook.py claude-code --home H --state S --config C [--event E] [--settings F]
+    /abs/python -I -S /abs/lockgate/hook.py CLIENT --home H --state S --config C [--event E] [--settings F]
         [--plugin DATA]
+
+CLIENT is one of :data:`lockgate.adapters.CLIENTS`.
 
 It fails closed. Whatever goes wrong, it answers with a refusal in the client's dialect, a line on stderr and exit
 code 2, within its own deadline; it never shows a traceback. Should the interpreter itself hang or die, the exit code
@@ -23,9 +25,11 @@ TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from lockgate.adapters import Adapter
     from lockgate.adapters.claude_command import Launch
     from lockgate.events import Answer, Context, Event
     from lockgate.folders import Folders
+    from lockgate.gate import Monitor
     from lockgate.model import ToolCall
 
 MAX_INPUT = 32 * 1024 * 1024
@@ -41,6 +45,8 @@ _BEGAN = time.monotonic()
 _LOG_MAX = 256 * 1024
 _HEARD: dict[str, Mapping[str, Any]] = {}
 """The payload, once it was read: a refusal withholds the result in it."""
+_SPEAKS: list[str] = ["claude-code"]
+"""The client that a refusal is spelt for: until one is known, the one that most understand."""
 
 _LAST_RESORT = (
     '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": '
@@ -150,10 +156,11 @@ def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
 
 def _refuse(event: str | None, message: str) -> NoReturn:
     try:
-        from lockgate.adapters.claude_answers import encode_failure
+        from lockgate.adapters import adapter
 
         payload = _HEARD.get("payload", {})
-        stdout, stderr, code = encode_failure(event or payload.get("hook_event_name"), message, payload)
+        name = event or payload.get("hook_event_name")
+        stdout, stderr, code = adapter(_SPEAKS[0]).encode_failure(name, message, payload)
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
     _leave(stdout, stderr, code)
@@ -261,8 +268,7 @@ def _stop_deadline() -> None:
 
 
 # ---------------------------------------------------------------- the whole
-def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
-    from lockgate.adapters import claude_answers, claude_code
+def _decide(client: Adapter, options: _Options, payload: Mapping[str, Any], event: str) -> tuple[str, int]:
     from lockgate.folders import Folders, folders
 
     if options.home and options.state and options.config:
@@ -270,34 +276,42 @@ def _decide(options: _Options, payload: Mapping[str, Any], event: str) -> tuple[
     else:
         where = folders(os.environ)
     launch = _launch(options, where) if event == "ConfigChange" else None
-    decoded = claude_code.decode(payload, os.environ, launch)
+    decoded = client.decode(payload, os.environ, launch)
     if decoded is None:
         return "", 0
+    gate = _gate(client, where, event)
+    for told_late in client.missed(decoded):
+        gate.handle(told_late)
+    answer = gate.handle(decoded)
+    if answer.new_input is not None:
+        answer = _with_permission(client, decoded, answer, where)
+    return client.encode(event, answer, decoded)
+
+
+def _gate(client: Adapter, where: Folders, event: str) -> Monitor:
     from lockgate.runtime import open_gate
 
     def limit(allowed: float) -> None:
         _bring_forward(allowed, event)
 
     def has_rule(context: Context, call: ToolCall) -> bool:
-        from lockgate.adapters.claude_rules import may_be_refused
+        return client.is_fixed(context, call, where.home)
 
-        return may_be_refused(context, call, where.home)
+    gate = open_gate(where, limit, client.parents_of, client.has_history, has_rule, prolong)
+    if client.OBJECTS:
+        from lockgate.adapters.objecting import with_objections
 
-    gate = open_gate(where, limit, claude_code.parents_of, claude_code.has_history, has_rule, prolong)
-    answer = gate.handle(decoded)
-    if answer.new_input is not None and event == "PreToolUse":
-        answer = _with_permission(decoded, answer, where)
-    return claude_answers.encode(event, answer, decoded)
+        return with_objections(gate, client.objections)
+    return gate
 
 
-def _with_permission(event: Event, answer: Answer, where: Folders) -> Answer:
+def _with_permission(client: Adapter, event: Event, answer: Answer, where: Folders) -> Answer:
     """A rewritten call keeps what the client's own rules say about it."""
-    from lockgate.adapters.claude_rules import is_allowed
     from lockgate.events import ToolRequested
 
     if not isinstance(event, ToolRequested):
         return answer
-    return answer._replace(permitted=is_allowed(event.context, event.call, where.home))
+    return answer._replace(permitted=client.is_permitted(event.context, event.call, where.home))
 
 
 def _launch(options: _Options, where: Folders) -> Launch:
@@ -307,10 +321,12 @@ def _launch(options: _Options, where: Folders) -> Launch:
     return Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin)
 
 
-def _event_of(payload: Mapping[str, Any], expected: str) -> str:
+def _event_of(client: Adapter, payload: Mapping[str, Any], expected: str) -> str:
     from lockgate.errors import BadInputError
 
     event = payload.get("hook_event_name")
+    if client.UNNAMED and event is None and expected:
+        return expected
     if not isinstance(event, str) or not event:
         raise BadInputError("the payload has no hook_event_name")
     if expected and event != expected:
@@ -329,23 +345,30 @@ def main(arguments: Sequence[str]) -> NoReturn:
     try:
         _occupy_descriptors()
         event = _announced(arguments)
+        _speak_for(arguments)
         options = _options(arguments)
         state = options.state
         _start_deadline(options.deadline, event)
-        if options.client != "claude-code":
-            from lockgate.errors import BadInputError
-
-            raise BadInputError(f"unknown client {options.client!r}; known: claude-code")
+        from lockgate.adapters import adapter
         from lockgate.adapters.payload import parse
 
+        client = adapter(options.client)
         payload = parse(_read_input())
-        event = _event_of(payload, options.event)
+        event = _event_of(client, payload, options.event)
         _HEARD["payload"] = payload
-        stdout, code = _decide(options, payload, event)
+        stdout, code = _decide(client, options, payload, event)
         _stop_deadline()
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(event, state, error)
     _leave(stdout, "", code)
+
+
+def _speak_for(arguments: Sequence[str]) -> None:
+    """Note whom a refusal is spelt for, read before anything can fail."""
+    from lockgate.adapters import CLIENTS
+
+    if arguments and arguments[0] in CLIENTS:
+        _SPEAKS[0] = arguments[0]
 
 
 def _announced(arguments: Sequence[str]) -> str | None:

@@ -154,7 +154,7 @@ def test_a_payload_for_another_event_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        pytest.param(["codex"], id="unknown client"),
+        pytest.param(["no-such-client"], id="unknown client"),
         pytest.param([], id="no client"),
         pytest.param(["claude-code", "--nonsense", "x"], id="unknown option"),
         pytest.param(["claude-code", "--state"], id="no value"),

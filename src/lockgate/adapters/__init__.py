@@ -1,1 +1,84 @@
-"""One module per client dialect: decoder and encoder side by side."""
+"""One module per client: its payloads to events, and answers in its dialect. A hook imports that of its own client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    from lockgate.adapters.claude_command import Launch
+    from lockgate.deliberation import Objection, RulesQuestion
+    from lockgate.events import Answer, Context, Event
+    from lockgate.model import ToolCall
+
+    class Adapter(Protocol):
+        """What the hook asks of a client's module."""
+
+        @property
+        def EVENTS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
+            """The events that the gate is registered for, as the client names them."""
+
+        @property
+        def OBJECTS(self) -> bool:  # noqa: N802 - a constant of the module
+            """Whether :meth:`objections` has any."""
+
+        @property
+        def UNNAMED(self) -> bool:  # noqa: N802 - a constant of the module
+            """Whether a payload does not say its event, so that the command line must."""
+
+        def decode(
+            self, payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None
+        ) -> Event | None:
+            """Translate a payload; ``None`` where it needs nothing. Raises ``BadInputError``."""
+
+        def encode(self, event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+            """Spell an answer: what to write to stdout, and the exit code."""
+
+        def encode_failure(
+            self, event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+        ) -> tuple[str, str, int]:
+            """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
+
+        def missed(self, event: Event) -> Sequence[Event]:
+            """What came into the context without an event of its own, as far as the client's files tell."""
+
+        def objections(self, question: RulesQuestion) -> Sequence[Objection]:
+            """What must never run in this client, because it could not be watched."""
+
+        def parents_of(self, context: Context) -> tuple[str, ...]:
+            """The sessions that a forked one came from."""
+
+        def has_history(self, context: Context) -> bool:
+            """Whether a session has read something already."""
+
+        def is_fixed(self, context: Context, call: ToolCall, home: str) -> bool:
+            """Whether a call must not be rewritten: the client may have a rule about it, or would not run it."""
+
+        def is_permitted(self, context: Context, call: ToolCall, home: str) -> bool:
+            """Whether the client's own rules let a call run unasked."""
+
+
+_MODULES = {
+    "claude-code": "claude_code",
+    "codex": "codex",
+}
+CLIENTS = tuple(_MODULES)
+"""The names of the clients, as a command line spells them."""
+
+
+def adapter(client: str) -> Adapter:
+    """The module of a client.
+
+    Raises:
+        BadInputError: There is none.
+    """
+    module = _MODULES.get(client)
+    if module is None:
+        from lockgate.errors import BadInputError
+
+        raise BadInputError(f"unknown client {client!r}; known: {', '.join(CLIENTS)}")
+    found: Adapter = __import__(f"lockgate.adapters.{module}", fromlist=["EVENTS"])
+    return found

@@ -6,7 +6,7 @@ differ, the form that works in both is used. The client's own reference: https:/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
 from lockgate.adapters.payload import identifier, kind, mapping, optional, shown, text
@@ -14,6 +14,7 @@ from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
+    Answer,
     ConfigChanged,
     Context,
     Event,
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.adapters.claude_command import Launch
-
-__all__ = ["CLIENT", "EVENTS", "IGNORED", "decode", "has_history", "parents_of"]
+    from lockgate.deliberation import Objection, RulesQuestion
 
 CLIENT = "claude-code"
 
@@ -53,6 +53,8 @@ EVENTS = (
 )
 """The events that the gate is registered for."""
 
+OBJECTS = False
+UNNAMED = False
 IGNORED = frozenset(
     {
         "CwdChanged",
@@ -246,3 +248,44 @@ def parents_of(context: Context) -> tuple[str, ...]:
 def has_history(context: Context) -> bool:
     """Whether a session's transcript shows that it has read something already."""
     return claude_files.has_history(context.transcript)
+
+
+def missed(event: Event) -> Sequence[Event]:
+    """Nothing: what comes without an event of its own is told nowhere in time."""
+    return ()
+
+
+def objections(question: RulesQuestion) -> Sequence[Objection]:
+    """Nothing: whatever runs can be watched."""
+    return ()
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    from lockgate.adapters.claude_rules import may_be_refused
+
+    return may_be_refused(context, call, home)
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client's own rules let a call run unasked."""
+    from lockgate.adapters.claude_rules import is_allowed
+
+    return is_allowed(context, call, home)
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: what to write to stdout, and the exit code."""
+    from lockgate.adapters import claude_answers
+
+    return claude_answers.encode(event_name, answer, event)
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    from lockgate.adapters import claude_answers
+
+    return claude_answers.encode_failure(event_name, message, payload)

@@ -31,7 +31,8 @@ def read_file(path: str, limit: int) -> bytes | None:
         return None
 
 
-def _parse(data: bytes | None) -> Any:
+def parse_json(data: bytes | None) -> Any:
+    """The value of a JSON text, or ``None``."""
     if data is None:
         return None
     try:
@@ -110,12 +111,12 @@ def spawning_call(transcript: str, agent: str) -> str:
     """
     if not transcript.endswith(".jsonl") or not agent.replace("-", "").replace("_", "").isalnum():
         return ""
-    meta = _parse(read_file(f"{transcript[: -len('.jsonl')]}/subagents/agent-{agent}.meta.json", _META_MAX))
+    meta = parse_json(read_file(f"{transcript[: -len('.jsonl')]}/subagents/agent-{agent}.meta.json", _META_MAX))
     call = meta.get("toolUseId") if isinstance(meta, dict) else None
     return call if isinstance(call, str) else ""
 
 
-def _ends_of(path: str, part: int, *, only_end: bool = False) -> Iterator[bytes]:
+def ends_of(path: str, part: int = _TRANSCRIPT_PART, *, only_end: bool = False) -> Iterator[bytes]:
     """The whole lines in the first and the last ``part`` bytes of a file, or only in the last."""
     try:
         descriptor = open_regular(path)
@@ -139,10 +140,10 @@ def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
     fields count: what stands inside a message could have been written by anyone.
     """
     found: dict[str, None] = {}
-    for line in _ends_of(transcript, _TRANSCRIPT_PART):
+    for line in ends_of(transcript, _TRANSCRIPT_PART):
         if b"essionId" not in line:
             continue
-        record = _parse(line)
+        record = parse_json(line)
         if isinstance(record, dict):
             for field in ("sessionId", "requestSessionId", "parentSessionId", "forkedFrom"):
                 found.update(dict.fromkeys(_session_ids(record.get(field))))
@@ -157,8 +158,8 @@ def rejected_calls(transcript: str) -> tuple[str, ...]:
     own, of which no tool can make the fields that are looked at.
     """
     found: dict[str, None] = {}
-    for line in _ends_of(transcript, _TRANSCRIPT_PART, only_end=True):
-        record = _parse(line) if _REJECTED in line else None
+    for line in ends_of(transcript, _TRANSCRIPT_PART, only_end=True):
+        record = parse_json(line) if _REJECTED in line else None
         if not isinstance(record, dict) or record.get("type") != "user" or record.get("toolDenialBeforeRun") is False:
             continue
         if record.get("toolUseResult") == _REJECTED.decode():
@@ -172,8 +173,8 @@ def has_history(transcript: str) -> bool:
 
     Only a line's own fields count: what stands inside a message could be about transcripts.
     """
-    for line in _ends_of(transcript, _TRANSCRIPT_PART):
-        record = _parse(line) if b"tool_result" in line or b"isCompactSummary" in line else None
+    for line in ends_of(transcript, _TRANSCRIPT_PART):
+        record = parse_json(line) if b"tool_result" in line or b"isCompactSummary" in line else None
         if not isinstance(record, dict):
             continue
         message = record.get("message")
@@ -214,7 +215,7 @@ def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Mapping[s
         if os.path.lexists(file):
             return "the settings file cannot be read"
         return "the settings file that the gate's hooks stand in is gone" if ours else ""
-    settings = _parse(data)
+    settings = parse_json(data)
     if not isinstance(settings, dict):
         return "the settings file is not a JSON object, so its hooks are not in force" if ours else ""
     if settings.get("disableAllHooks"):
@@ -246,7 +247,7 @@ def harm_to_plugin(file: str, data: str, workspace: str) -> str:
     if os.path.realpath(file) not in map(os.path.realpath, ours):
         return ""
     for path in (*ours, "/etc/claude-code/managed-settings.json"):
-        if any(enabled for _, enabled in _plugin_switches(_parse(read_file(path, _SETTINGS_MAX)))):
+        if any(enabled for _, enabled in _plugin_switches(parse_json(read_file(path, _SETTINGS_MAX)))):
             return ""
     return "no settings switch the plugin on any more"
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from lockgate.analysis.categories import overrule
-from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places, service_effects
+from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
 from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _HINT = "give every parameter of the tool as its schema says"
 _LONGEST = 100_000
 """Characters of a path, address or pattern that are looked at; a longer one is not understood."""
+_LISTS = frozenset({"addresses", "patch", "reads"})
+"""Roles of parameters that name several things; ``tool_lists`` reads them."""
 
 
 def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
@@ -29,7 +31,7 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
     row = _rows().get(call.tool)
     if row is None:
         named = named_places(call, around, only_reads=False)
-        return Analysis((*_configured(call.tool, _unknown(call.tool), around), *named))
+        return Analysis((*_unknown(call.tool, around), *named))
     problem = _misfit(row, call.tool_input)
     if problem:
         return Analysis((not_understood(call.tool, problem),), hints=(_HINT,))
@@ -72,20 +74,33 @@ def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     for name in row.get("required", ()):
         if given.get(name) is None:
             return f"{name} is missing"
-    for name in row.get("input", {}):
+    for name, role in row.get("input", {}).items():
         value = given.get(name)
+        if role in _LISTS:
+            if value is not None and (wrong := _list_problem(role, value)):
+                return f"{name} {wrong}"
+            continue
         if value is not None and not isinstance(value, str):
             return f"{name} is not a text"
-        if isinstance(value, str) and len(value) > _LONGEST and row["input"][name] not in {"text", "command"}:
+        if isinstance(value, str) and len(value) > _LONGEST and role not in {"text", "command"}:
             return f"{name} is too long"
     return ""
 
 
-def _unknown(tool: str) -> tuple[Effect, ...]:
-    return (
+def _unknown(tool: str, around: Surroundings) -> tuple[Effect, ...]:
+    from lockgate.analysis.services import service_effects, unknown_effects
+
+    declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
+    everything = around.rules.unknown_has_all and rule is None
+    effects: tuple[Effect, ...] = (
         Effect(EffectKind.EXECUTE, tool, "tool:unknown", "nobody knows what this tool does"),
         Effect(EffectKind.INGEST, tool, "tool:unknown", "nobody knows what this tool returns", gives=Label.UNTRUSTED),
     )
+    if declared is not None:
+        effects = service_effects(tool, declared, everything=everything)
+    elif everything:
+        effects = (effects[0], *unknown_effects(tool, "tool:unknown", everything=True))
+    return effects if rule is None else overrule(effects, rule, tool)
 
 
 def _effect(call: ToolCall, row: Mapping[str, Any], written: Mapping[str, str]) -> Effect:
@@ -112,7 +127,17 @@ def _by(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, s
     return cases.get(word, other) if isinstance(word, str) else other
 
 
-def _by_role(role: str, value: str | None, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+def _list_problem(role: str, value: Any) -> str:
+    from lockgate.analysis.tool_lists import problem
+
+    return problem(role, value)
+
+
+def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+    if role in _LISTS and value is not None:
+        from lockgate.analysis import tool_lists
+
+        return tuple(tool_lists.effects(role, value, call, around))
     if role == "search":
         return _search(value or ".", call, around)
     if value is None:
@@ -180,6 +205,8 @@ def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) ->
     """Apply what the configuration says about a tool by its name."""
     declared = around.rules.service(tool)
     if declared is not None:
-        effects = service_effects(tool, declared)
+        from lockgate.analysis.services import applied
+
+        effects = applied(tool, effects, declared)
     rule = around.rules.tool_category(tool)
     return effects if rule is None else overrule(effects, rule, tool)

@@ -42,6 +42,11 @@ class Monitor:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    @property
+    def parts(self) -> Parts:
+        """What it is made of."""
+        return self._parts
+
     def handle(self, event: Event) -> Answer:
         """Answer one event, and wait for whoever is asked about it.
 

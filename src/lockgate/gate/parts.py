@@ -114,7 +114,11 @@ class Parts(Record):
 
     def analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
         """What a call can do, under each policy of the configuration."""
-        return [analyse(call, self.surroundings(context, policy.rules)) for policy in configuration.policies]
+        found = [analyse(call, self.surroundings(context, policy.rules)) for policy in configuration.policies]
+        seen = tuple(self.seen(context, call))
+        if not seen:
+            return found
+        return [each._replace(effects=tuple(dict.fromkeys((*each.effects, *seen)))) for each in found]
 
     def enter(self, tx: Transaction, context: Context, now: float) -> None:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""

@@ -1,0 +1,204 @@
+"""Codex CLI's dialect: its hook payloads to events. ``codex_answers`` spells the answers.
+
+Seen with version 0.169.0. Which answers it takes stands in its sources: ``codex-rs/hooks/src/engine/output_parser.rs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.adapters import claude_files, codex_files, vocabulary
+from lockgate.adapters.payload import identifier, mapping, optional, shown, text
+from lockgate.errors import BadInputError
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Context,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFinished,
+    ToolRequested,
+)
+from lockgate.model import Subject, ToolCall
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.adapters.claude_command import Launch
+    from lockgate.deliberation import Objection, RulesQuestion
+
+CLIENT = "codex"
+EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "SubagentStart",
+    "SubagentStop",
+)
+"""The events that the gate is registered for."""
+OBJECTS = True
+UNNAMED = False
+IGNORED = frozenset({"PermissionRequest", "PreCompact", "PostCompact", "Stop", "StopFailure", "Interrupt"})
+"""Events that exist and need nothing from the gate."""
+
+_UNCONFINED = "bypassPermissions"
+"""The mode in which Codex runs commands without a sandbox of its own. Inside of that, ours could not be built."""
+_MACHINE_MARKS = ("<agent_message", "<subagent_notification", "<codex_delegation", "<hook_prompt")
+"""How text begins that the client or another agent submits as the user's turn."""
+
+
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate one hook payload; ``None`` for an event that needs nothing.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = _DECODERS.get(name)
+    if decoder is not None:
+        return decoder(payload, _context(payload))
+    if name in IGNORED:
+        return None
+    raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+
+
+def _context(payload: Mapping[str, Any]) -> Context:
+    cwd = text(payload, "cwd")
+    return Context(
+        client=CLIENT,
+        # A sub-agent's payloads have the session's id, and its own beside it.
+        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+        cwd=cwd,
+        workspace=cwd,
+        agent_type=optional(payload, "agent_type"),
+        process=claude_files.client_process(""),
+        transcript=optional(payload, "transcript_path"),
+        mode=optional(payload, "permission_mode"),
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    call = ToolCall(
+        text(payload, "tool_name"),
+        mapping(payload, "tool_input"),
+        context.cwd,
+        identifier(payload, "tool_use_id", maybe=True),
+    )
+    return vocabulary.translated(CLIENT, call)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    if "tool_response" not in payload:
+        raise BadInputError("the payload has no tool_response")
+    from lockgate.adapters import results
+
+    call, result = _call(payload, context), payload["tool_response"]
+    return results.finished(context, call, result)
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    prompt = text(payload, "prompt", empty=True)
+    human = not context.subject.agent and not any(mark in prompt for mark in _MACHINE_MARKS)
+    return PromptSubmitted(context, prompt, human)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    how = text(payload, "source")
+    parents = codex_files.parent_sessions(context.transcript, context.subject.session)
+    return SessionStarted(context, "fork" if parents else how, parents)
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def _agent(event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
+    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
+        identifier(payload, "agent_id")
+        return event(context)
+
+    return decoder
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "PreToolUse": _requested,
+    "PostToolUse": _finished,
+    "UserPromptSubmit": _prompt,
+    "SessionStart": _started,
+    "SessionEnd": _ended,
+    "SubagentStart": _agent(AgentStarted),
+    "SubagentStop": _agent(AgentStopped),
+}
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: what to write to stdout, and the exit code."""
+    from lockgate.adapters import codex_answers
+
+    return codex_answers.encode(event_name, answer, event)
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    from lockgate.adapters import codex_answers
+
+    return codex_answers.encode_failure(event_name, message)
+
+
+# ---------------------------------------------------------------- what the hook asks beside
+def missed(event: Event) -> Sequence[Event]:
+    """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
+    if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
+        return ()
+    return codex_files.searches(event.context)
+
+
+def objections(question: RulesQuestion) -> Sequence[Objection]:
+    """Programs that stay open: Codex types into them without asking a hook."""
+    if question.call.tool != "Bash":
+        return ()
+    from lockgate.adapters.open_sessions import listening
+
+    program = listening(question.call, question.analysis, vocabulary.table(CLIENT)["stays_open"])
+    if not program:
+        return ()
+    from lockgate.deliberation import Objection
+
+    reason = (
+        f"`{program}` would run what is typed into it later, and Codex lets nobody look at that: "
+        "give it a file or a here-document, or the text as an argument (-c, -e)"
+    )
+    return (Objection("codex:open-session", reason),)
+
+
+def parents_of(context: Context) -> tuple[str, ...]:
+    """The sessions that a forked one came from."""
+    return codex_files.parent_sessions(context.transcript, context.subject.session)
+
+
+def has_history(context: Context) -> bool:
+    """Whether a session's transcript shows that it has read something already."""
+    return codex_files.has_history(context.transcript)
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
+    return context.mode != _UNCONFINED
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Codex takes a rewritten call only with its permission, and asks by its own policy all the same."""
+    return True

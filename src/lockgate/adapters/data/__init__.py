@@ -1,0 +1,1 @@
+"""What each client calls its tools: tables, compiled for the hook."""
