@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from starting import BEFORE, LAUNCHERS
+from starting import LAUNCHERS
 
 HERE = Path(__file__).resolve().parent
 WAYS = ("bubblewrap", "namespaces")
@@ -82,8 +82,7 @@ def world(order: dict[str, Any]) -> dict[str, Any]:
 def tried(attack: dict[str, Any], ways: tuple[str, ...], kept: dict[str, str]) -> Outcome:
     """Try one attack: first as it is, then contained."""
     launcher = LAUNCHERS[attack["by"]]
-    before = " && ".join(filter(None, (BEFORE.get(attack["by"]), attack.get("before"))))
-    order = {**attack, "command": launcher.command, "files": dict(launcher.files(attack["code"])), "before": before}
+    order = {**attack, "command": launcher.command, "files": dict(launcher.files(attack["code"]))}
     order |= {"kept": kept, "token": secrets.token_hex(8), "way": ""}
     control = world({**order, "mode": "control"})
     contained = {way: world({**order, "mode": "contained", "way": way}) for way in ways}

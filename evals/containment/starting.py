@@ -55,11 +55,5 @@ LAUNCHERS: Mapping[str, Launcher] = {
         "npm test --silent",
         lambda code: {"package.json": '{"name": "x", "scripts": {"test": "node test.js"}}', "test.js": _NODE + code},
     ),
-    "git": Launcher(
-        "git commit -q --allow-empty -m two", lambda code: {".githooks/post-commit": _SCRIPT + code, "a.txt": "a\n"}
-    ),
 }
 """By the word in ``by:`` of ``attacks.yaml``."""
-
-BEFORE = {"git": "git config core.hooksPath .githooks"}
-"""What the person has set up for a launcher."""

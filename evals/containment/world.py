@@ -42,7 +42,7 @@ _SOCKETS = {
     f"{STATE}/wake.7": "datagram",
     f"{PROJECT}/web.sock": "stream",
 }
-_PIPES = (f"{HOME}/pipe", "/tmp/pipe", f"{PROJECT}/pipe")
+_PIPES = (f"{HOME}/pipe", f"{HOME}/.config/player/pipe", "/tmp/pipe", f"{PROJECT}/pipe")
 _SECONDS = 30
 
 
@@ -103,7 +103,7 @@ def _build() -> None:
 
 
 def _fill(order: dict) -> None:
-    for folder in (PROJECT, STATE, f"{HOME}/.cache", f"{HOME}/.ssh", f"{HOME}/.config", RUNTIME):
+    for folder in (PROJECT, STATE, f"{HOME}/.cache", f"{HOME}/.ssh", f"{HOME}/.config/player", RUNTIME):
         os.makedirs(folder, exist_ok=True)
     os.chmod(STATE, 0o700)
     os.environ.update(

@@ -145,6 +145,43 @@ def test_no_descriptor_is_inherited(machine: Machine) -> None:
     assert SECRET not in done.stdout
 
 
+PIPES = {"in the project": "code/project/pipe", "in the home folder": "player/pipe"}
+
+
+@pytest.mark.parametrize("place", PIPES)
+def test_nobody_reads_at_a_named_pipe(machine: Machine, place: str) -> None:
+    """A read-only mount alone does not keep a pipe from being written to."""
+    path = machine.home / PIPES[place]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        machine.outside(f"echo control > {path}")
+        assert os.read(reader, 100) == b"control\n"
+        machine.run(f"timeout 2 sh -c 'echo the code > {path}'")
+        machine.run(f"timeout 2 sh -c 'mv {path} moved && echo the code > moved'")
+        assert os.read(reader, 100) == b""
+    finally:
+        os.close(reader)
+
+
+def test_standard_output_can_be_opened_again(machine: Machine) -> None:
+    """Also where the client has led it to a file that the command could not open."""
+    for target in ("/dev/stdout", "/dev/stderr", "/proc/self/fd/1", "/dev/fd/2", "/dev/null", "/dev/tty_"):
+        with (machine.root / "output").open("w+b") as file:
+            subprocess.run(
+                machine.argv(f"echo said >> {target} || exit 5"),
+                cwd=machine.project,
+                env=machine.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                check=target == "/dev/null" or not target.endswith("_"),
+            )
+            file.seek(0)
+            assert (b"said" in file.read()) == (target[-1] not in "l_")
+
+
 def test_a_folder_as_standard_input_is_refused(machine: Machine) -> None:
     folder = os.open("/", os.O_RDONLY)
     try:

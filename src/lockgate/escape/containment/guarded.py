@@ -170,7 +170,7 @@ def survey(
             if patterns is None or guard.matters(item.path, name, patterns):
                 # A link may lead to a folder now or later.
                 found = guard.entry(item.path, folder=is_folder or item.is_symlink())
-            if found is None and _is_socket(item):
+            if found is None and _is_listened_at(item):
                 found = Entry(item.path, hidden=True)
             if found is not None and (found.hidden or not protected):
                 yield found._replace(link=_link(item))
@@ -199,13 +199,15 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_socket(item: os.DirEntry[str]) -> bool:
+def _is_listened_at(item: os.DirEntry[str]) -> bool:
+    """Whether somebody outside may read what is written here: sockets and named pipes."""
     if item.is_file(follow_symlinks=False) or item.is_dir(follow_symlinks=False) or item.is_symlink():
         return False
     try:
-        return stat.S_ISSOCK(item.stat(follow_symlinks=False).st_mode)
+        mode = item.stat(follow_symlinks=False).st_mode
     except OSError:
         return False
+    return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
 def _link(item: os.DirEntry[str]) -> str:

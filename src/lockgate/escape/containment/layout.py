@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import ContainmentError
-from lockgate.escape.containment import hidden
+from lockgate.escape.containment import confining, hidden
 from lockgate.escape.containment.environment import TEMPORARY, contained
 from lockgate.escape.containment.guarded import Entry, Guard, survey
 from lockgate.escape.containment.host import misfit
@@ -21,6 +21,8 @@ _VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 -
 """Where the sockets of a machine's services lie."""
 _SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
 """Parts of ``/run`` that hold programs, on systems that keep them there."""
+_OWN = (sys.base_prefix, os.path.dirname(confining.__file__))
+"""What runs inside before the command does."""
 
 
 class Run(Record):
@@ -114,7 +116,7 @@ def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
     """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
     programs = run.environ.get("PATH", "").split(":")
     environments = [os.path.dirname(path) for path in programs if os.path.exists(os.path.join(path, "../pyvenv.cfg"))]
-    wanted = [run.home, *programs, *environments, sys.prefix, *_SYSTEM, run.cwd]
+    wanted = [run.home, *programs, *environments, sys.prefix, *_OWN, *_SYSTEM, run.cwd]
     real = {os.path.realpath(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
     real |= {os.path.realpath(path) for path in run.named if _is_own_file(path, run.around)}
     return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))

@@ -15,6 +15,7 @@ import struct
 import sys
 from typing import NoReturn
 
+from lockgate.escape.containment.confining import execute, restrict
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, Mount, Plan
 
 _NEW = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
@@ -73,13 +74,14 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         for name in _KERNEL:
             _cover(f"/proc/{name}")
         _drop_privileges()
+        restrict(plan.writable)
         _filter(calls)
         command = os.fork()
         if command == 0:
             os.close(stands)
             os.setsid()
             os.chdir(plan.cwd)
-            _run(plan)
+            execute(plan.command, plan.environment)
         os.write(stands, b"1")
         os.close(stands)
         for descriptor in (0, 1, 2, *keep):
@@ -88,23 +90,6 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
     except BaseException as error:  # noqa: BLE001 - the outer process tells that nothing was run
         os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
         os._exit(125)
-
-
-def _run(plan: Plan) -> NoReturn:
-    program = plan.command[0]
-    paths = (
-        [program]
-        if "/" in program
-        else [os.path.join(folder or ".", program) for folder in plan.environment.get("PATH", os.defpath).split(":")]
-    )
-    code = 127
-    for path in paths:
-        try:
-            os.execve(path, plan.command, dict(plan.environment))  # noqa: S606 - no shell is wanted
-        except OSError as error:
-            code = 126 if isinstance(error, PermissionError) else code
-    os.write(2, f"lockgate: cannot run {program!a}\n".encode())
-    os._exit(code)
 
 
 def _wait_for(command: int) -> int:

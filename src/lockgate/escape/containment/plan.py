@@ -34,3 +34,8 @@ class Plan(Record):
     cwd: str
     environment: Mapping[str, str]
     command: tuple[str, ...]
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """What the command may write to; read-only mounts below take away from it."""
+        return tuple(dict.fromkeys(mount.target for mount in self.mounts if mount.kind != READ_ONLY))

@@ -114,6 +114,7 @@ def _watch(running: ways.Running, channel: socket.socket, sweep: Sweep) -> None:
     poll = select.poll()
     poll.register(running.descriptor, select.POLLIN)
     poll.register(channel, select.POLLIN)
+    due: list[int] = []  # signals that came before the command was there
     while True:
         ready = {descriptor for descriptor, _ in poll.poll(_LOOK_EVERY * 1000)}
         if running.descriptor in ready:
@@ -122,8 +123,8 @@ def _watch(running: ways.Running, channel: socket.socket, sweep: Sweep) -> None:
             numbers = channel.recv(64)
             if not numbers:  # the process that the client waited for is gone
                 return running.kill()
-            for number in numbers:
-                running.signal(number)
+            due += numbers
+        due = [number for number in due if not running.signal(number)]
         if sweep.look():
             _say("this command made what it may not make again and again; it was ended")
             return running.kill()

@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import stat
+import sys
 from collections.abc import Callable
 
 from lockgate.errors import ContainmentError
-from lockgate.escape.containment import bubblewrap
+from lockgate.escape.containment import bubblewrap, confining
 from lockgate.escape.containment.filter import program
 from lockgate.escape.containment.host import Host
 from lockgate.escape.containment.plan import Plan
@@ -38,13 +39,13 @@ class Running:
         self.descriptor = os.pidfd_open(pid)
         """Readable when the sandbox has ended."""
 
-    def signal(self, number: int) -> None:
-        """Send a signal to the command."""
+    def signal(self, number: int) -> bool:
+        """Send a signal to the command; whether there was one already."""
         first = self._first()
-        if not first:
-            return
-        for child in _children(first):
+        commands = _children(first) if first else []
+        for child in commands:
             _send(-child, number) or _send(child, number)
+        return bool(commands)
 
     def kill(self) -> None:
         """End every process of the sandbox, and wait until none is left."""
@@ -106,7 +107,8 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running:
         filter_descriptor = _memory("filter", calls)
         words = bubblewrap.arguments(plan, filter_descriptor, status)
         told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
-        argv = [host.program, "--args", str(told), "--", *plan.command]
+        confine = (sys.executable, "-I", "-S", confining.__file__, *plan.writable, "--")
+        argv = [host.program, "--args", str(told), "--", *confine, *plan.command]
         return _started(status, (filter_descriptor, told), folder_to, lambda: _execute(argv, plan))
     if host.way == "namespaces":
         from lockgate.escape.containment import namespaces
