@@ -11,7 +11,7 @@
      +-- ContainmentError       a command cannot be run contained
      +-- PatternError           the pattern library cannot be compiled or loaded
      +-- ApprovalError          a question to a person cannot be answered
-     +-- JudgeError             the judge is not set up as it must be
+     +-- JudgeError             the judge is not set up as it must be, or gave no opinion
      +-- PluginError            a plugin cannot be loaded, or breaks its contract
      +-- RemoteError            the other side of an IPC does not answer, or not as it must
 
@@ -70,7 +70,7 @@ class ApprovalError(LockgateError):
 
 
 class JudgeError(LockgateError):
-    """The judge is not set up as it must be."""
+    """The judge is not set up as it must be, or gave no opinion."""
 
 
 class PluginError(LockgateError):

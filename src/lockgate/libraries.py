@@ -33,6 +33,11 @@ def library(name: str) -> Any:
         return __import__(name)
 
 
+def installed(name: str) -> bool:
+    """Whether a top-level package lies where :func:`library` would find it. Nothing of it is imported."""
+    return name in sys.modules or any(os.path.isdir(os.path.join(folder, name)) for folder in _folders())
+
+
 def extension(package: str, module: str) -> Any:
     """Load a native module of a package without the package's own code, which may cost more than the module does.
 

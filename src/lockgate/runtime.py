@@ -15,14 +15,14 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
-from lockgate.model import ToolCall
+from lockgate.model import ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from lockgate.deliberation import PersonQuestion
+    from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
     from lockgate.escape.containment.rewriting import Launch
     from lockgate.store.protocol import Store
 
@@ -109,6 +109,36 @@ def open_parts(
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return look_around(context)._replace(rules=rules)
 
+    contain, original = containing(where, has_rule)
+    patterns = PatternGuard(store, where, _LOADING)
+    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
+    return Parts(
+        store,
+        configure,
+        surroundings,
+        time.time,
+        contain=contain,
+        original=original,
+        guard=guard,
+        write_kept=write_kept,
+        consultants=consultants_of(where, store, prolong),
+        timer=time.perf_counter,
+    )
+
+
+def containing(
+    where: Folders, has_rule: Callable[[Context, ToolCall], bool]
+) -> tuple[
+    Callable[[Context, ToolCall], Mapping[str, Any] | None],
+    Callable[[Context, ToolCall], ToolCall],
+]:
+    """How a call is rewritten so that it runs contained, and how the call that an agent made is told from that.
+
+    Args:
+        where: The folders.
+        has_rule: As for :func:`open_gate`.
+    """
+
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
@@ -125,20 +155,7 @@ def open_parts(
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
 
-    patterns = PatternGuard(store, where, _LOADING)
-    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
-    return Parts(
-        store,
-        configure,
-        surroundings,
-        time.time,
-        contain=contain,
-        original=original,
-        guard=guard,
-        write_kept=_write_kept,
-        consultants=consultants_of(where, store, prolong),
-        timer=time.perf_counter,
-    )
+    return contain, original
 
 
 def consultants_of(where: Folders, store: Store, prolong: Callable[[float], float]) -> Consultants:
@@ -162,7 +179,20 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
         return waiting.attended(where.state, configuration.options.approvals)
 
-    return Consultants(wait=wait, attended=attended)
+    def can_judge(configuration: Configuration) -> bool:
+        # Calls go to a model where a trusted layer says so: a project that nobody trusts cannot have them sent.
+        if not configuration.policies[0].profile.says(Verdict.JUDGE):
+            return False
+        from lockgate.escape.judge.keys import can_be_asked
+
+        return can_be_asked(configuration.options.judge, os.environ, where.state)
+
+    def judge(question: JudgeQuestion) -> Opinion:
+        from lockgate.escape.judge.judge import ask
+
+        return ask(question, where.state, lambda: SqliteStore.open(where.state), os.environ, prolong)
+
+    return Consultants(can_judge=can_judge, judge=judge, wait=wait, attended=attended)
 
 
 def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:
@@ -183,7 +213,8 @@ def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Con
     return look_up
 
 
-def _write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:
+def write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:
+    """Rewrite the file in which the client keeps a long result. Raises ``OSError`` where it must not be touched."""
     from lockgate.kept_results import rewrite
 
     folder, _ = os.path.splitext(context.transcript)

@@ -61,6 +61,10 @@ class Profile(Record):
             return self.when_flagged(FALLS_BACK[row], column)
         return Verdict.DENY if said is None else said
 
+    def says(self, verdict: Verdict) -> bool:
+        """Whether any cell names a verdict, wherever it stands in its chain."""
+        return any(verdict in chain for cells in self.table.values() for chain in cells.values())
+
     def with_cells(self, cells: Mapping[str, Mapping[LabelState, Chain]]) -> Profile:
         """The same profile with some cells replaced. Its shadow stays as it is.
 

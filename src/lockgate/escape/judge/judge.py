@@ -1,0 +1,144 @@
+"""Asking the judge: one question, one opinion, whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping
+
+from lockgate.deliberation import JudgeQuestion, Opinion
+from lockgate.errors import JudgeError, LockgateError
+from lockgate.escape.judge.keys import Key, find_key
+from lockgate.escape.judge.opinions import Keeping
+from lockgate.escape.judge.settings import Settings, settings_of
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Store
+
+
+def ask(
+    question: JudgeQuestion,
+    state: str,
+    open_store: Callable[[], Store],
+    environ: Mapping[str, str],
+    prolong: Callable[[float], float],
+) -> Opinion:
+    """What the judge says of a call that its own question describes. Arguments and promises are those of ``Judge``."""
+    try:
+        settings = settings_of(question.options)
+    except JudgeError as error:
+        return Opinion(flagged=True, reason="", failed=str(error))
+    return Judge(settings, state, open_store, environ, prolong).ask(question)
+
+
+class Judge:
+    """Asks one endpoint. It can be used from several threads and event loops at once, and keeps nothing open."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: str,
+        open_store: Callable[[], Store],
+        environ: Mapping[str, str],
+        prolong: Callable[[float], float] = float,
+    ) -> None:
+        """A judge.
+
+        Args:
+            settings: Which endpoint, and how.
+            state: The state folder: the slots are there.
+            open_store: Opens the store in which opinions are kept; what it gives is closed after each use.
+            environ: Where the key may be.
+            prolong: Told for how many seconds the endpoint is about to be waited for; gives how many it may be.
+        """
+        self._settings = settings
+        self._state = state
+        self._environ = environ
+        self._prolong = prolong
+        self._kept = Keeping(open_store, settings, time.time)
+
+    def ask(self, question: JudgeQuestion) -> Opinion:
+        """What the judge says of a call. Never raises: a failure is an opinion that says so.
+
+        Blocks; where an event loop runs, :meth:`aask` is to be awaited.
+        """
+        began = time.monotonic()
+        try:
+            kept = self._kept.recall(question)
+            if kept is not None:
+                return _timed(kept, began)
+            opinion = _run(self._asked(question))
+            if not opinion.failed:
+                self._kept.remember(question, opinion)
+        except Exception as error:  # noqa: BLE001 - the call is decided, whatever happens here
+            opinion = self._failed(error)
+        return _timed(opinion, began)
+
+    async def aask(self, question: JudgeQuestion) -> Opinion:
+        """What :meth:`ask` says, without blocking the event loop."""
+        import asyncio
+
+        began = time.monotonic()
+        try:
+            kept = await asyncio.to_thread(self._kept.recall, question)
+            if kept is not None:
+                return _timed(kept, began)
+            opinion = await self._asked(question)
+            if not opinion.failed:
+                await asyncio.to_thread(self._kept.remember, question, opinion)
+        except Exception as error:  # noqa: BLE001 - as above; a cancelled task is none of these
+            opinion = self._failed(error)
+        return _timed(opinion, began)
+
+    async def _asked(self, question: JudgeQuestion) -> Opinion:
+        from lockgate.escape.judge.asking import ask
+        from lockgate.escape.judge.fencing import draw_marker
+        from lockgate.escape.judge.material import material_of
+        from lockgate.escape.judge.prompts import prompt_of
+        from lockgate.escape.judge.slots import Slots
+
+        settings = self._settings
+        material = material_of(question)
+        prompt = prompt_of(question, material, draw_marker(material.blocks, os.urandom))
+        until = time.monotonic() + self._prolong(settings.timeout_seconds)
+        key = await self._key(until - time.monotonic())
+        slots = Slots(self._state, settings.max_concurrent)
+        reply = await ask(settings, prompt, key, slots, until - time.monotonic())
+        return Opinion(reply.flagged, reply.reason, model=settings.model, tokens=reply.tokens)
+
+    async def _key(self, seconds: float) -> Key | None:
+        if not self._settings.key_keyring:
+            return find_key(self._settings, self._environ, self._state)
+        import asyncio
+
+        try:
+            async with asyncio.timeout(seconds):  # a keyring may be locked, and wait for the person
+                return await asyncio.to_thread(find_key, self._settings, self._environ, self._state)
+        except TimeoutError:
+            raise JudgeError("the system keyring does not answer") from None
+
+    def _failed(self, error: Exception) -> Opinion:
+        # The text of an error that is not ours may hold anything.
+        known = isinstance(error, LockgateError)
+        missing = isinstance(error, ImportError)
+        said = "a library is missing; run: pip install 'lockgate[judge]'" if missing else type(error).__name__
+        return Opinion(flagged=True, reason="", failed=str(error) if known else said, model=self._settings.model)
+
+
+def _timed(opinion: Opinion, began: float) -> Opinion:
+    return opinion._replace(ms=(time.monotonic() - began) * 1000)
+
+
+def _run(work: Coroutine[Any, Any, Opinion]) -> Opinion:
+    """Run on a loop of its own. Not by ``asyncio.run``, which would wait for a name server that never answers."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        work.close()
+        loop.close()
