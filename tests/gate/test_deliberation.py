@@ -22,7 +22,7 @@ from lockgate.model import Tier, ToolCall, Verdict
 PUSH = {"command": "git push origin main"}
 FINE = Opinion(flagged=False, reason="it reads and sends nothing", model="m")
 FLAGGED = Opinion(flagged=True, reason="it sends \x1b[31mthe tree away", model="m")
-CASCADE = "profile: cascade\n"
+CASCADE = "profile: cascade\nservices: {mcp__github: {secret_data: false}}\n"
 ASKING = "table: {egress: ask}\n"
 
 

@@ -33,6 +33,8 @@ KINDS: Mapping[str, tuple[str, str, str, str]] = {
     "unseen": ("labels", "contain judge", "contain judge", "contain judge?"),
     "searches": ("labels", "free", "judge", "judge?"),
     "changes": ("labels", "judge", "judge", "person"),
+    # Nothing is declared of it: it may read private data and send it in one go, so untrusted alone counts as both.
+    "unknown": ("labels", "person", "judge", "person"),
     "tampers": ("person", "refused", "person", "refused"),
     "approves": ("refused", "refused", "refused", "refused"),
 }
@@ -221,6 +223,8 @@ OTHERS = [
     Call("changes", "Write", {"file_path": _HOOK, "content": "x"}),
     *_shell("reads", ["cat .env"]),
     *_shell("changes", [f"cp a.sh {_HOOK}", "find . -delete"]),
+    Call("unknown", "mcp__tracker__get_issue", {"number": 7}),
+    Call("unknown", "SomeTool", {"x": 1}),
     *_shell("tampers", ["echo x > .claude/settings.json"]),
     *_shell("approves", ["lockgate approve abc"]),
 ]

@@ -1,8 +1,8 @@
 """MCP tools: what anybody's server can do, and what a person says about one.
 
-Nothing is known of an MCP tool but its name, so it is both source and sink, until the configuration says otherwise:
-by a category (Lockbox's words) or by a service's flags. Where both speak, both hold: the flags decide the effects and
-the category is applied to them.
+Nothing is known of an MCP tool but its name, so it is both source and sink, and in some profiles more, until the
+configuration says otherwise: by a category (Lockbox's words) or by a service's flags. Where both speak, both hold: the
+flags decide the effects and the category is applied to them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.paths import read_effects, write_effects
 from lockgate.analysis.surroundings import Service, Surroundings
-from lockgate.model import Category, Effect, EffectKind, Label, ToolCall, Variant
+from lockgate.model import Category, Effect, EffectKind, ToolCall
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,8 +45,16 @@ def service_of(tool: str, around: Surroundings) -> Service | None:
 
 def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
-    effects = service_effects(call.tool, service_of(call.tool, around))
+    from lockgate.analysis.services import service_effects, unknown_effects
+
     rule = around.rules.tool_category(call.tool)
+    service = service_of(call.tool, around)
+    # A category is a declaration too, in Lockbox's words; what it does not speak of is as Lockbox has it.
+    everything = around.rules.unknown_has_all and rule is None
+    if service is None:
+        effects = unknown_effects(call.tool, "tool:mcp", everything=everything)
+    else:
+        effects = service_effects(call.tool, service, everything=everything)
     if rule is not None:
         effects = overrule(effects, rule, call.tool)
     only_reads = rule is not None and rule.category in {Category.SAFE, Category.UNSAFE}
@@ -84,46 +92,3 @@ def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
             text = value.strip().removeprefix("file://")
             if "\n" not in text and (text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES):
                 yield text
-
-
-def service_effects(what: str, service: Service | None) -> tuple[Effect, ...]:
-    """Effects of using a service. A flag that is not declared counts as the dangerous value.
-
-    A *forbidden* service gives ``tamper`` with the variant *self*: the one row that every profile denies in every
-    state and no configuration opens, which is what a person means who forbids something.
-    """
-    if service is None:
-        return (
-            Effect(
-                EffectKind.EGRESS,
-                what,
-                "tool:mcp",
-                "an unknown MCP tool may act outside this machine",
-                gives=Label.UNTRUSTED,
-            ),
-            Effect(
-                EffectKind.INGEST,
-                what,
-                "tool:mcp",
-                "an unknown MCP tool may return what strangers wrote",
-                gives=Label.UNTRUSTED,
-            ),
-        )
-    said = f" ({service.rule})" if service.rule else ""
-    found: list[Effect] = []
-    if service.forbidden:
-        because = f"the configuration forbids agents to use it{said}"
-        found.append(Effect(EffectKind.TAMPER, what, "service:forbidden", because, Variant.SELF))
-    if service.public_source is not False:
-        because = f"strangers can write what it returns{said}"
-        found.append(Effect(EffectKind.INGEST, what, "service:public-source", because, gives=Label.UNTRUSTED))
-    if service.secret_data is not False:
-        because = f"it returns private data{said}"
-        found.append(Effect(EffectKind.READ_SECRET, what, "service:secret-data", because, gives=Label.SECRET))
-    if service.public_sink is not False:
-        because = f"what is sent to it can reach strangers{said}"
-        found.append(Effect(EffectKind.EGRESS, what, "service:public-sink", because))
-    if service.dangerous_writes is not False:
-        because = f"it can change or delete what matters{said}"
-        found.append(Effect(EffectKind.DESTROY, what, "service:dangerous-writes", because))
-    return tuple(found)

@@ -28,7 +28,7 @@ class CategoryRule(Record):
 class Service(Record):
     """What a person declares about a service: an MCP server, an MCP tool, a tool, or a host.
 
-    Each flag is ``True``, ``False`` or ``None`` (not declared, which counts as the dangerous value).
+    Each flag is ``True``, ``False`` or ``None``: not declared, so that it is as where nothing is declared at all.
     """
 
     public_source: bool | None = None
@@ -84,6 +84,8 @@ class Rules(Record):
     """For one tool name, MCP tools too; covers ``tools``, ``mcp_tools`` and ``mcp_default``."""
     service: Callable[[str], Service | None] = no_service
     """For an MCP tool name, an MCP server (``mcp__server``), a tool name or a host."""
+    unknown_has_all: bool = False
+    """Whether a service of which nothing is declared also returns private data and changes what matters."""
     trusted_domains: tuple[TrustedDomain, ...] = ()
     protected_paths: tuple[str, ...] = ()
     """Further path patterns that agents may not write (tamper)."""

@@ -92,14 +92,17 @@ def _unknown(tool: str, around: Surroundings) -> tuple[Effect, ...]:
 
     declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
     everything = around.rules.unknown_has_all and rule is None
-    effects: tuple[Effect, ...] = (
-        Effect(EffectKind.EXECUTE, tool, "tool:unknown", "nobody knows what this tool does"),
-        Effect(EffectKind.INGEST, tool, "tool:unknown", "nobody knows what this tool returns", gives=Label.UNTRUSTED),
+    runs = Effect(EffectKind.EXECUTE, tool, "tool:unknown", "nobody knows what this tool does")
+    returns = Effect(
+        EffectKind.INGEST, tool, "tool:unknown", "nobody knows what this tool returns", gives=Label.UNTRUSTED
     )
+    effects: tuple[Effect, ...] = (runs, returns)
     if declared is not None:
         effects = service_effects(tool, declared, everything=everything)
+        if declared.public_sink is None and not everything:
+            effects = tuple(runs if effect.kind is EffectKind.EGRESS else effect for effect in effects)
     elif everything:
-        effects = (effects[0], *unknown_effects(tool, "tool:unknown", everything=True))
+        effects = (runs, *unknown_effects(tool, "tool:unknown", everything=True))
     return effects if rule is None else overrule(effects, rule, tool)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.addresses import host_of, normalise
 from lockgate.analysis.hosts import is_here, is_metadata, trusted
-from lockgate.analysis.mcp import service_effects
+from lockgate.analysis.services import service_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
 
@@ -32,7 +32,7 @@ def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
     domain = trusted(host, around)
     declared = around.rules.service(host)
     if declared is not None:
-        effects = service_effects(host, declared)
+        effects = service_effects(host, declared, everything=False)
         # To read an address writes nothing, so only the flags of a source speak about it, and whether it may be used
         # at all.
         found += [effect for effect in effects if effect.kind not in {EffectKind.EGRESS, EffectKind.DESTROY}]

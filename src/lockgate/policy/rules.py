@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from lockgate.analysis.surroundings import EVERY, CategoryRule, Rules, Service, TrustedDomain
 from lockgate.model import Category
-from lockgate.policy.profiles import Profile
+from lockgate.policy.profiles import ALL, Profile
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
         rules = rules._replace(tool_category=partial(tool_category, tables, default))
     if compiled["services"]:
         rules = rules._replace(service=partial(service, compiled["services"]))
-    return Policy(Profile.from_json(compiled["profile"]), rules)
+    profile = Profile.from_json(compiled["profile"])
+    return Policy(profile, rules._replace(unknown_has_all=profile.unknown_services == ALL))
 
 
 def _plugin_files(scalars: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
@@ -124,29 +125,43 @@ def _meets(wild: str, name: str) -> bool:
 def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> Service | None:
     """What a configuration declares about a service.
 
-    An MCP tool has what its server has where it says nothing itself; a host what ``*.domain`` has.
+    Each flag is that of the most exact name that has it: the tool, then a glob of tools, then the tool's MCP server,
+    then a glob of servers. Among globs the one with most other characters wins. A host has what ``*.domain`` has.
 
     Args:
         services: By name: flag to value and layer.
         name: An MCP tool, an MCP server (``mcp__server``), a tool, or a host in lower case.
     """
-    said: dict[str, Sequence[Any]] = {}
-    rules = []
-    for candidate in _service_names(services, name):
-        said.update(services[candidate])
-        rules += [f"{layer}:services.{candidate}" for layer in {layer for _, layer in services[candidate].values()}]
-    if not rules:
+    said = flags_of(services, name)
+    if not said:
         return None
+    rules = {f"{layer}:services.{declared}" for _, layer, declared in said.values()}
     flags = {flag: bool(said[flag][0]) if flag in said else None for flag in _FLAGS}
-    forbidden = any(value == "forbidden" for value, _ in said.values())
+    forbidden = any(value == "forbidden" for value, *_ in said.values())
     return Service(**flags, forbidden=forbidden, rule=", ".join(sorted(rules)))
 
 
-def _service_names(services: Mapping[str, Any], name: str) -> list[str]:
-    """The declared names that speak about a service, the most general first."""
-    wild = [declared for declared in services if _meets(declared, name)]
-    general = sorted(wild, key=len)
-    if name.startswith("mcp__") and name.count("__") > 1:
-        server = "__".join(name.split("__")[:2])
-        general = [*([server] if server in services else ()), *general]
-    return [*general, *([name] if name in services else ())]
+def flags_of(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> dict[str, tuple[Any, str, str]]:
+    """The flags that hold for a service, each with its layer and the name under which it is declared."""
+    said: dict[str, tuple[Any, str, str]] = {}
+    for *_, declared in sorted(_ranked(services, name)):
+        said.update({flag: (value, layer, declared) for flag, (value, layer) in services[declared].items()})
+    return said
+
+
+_SERVER_GLOB, _SERVER, _GLOB, _EXACT = range(4)
+
+
+def _ranked(services: Mapping[str, Any], name: str) -> Iterator[tuple[int, int, str]]:
+    """The declared names that speak about a service, each with how exactly it does."""
+    names = (name, _ALIASES[name]) if name in _ALIASES else (name,)
+    server = "__".join(name.split("__")[:2]) if name.startswith("mcp__") and name.count("__") > 1 else ""
+    for declared in services:
+        letters = len(declared.replace("*", "").replace("?", ""))
+        if declared in names:
+            yield _EXACT, letters, declared
+        elif declared == server:
+            yield _SERVER, letters, declared
+        elif any(_meets(declared, each) for each in names):
+            # What already fits the server's name says nothing about which tool of it.
+            yield _SERVER_GLOB if server and _meets(declared, server) else _GLOB, letters, declared

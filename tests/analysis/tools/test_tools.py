@@ -144,7 +144,7 @@ NOTHING = Service(public_source=False, secret_data=False, public_sink=False, dan
         (NOTHING._replace(public_sink=True), ["egress"]),
         (NOTHING._replace(dangerous_writes=True), ["destroy"]),
         (NOTHING._replace(forbidden=True), ["tamper_self"]),
-        (Service(), ["destroy", "egress", "ingest", "read_secret"]),
+        (Service(), ["egress", "ingest"]),
     ],
 )
 def test_flags_of_a_service(service, expected):
