@@ -246,11 +246,12 @@ def prolong(seconds: float) -> float:
         seconds: How long that may take.
 
     Returns:
+    patience = hook_timeout(_Deadline.event) if _SPEAKS[0] == "claude-code" else HOOK_TIMEOUT
         How long it may really take: the client does not wait for ever, and after it there must be time to answer.
     """
     import signal
 
-    from lockgate.adapters.claude_command import HOOK_TIMEOUT
+    from lockgate.adapters.claude_command import HOOK_TIMEOUT, hook_timeout
 
     left = signal.getitimer(signal.ITIMER_REAL)[0]
     most = HOOK_TIMEOUT - _MARGIN - (time.monotonic() - _BEGAN) - left
@@ -354,7 +355,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
         client = adapter(options.client)
         payload = parse(_read_input())
-        event = _event_of(client, payload, options.event)
+        event = _Deadline.event = _event_of(client, payload, options.event)
         _HEARD["payload"] = payload
         stdout, code = _decide(client, options, payload, event)
         _stop_deadline()

@@ -44,11 +44,11 @@ def test_a_configuration_read_after_the_wait_still_ends_it(tmp_path: Path) -> No
 
 
 def test_no_wait_is_longer_than_the_client_waits(tmp_path: Path) -> None:
-    from lockgate.adapters.claude_command import HOOK_TIMEOUT
+    from lockgate.adapters.claude_command import CALL_TIMEOUT
 
     told = waiting(tmp_path, asked=1e6, sleeps=0.0)
     lent = int(told.partition("lent ")[2].partition(" s")[0])
-    assert HOOK_TIMEOUT - 5 < lent < HOOK_TIMEOUT
+    assert CALL_TIMEOUT - 5 < lent < CALL_TIMEOUT
 
 
 def test_a_wait_in_c_is_ended_from_outside(tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ _A_PERSON_DECIDES = frozenset({"", "default", "acceptEdits", "dontAsk"})
 _KEPT_TOOLS = frozenset({"Agent", "Task", "WebFetch", "WebSearch", "Skill", "SendMessage"})
 """Tools that the client holds against no list of files: a question about them was kept in every mode."""
 
+_PROGRAMS = frozenset({"sdk-cli", "sdk-py", "sdk-ts", "claude-code-github-action"})
+_ASKING_OPTION = b"--permission-prompt-tool"
+"""Names the tool that is asked in a person's place; the agent SDK's ``can_use_tool`` is given this way too."""
+_COMMAND_LINE = 1 << 20
+
 
 def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
     """Whether a question about a call reaches a person, or the call is refused where there is none.
@@ -34,6 +39,26 @@ def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
         return True
     command = tool_input.get("command")
     return tool == "Bash" and isinstance(command, str) and _names_no_hidden_file(command)
+
+
+def is_headless(entrypoint: str, process: str) -> bool:
+    """Whether nobody can be asked by the client: it then refuses what a hook asks about.
+
+    Both observed versions say ``sdk-cli`` where they run without a terminal (``-p``, a pipe), and other words where a
+    program runs them. A program that can be asked says so on the command line.
+
+    Args:
+        entrypoint: What the client says of how it was started (``CLAUDE_CODE_ENTRYPOINT``).
+        process: The client's process, as ``pid:start-time``.
+    """
+    if entrypoint not in _PROGRAMS:
+        return False
+    try:
+        with open(f"/proc/{int(process.partition(':')[0])}/cmdline", "rb") as file:
+            words = file.read(_COMMAND_LINE).split(b"\0")
+    except (OSError, ValueError):
+        return entrypoint == "sdk-cli"
+    return not any(word.partition(b"=")[0] == _ASKING_OPTION for word in words)
 
 
 def _names_no_hidden_file(command: str) -> bool:

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 HOOK_TIMEOUT = 20
 """Seconds that the client waits for a hook; the gate's own deadline is much shorter."""
+CALL_TIMEOUT = 3630
+"""Seconds that the client waits for the hook of a call: a person elsewhere may be asked about it, for an hour at most.
+
+Both observed versions take any positive number; their own default for these hooks is 600.
+"""
+
+CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before"})
+"""What the clients call the event of a call that is about to run."""
+
+
+def hook_timeout(event: str | None) -> int:
+    """Seconds that the client waits for the hook of an event."""
+    return CALL_TIMEOUT if event in CALL_EVENTS else HOOK_TIMEOUT
 
 
 class Launch(Record):
@@ -37,13 +50,13 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
-def hook_command(launch: Launch, event: str) -> str:
-    """Build the shell command for one event.
+def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str:
+    """Build the shell command for one event of a client.
 
     Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
     program that is missing, crashes or is killed blocks too.
     """
-    words = [launch.python, "-I", "-S", launch.hook, "claude-code"]
+    words = [launch.python, "-I", "-S", launch.hook, client]
     words += ["--home", launch.folders.home, "--state", launch.folders.state, "--config", launch.folders.config]
     words += ["--event", event]
     if launch.settings and event == "ConfigChange":
@@ -60,7 +73,7 @@ def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
     return {
         "type": "command",
         "command": hook_command(launch, event),
-        "timeout": HOOK_TIMEOUT,
+        "timeout": hook_timeout(event),
         "onFailure": "block",
     }
 
@@ -74,7 +87,7 @@ def statusline_entry(launch: Launch) -> dict[str, Any]:
 
 def is_own_command(command: object) -> bool:
     """Whether a command in the settings was written by this program, in any of its versions."""
-    return isinstance(command, str) and "lockgate/hook.py' claude-code " in command
+    return isinstance(command, str) and "lockgate/hook.py' " in command
 
 
 def missing_entries(settings: Any, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -11,6 +11,8 @@ import click
 from lockgate import __version__
 
 _COMMANDS = {
+    "approvals": "lockgate.cli.approvals:approvals",
+    "approve": "lockgate.cli.approve:approve",
     "audit": "lockgate.cli.audit:audit",
     "bench": "lockgate.cli.bench:bench",
     "canary": "lockgate.cli.canary:canary",
@@ -18,6 +20,7 @@ _COMMANDS = {
     "config": "lockgate.cli.config:config",
     "contain": "lockgate.cli.contain:contain",
     "demo": "lockgate.cli.demo:demo",
+    "deny": "lockgate.cli.approve:deny",
     "doctor": "lockgate.cli.doctor:doctor",
     "explain": "lockgate.cli.explain:explain",
     "hook": "lockgate.cli.hook:hook",

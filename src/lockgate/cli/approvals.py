@@ -1,0 +1,89 @@
+"""``lockgate approvals``: the questions of agents that nobody sits before."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import click
+
+from lockgate.cli import approvals_text as text
+from lockgate.cli.approvals_state import ids, open_questions, opened_for_questions, question_of
+from lockgate.cli.state import opened
+from lockgate.escape.approvals import WHOLE
+from lockgate.escape.telling import facts
+from lockgate.store.rows import ApprovalRow
+
+_RECENT = 50
+"""Questions that ``list --all`` shows, the newest."""
+
+
+@click.group(short_help="See what agents wait for.")
+def approvals() -> None:
+    """See the calls that agents wait with because a person has to decide, and what became of former ones.
+
+    Answer them with `lockgate approve` and `lockgate deny`, or in `lockgate approvals watch`.
+    """
+
+
+@approvals.command("list", short_help="List the questions that wait.")
+@click.option("--all", "everything", is_flag=True, help=f"Also those that are answered or over, the newest {_RECENT}.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_questions(everything: bool, as_json: bool) -> None:
+    """List the questions that wait for an answer, the oldest first.
+
+    Exit status: 0 listed, 3 state not readable.
+    """
+    rows: list[ApprovalRow] = []
+    with opened() as store:
+        if store is not None and everything:
+            with store.reading() as tx:
+                rows = tx.approvals()[-_RECENT:]
+        elif store is not None:
+            rows = open_questions(store)
+    if as_json:
+        click.echo(json.dumps([facts(row) for row in rows]))
+        return
+    now = time.time()
+    for row in rows:
+        click.echo(text.summary(row, now))
+    if not rows:
+        click.echo("no question waits")
+
+
+@approvals.command(short_help="Show one question whole.")
+@click.argument("approval", metavar="ID", shell_complete=ids)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(approval: str, as_json: bool) -> None:
+    """Show one question: the whole call, why it is asked, whom it can reach, and what the session has read.
+
+    Exit status: 0 shown, 1 there is no such question, 3 state not readable.
+    """
+    with opened_for_questions() as store:
+        row = question_of(store, approval)
+    if as_json:
+        whole: dict[str, Any] = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
+        decided = {"decided_by": row.decided_by, "reason": row.reason}
+        click.echo(json.dumps({**facts(row), **whole, **decided}))
+        return
+    for line in text.lines(row, time.time()):
+        click.echo(line)
+
+
+@approvals.command(short_help="Wait for questions, and answer them here.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, and ask nothing.")
+def watch(as_json: bool) -> None:
+    """Show each question as it comes, and answer it here: y, n, or n and a reason. Ends with Ctrl-C.
+
+    As long as this runs, agents that nobody sits before wait for you instead of being refused (see
+    `approvals.headless` in the configuration).
+
+    Exit status: 0 ended, 1 an agent seems to run it, 3 state not usable.
+    """
+    from contextlib import suppress
+
+    from lockgate.cli.approvals_watch import run
+
+    with suppress(KeyboardInterrupt):
+        run(as_json=as_json)

@@ -1,0 +1,87 @@
+"""What the commands about questions to a person share: finding them, and answering one."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from click.shell_completion import CompletionItem
+
+from lockgate.cli.approvals_text import summary
+from lockgate.cli.state import opened, unreadable
+from lockgate.errors import ApprovalError, LockgateError, StoreError
+from lockgate.escape.answering import answer
+from lockgate.folders import state_dir
+from lockgate.store.protocol import Store
+from lockgate.store.rows import ApprovalRow
+from lockgate.store.sqlite import SqliteStore
+
+
+@contextmanager
+def opened_for_questions() -> Iterator[SqliteStore]:
+    """The store; exits with 1 where nothing was ever recorded, and with 3 where it cannot be used."""
+    with opened() as store:
+        if store is None:
+            raise click.ClickException("nothing was recorded yet, so that no question waits")
+        yield store
+
+
+def open_questions(store: Store) -> list[ApprovalRow]:
+    """The questions that wait for an answer, oldest first."""
+    now = time.time()
+    with store.reading() as tx:
+        return [row for row in tx.approvals(state="pending") if row.expires_at > now]
+
+
+def question_of(store: Store, approval: str) -> ApprovalRow:
+    """The question of an id, as a person types it.
+
+    Raises:
+        click.ClickException: There is none.
+    """
+    with store.reading() as tx:
+        row = tx.approval(approval.strip().lower())
+    if row is None:
+        raise click.ClickException("there is no question with this id; see: lockgate approvals list")
+    return row
+
+
+def clients(store: Store) -> frozenset[str]:
+    """The processes of agents' clients that the gate has seen, as ``pid:start-time``."""
+    with store.reading() as tx:
+        rows = tx.sessions()
+    # Where the system tells no start, the number may long be another process's.
+    return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
+
+
+def settle(store: Store, approval: str, *, approve: bool, reason: str = "") -> None:
+    """Answer for the person at this terminal.
+
+    Raises:
+        click.ClickException: It cannot be answered (any more).
+    """
+    try:
+        answer(store, state_dir(), approval, approve=approve, by=f"{getpass.getuser()} (terminal)", reason=reason)
+    except ApprovalError as error:
+        raise click.ClickException(str(error)) from error
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the id of a question that waits."""
+    try:
+        store = SqliteStore.open_existing(state_dir())
+        if store is None:
+            return []
+        try:
+            rows = open_questions(store)
+        finally:
+            store.close()
+    except LockgateError:
+        return []
+    found = [row for row in rows if row.approval.startswith(incomplete)]
+    return [CompletionItem(row.approval, help=click.unstyle(summary(row, time.time()))) for row in found]

@@ -1,0 +1,61 @@
+"""``lockgate approve`` and ``lockgate deny``: a person's answer to a question of an agent that nobody sits before."""
+
+from __future__ import annotations
+
+import termios
+import time
+
+import click
+
+from lockgate.cli import approvals_text as text
+from lockgate.cli.approvals_state import clients, ids, opened_for_questions, question_of, settle
+from lockgate.cli.person import require_approver
+
+READING_SECONDS = 1.0
+"""For which nothing that is typed counts as an answer: what comes sooner was typed, or pasted, before it was read."""
+
+
+@click.command(short_help="Let one exact call of an agent run, once.")
+@click.argument("approval", metavar="ID", shell_complete=ids)
+@click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
+def approve(approval: str, yes: bool) -> None:
+    """Show the whole call that an agent waits with, ask, and let exactly it run, once.
+
+    Only a person at a terminal of their own can do this. A call that changes after it was shown is another call.
+
+    Exit status: 0 approved, 1 not confirmed, nothing to approve any more, or not a person's terminal, 2 usage,
+    3 state not usable.
+    """
+    with opened_for_questions() as store:
+        require_approver("approve", clients(store))
+        row = question_of(store, approval)
+        for line in text.lines(row, time.time()):
+            click.echo(line)
+        if not text.is_whole(row):
+            raise click.ClickException("this call is not kept whole, so that nobody can see what they would approve")
+        if not yes:
+            forget_what_was_typed()
+            click.confirm("Let exactly this run, once?", default=False, abort=True)
+        settle(store, row.approval, approve=True)
+    click.echo("approved, once")
+
+
+@click.command(short_help="Refuse a call of an agent.")
+@click.argument("approval", metavar="ID", shell_complete=ids)
+@click.option("--reason", default="", metavar="TEXT", help="What the agent is told.")
+def deny(approval: str, reason: str) -> None:
+    """Refuse a call that an agent waits with, and tell it why.
+
+    Exit status: 0 refused, 1 nothing to refuse any more, or an agent seems to ask, 2 usage, 3 state not usable.
+    """
+    with opened_for_questions() as store:
+        require_approver("answer for a person", clients(store))
+        row = question_of(store, approval)
+        settle(store, row.approval, approve=False, reason=reason)
+    click.echo("denied")
+
+
+def forget_what_was_typed() -> None:
+    """Give the person a moment to read, and take nothing for an answer that was typed before."""
+    time.sleep(READING_SECONDS)
+    termios.tcflush(0, termios.TCIFLUSH)
