@@ -91,13 +91,38 @@ def plan_install(file: str, launch: Launch, *, statusline: bool) -> Change:
     Raises:
         InstallError: The settings are not a JSON object, or cannot be read.
     """
-    before = _read_text(file)
-    known = read_records(launch.folders.state).get(os.path.realpath(file))
     entries = {event: claude_command.hook_entry(launch, event) for event in EVENTS}
     line = claude_command.statusline_entry(launch) if statusline else None
+    return plan_entries(file, entries, launch.folders.state, statusline=line)
+
+
+def plan_entries(
+    file: str,
+    entries: Mapping[str, Mapping[str, Any]],
+    state: str,
+    *,
+    statusline: Mapping[str, Any] | None = None,
+    grouped: bool = True,
+    empty: str = "{}",
+) -> Change:
+    """Work out what putting entries into any client's file of hooks changes.
+
+    Args:
+        file: The file.
+        entries: The hook entry of each event.
+        state: The state folder, where it is written down what there was before.
+        statusline: The status line's entry.
+        grouped: Whether the client's entries stand in groups.
+        empty: What a file that is made begins with.
+
+    Raises:
+        InstallError: The file does not hold a JSON object, or cannot be read.
+    """
+    before = read_text(file)
+    known = read_records(state).get(os.path.realpath(file))
     try:
-        bare = claude_settings.take_out(before, known) if before is not None else "{}"
-        after, record = claude_settings.put_in(bare, entries, line or _kept_statusline(before))
+        bare = claude_settings.take_out(before, known) if before is not None else empty
+        after, record = claude_settings.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
     if before is None:
@@ -114,13 +139,13 @@ def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
     return value if claude_settings.is_own_statusline(value) else None
 
 
-def plan_uninstall(file: str, folders: Folders) -> Change:
-    """Work out what uninstalling changes, and change nothing yet.
+def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> Change:
+    """Work out what uninstalling changes, and change nothing yet; ``empty`` is what a file that was made began with.
 
     Raises:
         InstallError: The settings are not a JSON object, or cannot be read.
     """
-    before = _read_text(file)
+    before = read_text(file)
     known = read_records(folders.state).get(os.path.realpath(file))
     if before is None:
         return Change(file, None, None, None)
@@ -128,7 +153,7 @@ def plan_uninstall(file: str, folders: Folders) -> Change:
         after: str | None = claude_settings.take_out(before, known)
     except InstallError as error:
         raise InstallError(f"{file}: {error}; it was not changed") from None
-    if known is not None and known.file and after is not None and after.strip() == "{}":
+    if known is not None and known.file and after is not None and after.strip() == empty:
         after = None
     return Change(file, before, after, None, new_folder=known.folder if known else False)
 
@@ -140,7 +165,7 @@ def apply(change: Change, folders: Folders) -> None:
     Raises:
         InstallError: A file cannot be written, or changed meanwhile.
     """
-    if _read_text(change.file) != change.before:
+    if read_text(change.file) != change.before:
         raise InstallError(f"{change.file} changed meanwhile; run the command again")
     records = read_records(folders.state)
     key = os.path.realpath(change.file)
@@ -167,10 +192,10 @@ def _write_settings(change: Change) -> None:
         return
     os.makedirs(os.path.dirname(change.file), exist_ok=True)
     # A link (of a dotfiles repository, say) stays one: its target is replaced.
-    _replace(os.path.realpath(change.file), change.after.encode("utf-8"), 0o600 if change.before is None else None)
+    put_file(os.path.realpath(change.file), change.after.encode("utf-8"), 0o600 if change.before is None else None)
 
 
-def _replace(file: str, data: bytes, mode: int | None) -> None:
+def put_file(file: str, data: bytes, mode: int | None) -> None:
     """Write a file so that it is either the old or the new one, whatever happens."""
     if mode is None:
         mode = stat.S_IMODE(os.stat(file).st_mode)
@@ -187,7 +212,12 @@ def _replace(file: str, data: bytes, mode: int | None) -> None:
         raise
 
 
-def _read_text(file: str) -> str | None:
+def read_text(file: str) -> str | None:
+    """The text of a file, ``None`` where there is none.
+
+    Raises:
+        InstallError: It cannot be read, or is no text.
+    """
     if os.path.islink(file) and not os.path.exists(file):
         raise InstallError(f"{file} is a link to a file that does not exist; mend or remove the link first")
     try:
@@ -220,7 +250,7 @@ def _write_records(state: str, records: Mapping[str, Record]) -> None:
 def _write_private(file: str, text: str) -> None:
     try:
         os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-        _replace(file, text.encode("utf-8"), 0o600)
+        put_file(file, text.encode("utf-8"), 0o600)
     except OSError as error:
         raise InstallError(f"{file} cannot be written: {error.strerror}") from None
 

@@ -75,6 +75,11 @@ def _take_out_event(text: str, path: _Path, record: Record | None) -> str:
     touched = False
     for number in reversed(range(len(groups.items) if groups else 0)):
         assert groups is not None
+        if _is_own_entry(groups.items[number].value):  # Cursor's entries stand in no group
+            touched = True
+            text = json_text.remove(text, groups, number, _empty(record, path))
+            groups = _container(text, path, list)
+            continue
         entries = groups.items[number].members.get("hooks")
         own = [index for index, node in enumerate(entries.items if entries else ()) if _is_own_entry(node.value)]
         if not own or entries is None:
@@ -126,6 +131,8 @@ def put_in(
     text: str,
     entries: Mapping[str, Mapping[str, Any]],
     statusline: Mapping[str, Any] | None = None,
+    *,
+    grouped: bool = True,
 ) -> tuple[str, Record]:
     """Add an entry for every event, each in a group of its own, behind what is there.
 
@@ -133,6 +140,7 @@ def put_in(
         text: Settings without entries of the gate.
         entries: The hook entry of each event.
         statusline: The status line's entry; it is added only where there is no status line.
+        grouped: Whether the client's entries stand in groups.
 
     Returns:
         The new text, and the record that :func:`take_out` needs.
@@ -153,7 +161,7 @@ def put_in(
         assert groups is not None
         if not groups.items and "/".join(path) not in created:
             empty["/".join(path)] = json_text.inner(text, groups)
-        text = json_text.add_item(text, groups, {"hooks": [dict(entry)]}, style, 2)
+        text = json_text.add_item(text, groups, {"hooks": [dict(entry)]} if grouped else dict(entry), style, 2)
     if statusline is not None and "statusLine" not in json_text.parse(text).members:
         text = json_text.add_member(text, json_text.parse(text), "statusLine", dict(statusline), style, 0)
         created.append("statusLine")

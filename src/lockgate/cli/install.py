@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 
 import click
 
-from lockgate.adapters import claude_install
+from lockgate.adapters import CLIENTS, claude_install, installing
 from lockgate.adapters.claude_install import SCOPES, Change
 from lockgate.cli.person import require_person
 from lockgate.errors import InstallError, LockgateError
 from lockgate.folders import Folders, folders
 from lockgate.text import visible
 
-_CLIENTS = click.Choice(["claude-code"])
+_CLIENTS = click.Choice(CLIENTS)
 
 
 def _options(command: click.decorators.FC) -> click.decorators.FC:
@@ -45,9 +45,10 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
 @click.command()
 @_options
 @click.option("--statusline", is_flag=True, help="Also show the session's labels in the status line, if there is none.")
+@click.option("--trust", is_flag=True, help="Codex: also trust these hooks, as its /hooks screen does.")
 @click.option("--plugin", is_flag=True, help="Only tell the installed plugin where this program is; its hooks do it.")
 def install(
-    client: str, scope: str, project: str, dry_run: bool, as_json: bool, statusline: bool, plugin: bool
+    client: str, scope: str, project: str, dry_run: bool, as_json: bool, statusline: bool, trust: bool, plugin: bool
 ) -> None:
     """Register the gate with an agent client.
 
@@ -55,13 +56,18 @@ def install(
     The pattern library is compiled, which takes a few seconds the first time.
     """
     where = folders()
+    if client != "claude-code" and (statusline or plugin):
+        raise click.UsageError("--statusline and --plugin are for claude-code")
+    if client != "codex" and trust:
+        raise click.UsageError("--trust is for codex")
     try:
         if plugin:
             _install_for_plugin(client, where, dry_run=dry_run, as_json=as_json)
             return
-        file = claude_install.settings_file(scope, where, project, os.environ)
-        change = claude_install.plan_install(file, claude_install.this_launch(where, file), statusline=statusline)
+        change = _planned(client, scope, where, project, statusline=statusline)
         _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
+        if trust and not dry_run:
+            _trust(where, change.file, project)
     except InstallError as error:
         raise click.ClickException(str(error)) from None
     if not dry_run:
@@ -69,7 +75,8 @@ def install(
     if not (as_json or dry_run):
         if scope == "project":
             click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
-        click.echo("Sessions that start from now on are guarded. Check it: lockgate doctor")
+        then = "" if client == "claude-code" or trust else installing.WAYS[client].then
+        click.echo(then or "Sessions that start from now on are guarded. Check it: lockgate doctor")
 
 
 @click.command(short_help="Take the gate out of a client's settings.")
@@ -81,10 +88,33 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
     """
     where = folders()
     try:
-        file = claude_install.settings_file(scope, where, project, os.environ)
-        _carry_out(claude_install.plan_uninstall(file, where), where, "uninstalled", dry_run=dry_run, as_json=as_json)
+        if client == "claude-code":
+            change = claude_install.plan_uninstall(
+                claude_install.settings_file(scope, where, project, os.environ), where
+            )
+        else:
+            file = installing.hooks_file(client, scope, where, project, os.environ)
+            change = installing.plan_uninstall(client, file, where)
+        _carry_out(change, where, "uninstalled", dry_run=dry_run, as_json=as_json)
     except InstallError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _planned(client: str, scope: str, where: Folders, project: str, *, statusline: bool) -> Change:
+    if client == "claude-code":
+        file = claude_install.settings_file(scope, where, project, os.environ)
+        return claude_install.plan_install(file, claude_install.this_launch(where, file), statusline=statusline)
+    file = installing.hooks_file(client, scope, where, project, os.environ)
+    return installing.plan_install(client, file, claude_install.this_launch(where, file))
+
+
+def _trust(where: Folders, file: str, project: str) -> None:
+    """Do what Codex's own screen does after a person's review: this command is that review."""
+    from lockgate.adapters import codex_trust
+
+    require_person("trust hooks in Codex")
+    trusted = codex_trust.trust(file, project, where.home)
+    click.echo(f"trusted in Codex: {trusted} hooks", err=True)
 
 
 def _prepare_patterns(where: Folders, project: str) -> None:
