@@ -64,8 +64,10 @@ def read_regular(path: str, most: int, *, follow: bool = True) -> bytes:
         os.close(descriptor)
 
 
-def replace(path: str, data: bytes, *, draft: str, folder: int | None = None, at: float | None = None) -> None:
-    """Put a file of mode 0600 in its place at once: others see the old one or the new one, and never a part.
+def replace(
+    path: str, data: bytes, *, draft: str, folder: int | None = None, at: float | None = None, mode: int = 0o600
+) -> None:
+    """Put a file in its place at once: others see the old one or the new one, and never a part.
 
     Args:
         path: The file. What is there is replaced; a link is, and not where it leads.
@@ -73,6 +75,7 @@ def replace(path: str, data: bytes, *, draft: str, folder: int | None = None, at
         draft: The name under which it is written first, in the same folder; no file may have it.
         folder: A descriptor of the folder that relative paths are in.
         at: When it shall have been written last, in seconds since the epoch; now where it is not said.
+        mode: Its rights.
 
     Raises:
         OSError: It cannot be; the draft is gone then.
@@ -80,7 +83,7 @@ def replace(path: str, data: bytes, *, draft: str, folder: int | None = None, at
     descriptor = os.open(draft, _DRAFT, 0o600, dir_fd=folder)
     try:
         with open(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o600)  # the umask may have taken rights away
+            os.fchmod(descriptor, mode)  # the umask may have taken rights away
             file.write(data)
         if at is not None:
             os.utime(draft, (at, at), dir_fd=folder)

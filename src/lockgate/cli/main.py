@@ -27,6 +27,7 @@ _COMMANDS = {
     "install": "lockgate.cli.install:install",
     "patterns": "lockgate.cli.patterns:patterns",
     "scan": "lockgate.cli.scan:scan_command",
+    "serve": "lockgate.cli.serve:serve",
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",

@@ -1,0 +1,132 @@
+"""``lockgate serve``: deciding for containers, and who they are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import click
+
+from lockgate.cli.person import require_person
+from lockgate.cli.serve_groups import groups
+from lockgate.errors import LockgateError
+from lockgate.folders import folders
+from lockgate.text import visible
+
+_MISSING = "this needs further packages: install lockgate[server]"
+
+
+@click.group(invoke_without_command=True, short_help="Decide for containers.")
+@click.option(
+    "--ipc",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="The folder of the groups' folders.",
+)
+@click.option(
+    "--unix",
+    metavar="PATH",
+    type=click.Path(dir_okay=False),
+    help="Listen on a Unix socket too.",
+)
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help="Listen on TCP too. Beyond loopback that needs TLS.",
+)
+@click.option(
+    "--tls-cert", metavar="FILE", type=click.Path(exists=True, dir_okay=False)
+)
+@click.option("--tls-key", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--poll",
+    is_flag=True,
+    help="Look for requests, where the system does not tell of changes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Log one JSON object a line.")
+@click.pass_context
+def serve(
+    context: click.Context,
+    ipc: str | None,
+    unix: str | None,
+    listen: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    poll: bool,
+    as_json: bool,
+) -> None:
+    """Decide for containers, until interrupted. See also: lockgate serve groups.
+
+    Containers put their requests into files below DIR, or over a socket. Whatever they say, this machine classifies
+    each call again, and keeps the labels of each group and session in the state folder.
+
+    Exit status: 0 ended by a signal, 1 cannot serve, 2 usage, 3 the state cannot be used.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    require_person("run the gate for containers")
+    try:
+        from lockgate.server import serving
+    except ImportError as error:
+        raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
+    settings = serving.Settings(
+        os.path.abspath(ipc) if ipc else "",
+        unix or "",
+        listen or "",
+        tls_cert or "",
+        tls_key or "",
+        poll,
+    )
+    _log_to_stderr(as_json)
+    _run(serving.serve(folders(), settings))
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    from lockgate.cli.state import unreadable
+    from lockgate.errors import StoreError
+
+    try:
+        asyncio.run(serving)
+    except StoreError as error:
+        raise unreadable(error) from error
+    except (LockgateError, OSError) as error:
+        raise click.ClickException(visible(str(error), 600)) from None
+
+
+class _Lines(logging.Formatter):
+    """One line a record: what happened, and facts. Nothing that a container wrote gets here unescaped."""
+
+    def __init__(self, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        facts = getattr(record, "facts", {})
+        if record.exc_info and record.exc_info[0]:
+            facts = {**facts, "error": record.exc_info[0].__name__}
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        level, what = record.levelname.lower(), visible(record.getMessage(), 300)
+        if self._as_json:
+            return json.dumps({"at": at, "level": level, "what": what, **facts})
+        said = " ".join(
+            f"{name}={visible(str(value), 300)}" for name, value in facts.items()
+        )
+        return f"{at} {level} {what} {said}".rstrip()
+
+
+def _log_to_stderr(as_json: bool) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(as_json))
+    log = logging.getLogger("lockgate.server")
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+
+
+serve.add_command(groups)

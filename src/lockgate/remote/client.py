@@ -1,0 +1,267 @@
+"""The gate as a container's hook sees it: an event goes to the host, and an answer comes back.
+
+What provably does nothing but look at the container's own files needs no answer: it is let run at once and reported, so
+that the host can look at it too. Everything else waits for the host, and where the host does not answer as it must,
+:class:`lockgate.errors.RemoteError` is raised, on which the hook refuses. Nothing is ever decided here instead.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from lockgate.errors import RemoteError
+from lockgate.events import (
+    Answer,
+    Context,
+    Event,
+    ToolFailed,
+    ToolFinished,
+    ToolRefused,
+    ToolRequested,
+)
+from lockgate.folders import Folders
+from lockgate.model import Effect, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.remote.keys import VARIABLE, read_key
+from lockgate.remote.messages import (
+    CONTAIN,
+    LONGEST_WAIT,
+    Reply,
+    Request,
+    read_reply,
+    write_request,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lockgate.remote.mailbox import Mailbox
+
+LOCAL_TOOLS = frozenset({"Bash", "Glob", "Grep", "Read"})
+"""Tools whose calls can be provably local. Of others the host has to know more than their effects."""
+_MARK = "[REDACTED:"
+"""Stands where a value was taken out. Whoever writes it somewhere may destroy the value there: the host decides."""
+_MARGIN = 0.25
+"""Seconds that are left for the refusal when the host does not answer."""
+_RESULTS = (ToolFinished, ToolFailed, ToolRefused)
+
+
+class Where(Record):
+    """How the host is reached."""
+
+    place: str
+    """``ipc:FOLDER``, ``unix:PATH`` or ``https://HOST:PORT``."""
+    key_file: str
+    folders: Folders
+    """Those inside the container."""
+
+
+class RemoteGate:
+    """Stands in for a :class:`lockgate.gate.Monitor`. One object is for one event."""
+
+    def __init__(
+        self,
+        where: Where,
+        seconds: float,
+        prolong: Callable[[float], float] = float,
+        has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
+    ) -> None:
+        """Read the key.
+
+        Args:
+            where: How the host is reached.
+            seconds: How long the host has to answer, or to say that somebody is being asked.
+            prolong: Told for how many seconds somebody is about to be waited for; gives how many it may be.
+            has_rule: Tells whether the client may have a rule about a call, which it would not know rewritten.
+
+        Raises:
+            RemoteError: There is no key.
+        """
+        self._where = where
+        self._seconds = max(seconds - _MARGIN, 0.05)
+        self._prolong = prolong
+        self._has_rule = has_rule
+        self._key = read_key(where.key_file or os.environ.get(VARIABLE, ""))
+
+    def handle(self, event: Event) -> Answer:
+        """Answer one event.
+
+        Raises:
+            RemoteError: The host does not answer, or not as it must. The caller then refuses.
+        """
+        if isinstance(event, ToolRequested):
+            return self._requested(event)
+        if isinstance(event, _RESULTS):
+            event = self._of_the_agent(event)
+        if isinstance(event, ToolFinished) and event.kept:
+            return self._finished_with_file(event)
+        return self._ask(event).answer
+
+    # ---------------------------------------------------------------- calls
+    def _requested(self, event: ToolRequested) -> Answer:
+        context, call = event.context, event.call
+        found = self._effects(context, call)
+        if (
+            self._key.local
+            and not found
+            and call.tool in LOCAL_TOOLS
+            and not _has_mark(call)
+        ):
+            self._report(event)
+            return Answer()
+        contained = self._contained(context, call)
+        able = (CONTAIN,) if contained is not None else ()
+        answer = self._ask(event, able=able, found=found).answer
+        if answer.verdict is not Verdict.CONTAIN:
+            return answer
+        if contained is None:
+            raise RemoteError("the host wants a call contained that cannot be")
+        return answer._replace(new_input=contained)
+
+    def _effects(self, context: Context, call: ToolCall) -> Sequence[Effect]:
+        from lockgate.analysis import analyse
+        from lockgate.analysis.surroundings import Rules
+        from lockgate.runtime import surroundings_of
+
+        around = surroundings_of(
+            self._where.folders, context.workspace, context.transcript, Rules()
+        )
+        return analyse(
+            call, around._replace(own_paths=(*around.own_paths, *self._own()))
+        ).effects
+
+    def _own(self) -> tuple[str, ...]:
+        kind, _, path = self._where.place.partition(":")
+        return (self._where.key_file, *([path] if kind in ("ipc", "unix") else []))
+
+    def _contained(self, context: Context, call: ToolCall) -> Mapping[str, Any] | None:
+        from lockgate.runtime import containing
+
+        contain, _ = containing(self._where.folders, self._has_rule)
+        return contain(context, call)
+
+    def _of_the_agent(
+        self, event: ToolFinished | ToolFailed | ToolRefused
+    ) -> ToolFinished | ToolFailed | ToolRefused:
+        """The event with the call that the agent made, where that was rewritten."""
+        from lockgate.runtime import containing
+
+        _, original = containing(self._where.folders, self._has_rule)
+        return event._replace(call=original(event.context, event.call))
+
+    # ---------------------------------------------------------------- results
+    def _finished_with_file(self, event: ToolFinished) -> Answer:
+        """A long result: the host looks at the whole, and the file is rewritten here."""
+        from lockgate.runtime import write_kept
+
+        replies: list[Reply] = []
+
+        def change(text: str) -> str:
+            replies.append(self._ask(event, kept=text))
+            kept = replies[0].kept
+            return text if kept is None else kept
+
+        try:
+            write_kept(event.context, event.kept, change)
+        except OSError:
+            # The host then cannot look at it either, and says so to agent and person.
+            return self._ask(event).answer
+        return replies[0].answer
+
+    # ---------------------------------------------------------------- the way
+    def _ask(self, event: Event, **more: Any) -> Reply:
+        request = self._request(event, **more)
+        message = write_request(self._key.secret, request)
+        until = time.monotonic() + self._seconds
+        ask = (
+            self._through_files
+            if self._where.place.startswith("ipc:")
+            else self._through_http
+        )
+        return ask(request.id, message, until)
+
+    def _request(self, event: Event, **more: Any) -> Request:
+        folders = self._where.folders
+        own = tuple(
+            path for path in (folders.state, folders.config, *self._own()) if path
+        )
+        return Request(
+            os.urandom(16).hex(),
+            event,
+            LONGEST_WAIT,
+            home=folders.home,
+            own=own,
+            **more,
+        )
+
+    def _report(self, event: Event) -> None:
+        request = self._request(event, report=True)
+        message = write_request(self._key.secret, request)
+        if self._where.place.startswith("ipc:"):
+            self._mailbox().send(request.id, message, report=True)
+            return
+        from lockgate.remote.http import exchange
+
+        exchange(
+            self._where.place,
+            "/v1/report",
+            self._key.token,
+            message,
+            time.monotonic() + self._seconds,
+        )
+
+    def _mailbox(self) -> Mailbox:
+        from lockgate.remote.mailbox import Mailbox
+
+        return Mailbox(self._where.place.removeprefix("ipc:"))
+
+    def _through_files(self, name: str, message: bytes, until: float) -> Reply:
+        box = self._mailbox()
+        box.send(name, message)
+        reply = self._read(message, name, box.receive(name, until))
+        if reply.waiting:
+            until = (
+                time.monotonic()
+                + self._prolong(min(reply.waiting, LONGEST_WAIT))
+                + self._seconds
+            )
+            reply = self._read(message, name, box.receive(name, until, waiting=True))
+        return _final(reply)
+
+    def _through_http(self, name: str, message: bytes, until: float) -> Reply:
+        from lockgate.remote.http import exchange
+
+        prolonged = False
+        while True:
+            body = exchange(
+                self._where.place, "/v1/decide", self._key.token, message, until
+            )
+            reply = self._read(message, name, body)
+            if not reply.waiting:
+                return reply
+            if not prolonged:
+                prolonged = True
+                until += self._prolong(min(reply.waiting, LONGEST_WAIT))
+
+    def _read(self, message: bytes, name: str, answer: bytes) -> Reply:
+        reply = read_reply(self._key.secret, message, name, answer)
+        if reply.failed:
+            raise RemoteError(
+                f"the gate outside of this container could not decide: {reply.failed}"
+            )
+        return reply
+
+
+def _final(reply: Reply) -> Reply:
+    if reply.waiting:
+        raise RemoteError("the host says that it waits, in the place of its answer")
+    return reply
+
+
+def _has_mark(call: ToolCall) -> bool:
+    from lockgate.analysis.patterns.fields import fields_of
+
+    return any(_MARK in field.text for field in fields_of(call.tool_input))

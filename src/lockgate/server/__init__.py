@@ -1,0 +1,1 @@
+"""The host's side: deciding for containers, which can reach nothing here but what they ask."""

@@ -1,0 +1,220 @@
+"""One request to one answer, for whichever way it came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Protocol
+
+from lockgate.deliberation import Need, PersonQuestion
+from lockgate.errors import BadInputError, LockgateError, RemoteError
+from lockgate.escape import telling, waiting
+from lockgate.events import Answer, ToolRequested
+from lockgate.gate import Monitor, Parts
+from lockgate.record import Record
+from lockgate.remote.messages import (
+    LONGEST_WAIT,
+    Reply,
+    Request,
+    read_request,
+    write_reply,
+)
+from lockgate.server.blind import Case
+from lockgate.server.groups import Group
+from lockgate.server.reports import reported
+from lockgate.server.short_form import is_short, read_short, write_short
+from lockgate.server.workers import Worker, Workers
+from lockgate.store.sqlite import SqliteStore
+
+log = logging.getLogger("lockgate.server")
+MOST_OF_A_GROUP = 64
+"""Requests of one group that are open at a time: waiting for their turn, a judge or a person."""
+
+
+class Expected(Protocol):
+    """What is known of a request before it is read."""
+
+    @property
+    def id(self) -> str:
+        """Its id; empty where the way knows none."""
+
+    @property
+    def report(self) -> bool:
+        """Whether it is a report."""
+
+
+class Asked(Record):
+    """A request that was read."""
+
+    message: bytes
+    name: str
+    """The id that the answer is to carry."""
+    case: Case | None
+    short: bool = False
+    problem: str = ""
+    """Why it cannot be decided on; empty where it can."""
+
+
+class Desk:
+    """Decides for all groups. Belongs to one event loop."""
+
+    def __init__(self, workers: Workers) -> None:
+        """Use the workers, which the caller starts and closes."""
+        self._workers = workers
+        self._open: dict[str, int] = {}
+
+    def has_room(self, group: str) -> bool:
+        """Whether one more request of a group may be put."""
+        return self._open.get(group, 0) < MOST_OF_A_GROUP
+
+    async def decide(
+        self, group: Group, read: Callable[[], bytes], expected: Expected
+    ) -> bytes:
+        """The sealed answer to a request.
+
+        Args:
+            group: Whose it is, as the way says that it came: the request itself has no say in it.
+            read: Gives the message; called when it is the group's turn. May raise ``RemoteError``.
+            expected: What the way knows of it already, which the message must not contradict.
+
+        Raises whatever ``read`` raises.
+        """
+        self._open[group.name] = self._open.get(group.name, 0) + 1
+        began = time.perf_counter()
+        try:
+            worker = self._workers.of(group.name)
+            asked, outcome = await worker.do(
+                group.name, partial(_begin, worker, group, read, expected)
+            )
+            reply = await self._settle(worker, asked, outcome)
+        finally:
+            self._open[group.name] -= 1
+            if not self._open[group.name]:
+                del self._open[group.name]
+        _tell(group, asked, reply, time.perf_counter() - began)
+        write = write_short if asked.short else write_reply
+        return write(group.secret, asked.message, asked.name, reply)
+
+    async def _settle(self, worker: Worker, asked: Asked, outcome: _Outcome) -> Reply:
+        while not isinstance(outcome, Reply):
+            need, deliberation = outcome
+            case = asked.case
+            assert case is not None
+            said = await self._said(worker, case, need)
+            outcome = await worker.step(case, lambda _: _step(case, deliberation, said))  # noqa: B023 - awaited here
+        return outcome
+
+    async def _said(self, worker: Worker, case: Case, need: Need) -> Any:
+        """Fetch somebody's word. The worker goes on with others meanwhile."""
+        if not isinstance(need, PersonQuestion):
+            consultants = await worker.step(case, lambda parts: parts.consultants)
+            return await asyncio.to_thread(consultants.said, need)
+        state = self._workers.where.state
+        await asyncio.to_thread(telling.start, state, need)
+        await waiting.waited(state, need, lambda: SqliteStore.open_existing(state))
+        return None
+
+
+_Outcome = Reply | tuple[Need, Generator[Need, Any, Answer]]
+
+
+def waiting_note(group: Group, message: bytes, name: str) -> bytes:
+    """The sealed note that an answer takes longer: somebody is being asked, or many requests are before it."""
+    return write_reply(
+        group.secret, message, name, Reply(Answer(), waiting=LONGEST_WAIT)
+    )
+
+
+def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
+    """The sealed answer that there will be none."""
+    return write_reply(group.secret, message, name, Reply(Answer(), failed=why))
+
+
+# ---------------------------------------------------------------- in the worker's thread
+def _begin(
+    worker: Worker,
+    group: Group,
+    read: Callable[[], bytes],
+    expected: Expected,
+    parts: Parts,
+) -> tuple[Asked, _Outcome]:
+    asked = _asked(group, read(), expected)
+    if asked.case is None:
+        return asked, Reply(Answer(), failed=asked.problem)
+    return asked, worker.about(asked.case, partial(_first, parts, asked.case))
+
+
+def _asked(group: Group, message: bytes, expected: Expected) -> Asked:
+    short = is_short(message)
+    try:
+        if short:
+            shown, request = read_short(message)
+        else:
+            request = read_request(group.secret, message)
+            shown = request.id
+        if expected.id and request.id != expected.id:
+            raise RemoteError("the request has another id than its file")
+        if request.report != expected.report:
+            raise RemoteError(
+                "the request and the way that it came disagree on whether it is a report"
+            )
+        return Asked(message, shown, Case(group, request), short)
+    except (RemoteError, BadInputError) as error:
+        return Asked(message, expected.id or "0" * 32, None, short, str(error))
+
+
+def _first(parts: Parts, case: Case) -> _Outcome:
+    if case.request.report:
+        return _reported(parts, case)
+    return _step(case, Monitor(parts).deliberate(case.event), None)
+
+
+def _reported(parts: Parts, case: Case) -> Reply:
+    if not isinstance(case.event, ToolRequested):
+        return Reply(Answer(), failed="only a call that runs can be reported")
+    try:
+        if not reported(parts, case.event):
+            log.warning("discrepancy", extra={"facts": {"group": case.group.name}})
+    except Exception as error:  # noqa: BLE001 - whatever it was, it is said
+        return _failure(case, error)
+    return Reply(Answer())
+
+
+def _step(
+    case: Case, deliberation: Generator[Need, Any, Answer], said: Any
+) -> _Outcome:
+    """One step of a decision: to the answer, or to the next who has to be asked."""
+    try:
+        return deliberation.send(said), deliberation
+    except StopIteration as end:
+        return Reply(end.value, case.kept)
+    except Exception as error:  # noqa: BLE001 - whatever it was, it is said
+        return _failure(case, error)
+
+
+def _failure(case: Case, error: Exception) -> Reply:
+    if isinstance(error, LockgateError):
+        return Reply(Answer(), failed=str(error))
+    log.error("failed", exc_info=error, extra={"facts": {"group": case.group.name}})
+    return Reply(Answer(), failed=f"an internal error ({type(error).__name__})")
+
+
+def _tell(group: Group, asked: Asked, reply: Reply, seconds: float) -> None:
+    """Log what was answered: never what was asked, which may hold anything."""
+    request: Request | None = asked.case.request if asked.case else None
+    facts = {
+        "group": group.name,
+        "id": asked.name,
+        "event": type(request.event).__name__ if request else "",
+        "report": request.report if request else False,
+        "verdict": "failed" if reply.failed else reply.answer.verdict.word,
+        "ms": round(seconds * 1000, 1),
+    }
+    log.log(
+        logging.WARNING if reply.failed else logging.INFO,
+        "answered",
+        extra={"facts": facts},
+    )

@@ -1,0 +1,185 @@
+"""``lockgate serve``: everything that runs together, from the first sign of life to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+import stat
+from contextlib import suppress
+
+import uvicorn
+
+from lockgate.errors import RemoteError
+from lockgate.folders import Folders
+from lockgate.record import Record
+from lockgate.server.desk import Desk
+from lockgate.server.groups import Groups
+from lockgate.server.post import PostOffice
+from lockgate.server.web import PeerProtocol, Web
+from lockgate.server.workers import Workers
+
+WORKERS = 2
+
+
+class Settings(Record):
+    """What is served, and where."""
+
+    folder: str = ""
+    """The folder of the groups' folders; empty where there is no IPC by files."""
+    unix: str = ""
+    listen: str = ""
+    """``HOST:PORT``."""
+    certificate: str = ""
+    key: str = ""
+    poll: bool = False
+    workers: int = WORKERS
+
+
+def check(settings: Settings) -> None:
+    """Make sure that the settings can be served.
+
+    Raises:
+        RemoteError: They cannot, or it would not be safe.
+    """
+    if not (settings.folder or settings.unix or settings.listen):
+        raise RemoteError("there is nothing to serve: give --ipc, --unix or --listen")
+    if bool(settings.certificate) != bool(settings.key):
+        raise RemoteError("TLS needs both a certificate and its key")
+    if settings.listen:
+        host, _ = address(settings.listen)
+        if not settings.certificate and not _is_loopback(host):
+            raise RemoteError(
+                f"{host} can be reached by other machines: give --tls-cert and --tls-key"
+            )
+
+
+def address(listen: str) -> tuple[str, int]:
+    """Host and port of ``HOST:PORT``. Raises ``RemoteError`` where it is none."""
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise RemoteError(f"{listen!r} is no HOST:PORT")
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def serve(
+    where: Folders, settings: Settings, ready: asyncio.Event | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        RemoteError: It cannot be served.
+        StoreError: The state cannot be opened or trusted.
+    """
+    check(settings)
+    groups = Groups(where.state)
+    workers = Workers(where, settings.workers)
+    sockets: list[socket.socket] = []
+    post: PostOffice | None = None
+    try:
+        desk = Desk(workers)
+        stop = asyncio.Event()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        tasks = workers.run()
+        if settings.folder:
+            post = PostOffice(settings.folder, groups, desk, poll=settings.poll)
+            tasks.append(asyncio.create_task(post.run()))
+        web = Web(groups, desk)
+        if settings.unix:
+            sockets.append(_unix_socket(settings.unix))
+            tasks.append(asyncio.create_task(_server(web, sockets[-1], Settings())))
+        if settings.listen:
+            sockets.append(_tcp_socket(*address(settings.listen)))
+            tasks.append(asyncio.create_task(_server(web, sockets[-1], settings)))
+        if ready is not None:
+            ready.set()
+        await _until(stop, tasks)
+    finally:
+        if post is not None:
+            post.close()
+        for each in sockets:
+            each.close()
+        if settings.unix:
+            with suppress(OSError):
+                os.unlink(settings.unix)
+        workers.close()
+
+
+async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for the end. A part that fails ends all: half a gate would look like a whole one."""
+    stopping = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait(
+        [*tasks, stopping], return_when=asyncio.FIRST_COMPLETED
+    )
+    for task in (*tasks, stopping):
+        task.cancel()
+    await asyncio.gather(*tasks, stopping, return_exceptions=True)
+    for task in done:
+        if task is not stopping:
+            task.result()
+
+
+async def _server(web: Web, listening: socket.socket, settings: Settings) -> None:
+    config = uvicorn.Config(
+        web.app,
+        http=PeerProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=settings.certificate or None,
+        ssl_keyfile=settings.key or None,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=2048,
+    )
+    server = uvicorn.Server(config)
+    # Signals are the caller's to handle: it ends all parts at once.
+    await server._serve([listening])
+
+
+def _unix_socket(path: str) -> socket.socket:
+    """A socket that this machine's users can connect to; who they are is asked of the kernel."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise RemoteError(f"{path} is there already, and is no socket")
+        os.unlink(path)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(path)
+        os.chmod(path, 0o666)  # noqa: S103 - each request has a token, and its peer is checked
+        listening.listen(512)
+    except OSError as error:
+        listening.close()
+        raise RemoteError(f"{path} cannot be listened on: {error.strerror}") from error
+    return listening
+
+
+def _tcp_socket(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, number, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        listening = socket.socket(family, kind, number)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place)
+        listening.listen(512)
+    except OSError as error:
+        raise RemoteError(
+            f"{host}:{port} cannot be listened on: {error.strerror}"
+        ) from error
+    return listening
