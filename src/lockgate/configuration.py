@@ -75,6 +75,11 @@ class Configuration(Record):
     digest: str = ""
     """Changes with every file that counts; empty where the configuration was not loaded for a decision."""
 
+    @property
+    def sets_rules(self) -> bool:
+        """Whether some layer has rules or plugins asked about calls."""
+        return any("git" in compiled["scalars"] or "plugins" in compiled["scalars"] for compiled in self.compiled)
+
 
 def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
     """All places of configuration files, from the lowest to the highest layer.

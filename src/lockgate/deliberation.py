@@ -28,6 +28,32 @@ class Objection(Record):
     """``ASK`` or ``DENY``."""
 
 
+class GitRules(Record):
+    """The value of the key ``git`` in one configuration."""
+
+    rules: Mapping[str, Any]
+    layer: str
+    """The name of the layer that says it."""
+
+
+class PluginEntry(Record):
+    """An entry of the key ``plugins``."""
+
+    text: str
+    """The name of an entry point, or a file."""
+    base: str = ""
+    """The folder that a relative path starts from; empty where there is none."""
+
+
+class RuleSets(Record):
+    """Whom a configuration has asked about calls beside its tables."""
+
+    git: tuple[GitRules, ...] = ()
+    """Each can object."""
+    plugins: tuple[PluginEntry, ...] = ()
+    """In the order in which they are asked."""
+
+
 class RulesQuestion(Record):
     """Has a rule or a plugin anything against this call? The answer is a sequence of :class:`Objection`."""
 
@@ -35,6 +61,7 @@ class RulesQuestion(Record):
     call: ToolCall
     analysis: Analysis = Analysis()
     """What the call can do, and which commands it runs."""
+    sets: RuleSets = RuleSets()
 
 
 class ResultQuestion(Record):
@@ -44,6 +71,7 @@ class ResultQuestion(Record):
     call: ToolCall
     text: str
     """All text of the result, as the model would read it."""
+    sets: RuleSets = RuleSets()
 
 
 class JudgeQuestion(Record):

@@ -42,7 +42,8 @@ _MARGIN = 1.5
 """Seconds of the client's patience that are left for its own start of this process, and for reading the answer."""
 _BEGAN = time.monotonic()
 """When this process began: a hook is one process for one event."""
-_LOG_MAX = 256 * 1024
+_ANSWER = [1]
+"""Where the answer goes: the descriptor of standard output as it was when this process began."""
 _HEARD: dict[str, Mapping[str, Any]] = {}
 """The payload, once it was read: a refusal withholds the result in it."""
 _SPEAKS: list[str] = ["claude-code"]
@@ -113,6 +114,14 @@ def _occupy_descriptors() -> None:
             os.open(os.devnull, os.O_RDONLY)
 
 
+def _keep_output() -> None:
+    """Let nothing but the answer reach the client: what a library or a plugin prints goes nowhere."""
+    _ANSWER[0] = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
 # ---------------------------------------------------------------- in
 def _read_input() -> bytes:
     from lockgate.errors import BadInputError
@@ -146,7 +155,7 @@ def _write(descriptor: int, text: str) -> bool:
 
 def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
     """Write the answer and end at once, past the interpreter's own shutdown."""
-    if stdout and not _write(1, stdout + "\n"):
+    if stdout and not _write(_ANSWER[0], stdout + "\n"):
         code = 2
         stderr = stderr or "Lockgate blocks to be safe: the answer could not be written\n"
     if stderr:
@@ -168,29 +177,14 @@ def _refuse(event: str | None, message: str) -> NoReturn:
 
 def _log(state: str, event: str | None, error: BaseException) -> None:
     """Keep what failed and where, and nothing of the payload but the event's name."""
-    from lockgate.text import visible
+    from lockgate.logs import note
 
     place = "?"
     trace = error.__traceback__
     while trace is not None:
         place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
         trace = trace.tb_next
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{when} {visible(event or '-', 60)} {type(error).__name__} {place}\n"
-    path = os.path.join(state, "hook.log")
-    try:
-        os.makedirs(state, mode=0o700, exist_ok=True)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            os.write(descriptor, line.encode())
-            full = os.fstat(descriptor).st_size > _LOG_MAX
-        finally:
-            os.close(descriptor)
-        if full:
-            os.replace(path, f"{path}.1")
-    except OSError:
-        return
+    note(state, event or "-", type(error).__name__, place)
 
 
 # ---------------------------------------------------------------- deadline
@@ -345,6 +339,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
     state = ""
     try:
         _occupy_descriptors()
+        _keep_output()
         event = _announced(arguments)
         _speak_for(arguments)
         options = _options(arguments)

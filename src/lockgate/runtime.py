@@ -11,6 +11,7 @@ import lockgate
 from lockgate import configuration
 from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.configuration import Configuration
+from lockgate.deliberation import RuleSets
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 
     from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
     from lockgate.escape.containment.rewriting import Launch
+    from lockgate.rules.consulting import Objectors
     from lockgate.store.protocol import Store
 
     _T = TypeVar("_T")
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
+_NO_RULES = RuleSets()
 _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 _SHELL_TOOL = "Bash"
 _LOADING = 1.5
@@ -192,7 +195,37 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
         return ask(question, where.state, lambda: SqliteStore.open(where.state), os.environ, prolong)
 
-    return Consultants(can_judge=can_judge, judge=judge, wait=wait, attended=attended)
+    def log(plugin: str, kind: str, place: str) -> None:
+        from lockgate.logs import note
+
+        note(where.state, f"plugin {plugin}", kind, place)
+
+    def rule_sets(configuration: Configuration) -> RuleSets:
+        if not configuration.sets_rules:
+            return _NO_RULES
+        from lockgate.rules import consulting
+
+        return consulting.rule_sets(configuration)
+
+    kept: list[Objectors] = []
+
+    def objectors() -> Objectors:
+        from lockgate.rules.consulting import Objectors
+
+        if not kept:
+            kept.append(Objectors(where.home, log))
+        return kept[0]
+
+    return Consultants(
+        lambda configuration: configuration.sets_rules,
+        rule_sets,
+        can_judge=can_judge,
+        rules=lambda question: objectors().before(question),
+        results=lambda question: objectors().after(question),
+        judge=judge,
+        wait=wait,
+        attended=attended,
+    )
 
 
 def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:

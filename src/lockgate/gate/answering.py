@@ -9,7 +9,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from lockgate.gate.deciding import Question, Ruling
     from lockgate.gate.screening import Screening
-from lockgate.model import ToolCall, Verdict
+from lockgate.model import Tier, ToolCall, Verdict
 
 
 def answer(question: Question, ruling: Ruling) -> Answer:
@@ -51,6 +51,10 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     elif ruling.lost_in:
         to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
+    elif decision.tier is Tier.RULES:
+        from lockgate.gate import messages_rules
+
+        to_agent, to_person = messages_rules.blocked(call, decision.reasons)
     else:
         hints = question.mask.analysis(ruling.analysis).hints
         to_agent = messages.denied_to_agent(call, decision, taints, hints)

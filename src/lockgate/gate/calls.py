@@ -85,7 +85,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     found, mask = _found_in(parts, context, call)
     objections: Sequence[Objection] = ()
     if parts.consultants.has_rules(configuration):
-        objections = yield RulesQuestion(context, call, merged(analyses))
+        objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
     return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began)
 
 

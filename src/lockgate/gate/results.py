@@ -31,8 +31,9 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
     fresh = _analysed_once(parts, context, call, configuration)
     addresses = _addresses_in(event, fresh)
     screening = screen(parts.guard, parts.write_kept, event, enforced=enforced(configuration))
-    if not screening.withheld and parts.consultants.reads_results(configuration):
-        objections = yield ResultQuestion(context, call, event.text)
+    sets = parts.consultants.rule_sets(configuration)
+    if sets.plugins and not screening.withheld:
+        objections = yield ResultQuestion(context, call, event.text, sets)
         if objections and enforced(configuration):
             screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
     held = _secrets_in(parts, context, call, screening)

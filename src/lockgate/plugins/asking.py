@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from lockgate.deliberation import Objection, ResultQuestion, RulesQuestion
+from lockgate.deliberation import Objection, PluginEntry, ResultQuestion, RulesQuestion
 from lockgate.errors import PluginError
 from lockgate.model import Verdict
 from lockgate.plugins import files
 from lockgate.plugins.answers import verdict_of
 from lockgate.plugins.calling import Outcome, call, place_of
-from lockgate.plugins.loading import Entry, Hook, Plugin, load
+from lockgate.plugins.loading import Hook, Plugin, load, name_of
 from lockgate.plugins.model import HookContext
 from lockgate.text import visible
 
@@ -41,19 +41,19 @@ class Plugins:
             seconds: For one call of one plugin, and for loading it.
         """
         self._home, self._log, self._seconds = home, log, seconds
-        self._loaded: dict[Entry, tuple[object, Plugin]] = {}
+        self._loaded: dict[PluginEntry, tuple[object, Plugin]] = {}
         self._lock = threading.Lock()
 
-    def before(self, entries: Sequence[Entry], question: RulesQuestion) -> list[Objection]:
+    def before(self, question: RulesQuestion) -> list[Objection]:
         """What plugins have against a call. Never raises: one that fails denies."""
 
         def given() -> dict[str, Any]:
             call = question.call
             return {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
 
-        return self._ask(entries, lambda plugin: plugin.before, given)
+        return self._ask(question.sets.plugins, lambda plugin: plugin.before, given)
 
-    def after(self, entries: Sequence[Entry], question: ResultQuestion) -> list[Objection]:
+    def after(self, question: ResultQuestion) -> list[Objection]:
         """What plugins have against a result. Never raises: one that fails denies."""
 
         def given() -> dict[str, Any]:
@@ -61,9 +61,9 @@ class Plugins:
             told = {"tool_name": call.tool, "tool_input": copied(call.tool_input), "context": _context(question)}
             return {**told, "tool_output": question.text}
 
-        return self._ask(entries, lambda plugin: plugin.after, given)
+        return self._ask(question.sets.plugins, lambda plugin: plugin.after, given)
 
-    def loaded(self, entry: Entry) -> Plugin:
+    def loaded(self, entry: PluginEntry) -> Plugin:
         """A plugin, loaded now where it was not, or where its file is another one.
 
         Raises:
@@ -82,7 +82,7 @@ class Plugins:
             self._loaded[entry] = (mark, outcome.value)
             return outcome.value
 
-    def _mark(self, entry: Entry) -> object:
+    def _mark(self, entry: PluginEntry) -> object:
         """Changes with the file; nothing for an entry point, which is what it was when this process began."""
         if not files.is_file(entry.text):
             return None
@@ -94,7 +94,10 @@ class Plugins:
 
     # ---------------------------------------------------------------- asking
     def _ask(
-        self, entries: Iterable[Entry], hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
+        self,
+        entries: Iterable[PluginEntry],
+        hook_of: Callable[[Plugin], Hook | None],
+        given: Callable[[], dict[str, Any]],
     ) -> list[Objection]:
         found: list[Objection] = []
         for entry in entries:
@@ -106,12 +109,12 @@ class Plugins:
         return found
 
     def _one(
-        self, entry: Entry, hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
+        self, entry: PluginEntry, hook_of: Callable[[Plugin], Hook | None], given: Callable[[], dict[str, Any]]
     ) -> Objection | None:
         try:
             plugin = self.loaded(entry)
         except PluginError as error:
-            return Objection(f"plugin:{entry.name}", str(error))
+            return Objection(f"plugin:{name_of(entry)}", str(error))
         hook = hook_of(plugin)
         if hook is None:
             return None
@@ -126,21 +129,21 @@ class Plugins:
         try:
             verdict, reason = verdict_of(outcome.value)
         except PluginError as error:
-            self._log(entry.name, type(error).__name__, str(error))
-            return Objection(plugin.rule, f"the plugin `{entry.name}` gave no answer that counts: {error}")
+            self._log(name_of(entry), type(error).__name__, str(error))
+            return Objection(plugin.rule, f"the plugin `{name_of(entry)}` gave no answer that counts: {error}")
         if verdict is Verdict.ALLOW:
             return None
-        return Objection(plugin.rule, reason or f"the plugin `{entry.name}` objects", verdict)
+        return Objection(plugin.rule, reason or f"the plugin `{name_of(entry)}` objects", verdict)
 
-    def _failure(self, entry: Entry, outcome: Outcome, what: str) -> str:
+    def _failure(self, entry: PluginEntry, outcome: Outcome, what: str) -> str:
         """What is said of a plugin that failed. Its own words go nowhere, but for those of ours about it."""
         if outcome.error is None:
-            self._log(entry.name, "TimeoutError", "?")
-            return f"the plugin `{entry.name}` {what}: it took longer than {self._seconds:g} s"
+            self._log(name_of(entry), "TimeoutError", "?")
+            return f"the plugin `{name_of(entry)}` {what}: it took longer than {self._seconds:g} s"
         kind = visible(type(outcome.error).__name__, 60)
-        self._log(entry.name, kind, visible(place_of(outcome.error), 100))
+        self._log(name_of(entry), kind, visible(place_of(outcome.error), 100))
         says = str(outcome.error) if isinstance(outcome.error, PluginError) else kind
-        return f"the plugin `{entry.name}` {what}: {visible(says, 300)}"
+        return f"the plugin `{name_of(entry)}` {what}: {visible(says, 300)}"
 
 
 def _context(question: RulesQuestion | ResultQuestion) -> HookContext:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lockgate.deliberation import PluginEntry
 from lockgate.errors import PluginError
 from lockgate.libraries import library
 from lockgate.plugins import files
@@ -20,19 +21,9 @@ if TYPE_CHECKING:
 GROUP = "lockgate"
 
 
-class Entry(Record):
-    """One entry of ``plugins:``, and where it stands."""
-
-    text: str
-    base: str = ""
-    """The folder of the configuration file; empty where it comes from a program."""
-    layer: str = ""
-    """The layer's name, for a person."""
-
-    @property
-    def name(self) -> str:
-        """What the plugin is called in reasons and records."""
-        return files.stem(self.text) if files.is_file(self.text) else visible(self.text, 60)
+def name_of(entry: PluginEntry) -> str:
+    """What a plugin is called in reasons and records."""
+    return files.stem(entry.text) if files.is_file(entry.text) else visible(entry.text, 60)
 
 
 class Hook(Record):
@@ -46,7 +37,7 @@ class Hook(Record):
 class Plugin(Record):
     """A plugin that was loaded."""
 
-    entry: Entry
+    entry: PluginEntry
     version: str
     """The beginning of the file's SHA-256, or the version of the package; empty where there is none."""
     source: str
@@ -60,10 +51,10 @@ class Plugin(Record):
     @property
     def rule(self) -> str:
         """Who objects, as evidence names it."""
-        return f"plugin:{self.entry.name}" + (f"@{self.version}" if self.version else "")
+        return f"plugin:{name_of(self.entry)}" + (f"@{self.version}" if self.version else "")
 
 
-def load(entry: Entry, home: str) -> Plugin:
+def load(entry: PluginEntry, home: str) -> Plugin:
     """Load one plugin.
 
     Raises:
@@ -94,7 +85,7 @@ def _entry_point(name: str) -> tuple[Any, str, str]:
     return point.load(), version, visible(point.value, 200)
 
 
-def _plugin(entry: Entry, loaded: Any, version: str, source: str, digest: str) -> Plugin:
+def _plugin(entry: PluginEntry, loaded: Any, version: str, source: str, digest: str) -> Plugin:
     from lockgate.plugins.calling import Late
 
     hooks = hooks_of(loaded)
