@@ -124,6 +124,34 @@ def test_cells_are_replaced_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tables", "column", "due"),
+    [
+        pytest.param([], "both", "contain ask", id="the profile's own"),
+        pytest.param([{"execute": "deny"}], "both", "deny", id="what is said of the row that it is a kind of"),
+        pytest.param([{"execute": {"both": "deny"}}], "untrusted", "contain judge ask", id="of another column"),
+        pytest.param([{"execute": "deny", "execute_runtime": "ask"}], "both", "ask", id="its own word"),
+        pytest.param([{"execute_runtime": "ask"}, {"execute": "deny"}], "both", "ask", id="its own word, from below"),
+        pytest.param([{"execute_runtime": {"both": "ask"}}, {"execute": "deny"}], "secret", "deny", id="by column"),
+    ],
+)
+def test_a_row_that_is_a_kind_of_another(tables: list[dict[str, Any]], column: str, due: str) -> None:
+    compiled = merge(layers({"profile": "cascade"}, *({"table": table} for table in tables)))
+    cell = policy(compiled).profile.cell("execute_runtime", LabelState(column))
+    assert [verdict.word for verdict in cell] == due.split()
+    shown = {value.key: value.value for value in values(compiled)}[f"table.execute_runtime.{column}"]
+    assert shown == (due.split() if " " in due else due)
+
+
+def test_where_a_profile_has_no_such_row_it_is_added() -> None:
+    compiled = merge(layers({"table": {"execute_runtime": {"both": "deny"}, "execute": {"untrusted": "ask"}}}))
+    found = policy(compiled).profile
+    assert found.cell("execute_runtime", LabelState.BOTH) == (Verdict.DENY,)
+    assert found.cell("execute_runtime", LabelState.UNTRUSTED) == (Verdict.ASK,)
+    assert found.cell("execute_runtime", LabelState.CLEAN) == (Verdict.ALLOW,)
+    assert found.cell("execute", LabelState.BOTH) == (Verdict.CONTAIN, Verdict.ASK)
+
+
+@pytest.mark.parametrize(
     ("contents", "tool", "category"),
     [
         pytest.param([{"tools": {"safe": ["X"]}}], "X", "safe", id="list"),
@@ -395,6 +423,11 @@ def test_every_value_is_shown_with_its_layer() -> None:
         ({"secret_paths": ["p"]}, {"secret_paths": ["!p"]}, ["secret_paths loses p"]),
         ({}, {"services": {"x": {"public_sink": False}}}, ["services: x: public_sink becomes false"]),
         ({"services": {"x": {"public_sink": "forbidden"}}}, {"services": {"x": {"public_sink": True}}}, ["services: x: public_sink becomes true"]),
+        ({"services": {"mcp__x": {"public_sink": "forbidden"}}}, {"services": {"mcp__x__y": {"public_sink": True}}}, ["services: mcp__x__y: public_sink becomes true"]),
+        ({"services": {"mcp__x": {"public_sink": False}}}, {"services": {"mcp__x__y": {"public_sink": False}}}, []),
+        ({"profile": "cascade"}, {"table": {"execute_runtime": "allow"}}, [f"table: execute_runtime, {column}: contain else {rest} becomes allow" for column, rest in (("untrusted", "judge else ask"), ("secret", "judge else ask"), ("both", "ask"))]),
+        ({"profile": "cascade"}, {"table": {"execute": {"both": "allow"}}}, ["table: execute, both: contain else judge else ask becomes allow", "table: execute_runtime, both: contain else ask becomes allow"]),
+        ({}, {"table": {"execute_runtime": {"both": "allow"}}}, ["table: execute_runtime, both: contain else ask becomes allow"]),
         ({"git": {"push": "deny"}}, {"git": {"push": "ask"}}, ["git: push: deny becomes ask"]),
         ({"git": {"push": "ask"}}, {"git": {"push": "deny"}}, []),
         ({"git": {"push": "ask", "_why": "x"}}, {"git": {"rebase": "deny"}}, ["git: push: ask becomes allow"]),

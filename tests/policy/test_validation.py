@@ -58,6 +58,7 @@ def problems(text: str, file: str = "lockgate.yaml") -> list[str]:
         ("trusted_domains: [{host: x.org, contents: trusted}]", "1: trusted_domains[0].contents: unknown key; did you mean `content`?"),
         ("trusted_domains: [{content: trusted}]", "1: trusted_domains[0]: must be a host such as example.com or *.example.com, a network such as 10.0.0.0/8, or {host: example.com, content: trusted}, not a mapping"),
         ("protected_paths: ['']", '1: protected_paths[0]: must be a path; * and ? stay within one name, ** is any number of names, not `""`'),
+        ("services: {Bash: {public_sink: false}}", "1: services.Bash: Bash is decided by its commands: use bash_patterns"),
         ("services: {x: {public_sinc: false}}", "1: services.x.public_sinc: unknown key; did you mean `public_sink`?"),
         ("services: {x: {public_sink: maybe}}", '1: services.x.public_sink: must be one of true, false, forbidden, not `"maybe"`'),
         ('trusted_domains: ["example.com\\n"]', '1: trusted_domains[0]: must be a host such as example.com or *.example.com, a network such as 10.0.0.0/8, or {host: example.com, content: trusted}, not `"example.com\\n"`'),

@@ -60,9 +60,7 @@ class _Merge:
         value, name = layer.value, layer.name
         for key in (*SCALARS, *WHOLES):
             if layer.project and key in OWNERS and key in value:
-                self.notes.append(
-                    [f"{name}:{key}", "is passed over: only your own and the managed file say it"]
-                )
+                self.notes.append([f"{name}:{key}", "is passed over: only your own and the managed file say it"])
             elif key in value:
                 self.scalars[key] = [value[key], name]
         for row, cells in value.get("table", {}).items():

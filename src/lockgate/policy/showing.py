@@ -8,6 +8,7 @@ from lockgate.policy.commands import NOT_SAFE
 from lockgate.policy.decide import possible
 from lockgate.policy.merging import PATHS, SHIPPED
 from lockgate.policy.profiles import COLUMNS, FALLS_BACK, Profile
+from lockgate.policy.rules import flags_of
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def _loosened_tools(before: Compiled, after: Compiled) -> Iterator[str]:
 
 def _loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
     for name, flags in after["services"].items():
-        old = before["services"].get(name, {})
+        # What a more general name says holds for this one too, until it says something itself.
+        old = flags_of(before["services"], name)
         for flag, (value, _) in flags.items():
             was = old[flag][0] if flag in old else None
             if (value is False and was is not False) or (was == "forbidden" and value != "forbidden"):

@@ -125,6 +125,8 @@ def _bad_tools(value: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
             if tool in ("Bash", "!Bash"):
                 path: Path = ("tools", name, index) if isinstance(entry, list) else ("tools", name)
                 yield path, "Bash is decided by its commands: use bash_patterns"
+    if "Bash" in value.get("services", {}):
+        yield ("services", "Bash"), "Bash is decided by its commands: use bash_patterns"
     for name in value.get("mcp_tools", {}):
         if not name.startswith(("mcp__", "!mcp__", "_")):
             yield ("mcp_tools", name), "an MCP tool's name begins with mcp__; other tools stand in tools"
