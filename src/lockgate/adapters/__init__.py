@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "claude-code": "claude_code",
     "codex": "codex",
+    "gemini-cli": "gemini",
 }
 CLIENTS = tuple(_MODULES)
 """The names of the clients, as a command line spells them."""

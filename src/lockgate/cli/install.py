@@ -110,10 +110,10 @@ def _planned(client: str, scope: str, where: Folders, project: str, *, statuslin
 
 def _trust(where: Folders, file: str, project: str) -> None:
     """Do what Codex's own screen does after a person's review: this command is that review."""
-    from lockgate.adapters import codex_trust
+    from lockgate.adapters.codex_trust import trust
 
     require_person("trust hooks in Codex")
-    trusted = codex_trust.trust(file, project, where.home)
+    trusted = trust(file, project, where.home)
     click.echo(f"trusted in Codex: {trusted} hooks", err=True)
 
 
