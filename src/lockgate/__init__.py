@@ -1,3 +1,50 @@
-"""Lockgate: an information-flow reference monitor for AI agents."""
+"""Lockgate: an information-flow reference monitor for AI agents.
+
+``from lockgate import Gate`` is the gate for programs, with all names of :mod:`lockgate.api`. They are imported when
+they are asked for: a hook, which is a process for each call of a tool, needs none of them.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from lockgate.api import (
+        Ask,
+        Asker,
+        Call,
+        Decision,
+        Gate,
+        HookContext,
+        HookDecision,
+        JudgeQuestion,
+        Opinion,
+        Question,
+        Reply,
+        Result,
+        Session,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Ask",
+    "Asker",
+    "Call",
+    "Decision",
+    "Gate",
+    "HookContext",
+    "HookDecision",
+    "JudgeQuestion",
+    "Opinion",
+    "Question",
+    "Reply",
+    "Result",
+    "Session",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from lockgate import api
+
+    return getattr(api, name)

@@ -2,7 +2,7 @@
 
 ::
 
-    from lockgate.api import Gate
+    from lockgate import Gate
 
     async with Gate.open() as gate:
         session = gate.session("support-42")
@@ -15,6 +15,7 @@ from lockgate.api.gate import Gate
 from lockgate.api.model import Ask, Asker, Call, Decision, Question, Reply, Result
 from lockgate.api.session import Session
 from lockgate.deliberation import JudgeQuestion, Opinion
+from lockgate.plugins import HookContext, HookDecision
 
 __all__ = [
     "Ask",
@@ -22,6 +23,8 @@ __all__ = [
     "Call",
     "Decision",
     "Gate",
+    "HookContext",
+    "HookDecision",
     "JudgeQuestion",
     "Opinion",
     "Question",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from lockgate.api.driving import Driver
-from lockgate.api.model import Ask, Question, Reply
+from lockgate.api.model import Ask, Asker, Question, Reply
 from lockgate.deliberation import PersonQuestion
 from lockgate.errors import ApprovalError
 from lockgate.escape import approvals
 from lockgate.gate import Parts
 from lockgate.model import Label
 
+_log = logging.getLogger("lockgate")
 _NOT_ASKED: Reply = (False, "the person could not be asked")
 
 
@@ -33,15 +36,15 @@ class Asking:
             await self._driver.waited(question)
             return
         asked = await asyncio.wrap_future(self._driver.submit(lambda parts: _question(parts, question)))
-        reply = _NOT_ASKED
+        reply: Any = _NOT_ASKED
+        late = asyncio.timeout(max(asked.expires_at - time.time(), 0))
         try:
-            async with asyncio.timeout(max(asked.expires_at - time.time(), 0)):
-                answered = self._ask(asked)
-                reply = await answered if inspect.isawaitable(answered) else answered
-        except TimeoutError:
-            return
-        except Exception:  # noqa: BLE001 - a program that cannot ask has not asked
-            reply = _NOT_ASKED
+            async with late:
+                reply = await _put(self._ask, asked)
+        except Exception as error:  # noqa: BLE001 - a program that cannot ask has not asked
+            if late.expired():
+                return
+            _log.error("the person could not be asked", exc_info=error)
         await asyncio.wrap_future(self._driver.submit(lambda parts: _reply(parts, question, reply)))
 
     def block(self, question: PersonQuestion) -> None:
@@ -50,18 +53,25 @@ class Asking:
             self._driver.wait(question)
             return
         asked = self._driver.submit(lambda parts: _question(parts, question)).result()
-        reply = _NOT_ASKED
+        reply: Any = _NOT_ASKED
         try:
             answered = self._ask(asked)
             reply = asyncio.run(_awaited(answered)) if inspect.isawaitable(answered) else answered
-        except Exception:  # noqa: BLE001 - a program that cannot ask has not asked
-            reply = _NOT_ASKED
+        except Exception as error:  # noqa: BLE001 - a program that cannot ask has not asked
+            _log.error("the person could not be asked", exc_info=error)
         self._driver.submit(lambda parts: _reply(parts, question, reply)).result()
 
 
-async def _awaited(answered: Any) -> Reply:
-    reply: Reply = await answered
-    return reply
+async def _put(ask: Asker, asked: Question) -> Any:
+    """Ask; a plain function, which may block, in a thread of its own."""
+    if inspect.iscoroutinefunction(ask):
+        return await ask(asked)
+    answered = await asyncio.to_thread(ask, asked)
+    return await answered if inspect.isawaitable(answered) else answered
+
+
+async def _awaited(answered: Any) -> Any:
+    return await answered
 
 
 def _question(parts: Parts, question: PersonQuestion) -> Question:
@@ -86,9 +96,10 @@ def _sources(provenance: Any) -> Iterable[str]:
     return (str(entry.get("source", "")) for entry in provenance if isinstance(entry, Mapping))
 
 
-def _reply(parts: Parts, question: PersonQuestion, reply: Reply) -> None:
-    approve, reason = reply if isinstance(reply, tuple) else (reply, "")
-    with parts.store.transaction() as tx:
+def _reply(parts: Parts, question: PersonQuestion, reply: Any) -> None:
+    """Note what was said. Nothing but a plain yes approves; what comes too late counts for nothing."""
+    approve, reason = reply if isinstance(reply, tuple) and len(reply) == 2 else (reply, "")
+    with suppress(ApprovalError), parts.store.transaction() as tx:
         approvals.decide(
             tx,
             question.approval,

@@ -11,16 +11,19 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from lockgate.api.driving import Driver
-from lockgate.api.model import Ask, Call, Decision
+from lockgate.api.driving import AsyncPerson, Driver
+from lockgate.api.model import Ask, Call, Decision, Result
 from lockgate.api.session import Session
-from lockgate.deliberation import JudgeQuestion, Opinion
+from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
 from lockgate.errors import ConfigError
+from lockgate.escape import telling, waiting
 from lockgate.events import Context
 from lockgate.folders import Folders, folders
 from lockgate.gate import Parts
 from lockgate.model import Subject
+from lockgate.plugins import HookDecision
 from lockgate.runtime import open_parts
+from lockgate.store.sqlite import SqliteStore
 
 REMEMBER_SECONDS = 1.0
 """How long files of the configuration are not looked at again."""
@@ -83,7 +86,7 @@ class Gate:
             )
 
         try:
-            driver = Driver(make)
+            driver = Driver(make, _waiter(where))
         except BaseException:
             shutil.rmtree(remove, ignore_errors=True)
             raise
@@ -132,6 +135,14 @@ class Gate:
         """Do what :meth:`check` does, and block until it is decided."""
         return self._of(session).check_sync(call.tool, call.tool_input, call_id=call.call_id, cwd=call.cwd)
 
+    async def before_tool_use(self, tool_name: str, tool_input: Mapping[str, Any]) -> HookDecision:
+        """Say whether a call of this gate's own session may run as it is: see :meth:`Session.before_tool_use`."""
+        return await self._of("").before_tool_use(tool_name, tool_input)
+
+    async def after_tool_use(self, tool_name: str, tool_input: Mapping[str, Any], tool_output: Any) -> Result:
+        """Note the result of a call of this gate's own session: see :meth:`Session.finished`."""
+        return await self._of("").after_tool_use(tool_name, tool_input, tool_output)
+
     def _of(self, name: str) -> Session:
         if name:
             return self.session(name)
@@ -143,6 +154,14 @@ class Gate:
 def _folders(state: str | os.PathLike[str] | None) -> Folders:
     where = folders(os.environ)
     return where if not state else where._replace(state=os.path.join(os.path.abspath(os.fspath(state)), "lockgate"))
+
+
+def _waiter(where: Folders) -> AsyncPerson:
+    async def waited(question: PersonQuestion) -> None:
+        await asyncio.to_thread(telling.start, where.state, question)
+        await waiting.waited(where.state, question, lambda: SqliteStore.open_existing(where.state))
+
+    return waited
 
 
 def _valid(config: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

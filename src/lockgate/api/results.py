@@ -12,8 +12,11 @@ from lockgate.api.model import Decision, Result
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolFinished
 from lockgate.model import ToolCall, Verdict
+from lockgate.plugins import HookDecision
 
 _log = logging.getLogger("lockgate")
+_ANY_TOOL = ""
+"""No tool of Claude Code's: a program's tools may have the same names, and their results another shape."""
 
 
 def finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinished:
@@ -25,42 +28,42 @@ def finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinishe
         output: A text, or JSON values with texts in them. Anything else is looked at as its ``str``.
     """
     shown = _readable(output)
-    texts = texts_of(call.tool, shown)
+    texts = texts_of(_ANY_TOOL, shown)
     return ToolFinished(
         context, call, shown, text="\n".join(text for _, text in texts), texts=texts, names=names_of(shown)
     )
 
 
-def result_of(tool: str, output: Any, answer: Answer) -> Result:
+def result_of(output: Any, answer: Answer) -> Result:
     """What the agent reads of an output."""
-    shown = _readable(output)
     if answer.withheld:
-        return Result(_withheld(tool, shown, answer.withheld), True, answer.context)
+        return Result(_withheld(output, answer.withheld), True, answer.context)
     if answer.texts:
-        return Result(with_texts(tool, shown, answer.texts), True, answer.context)
+        return Result(with_texts(_ANY_TOOL, _readable(output), answer.texts), True, answer.context)
     return Result(output, False, answer.context)
 
 
-def unreadable(tool: str, output: Any, error: Exception) -> Result:
+def unreadable(output: Any, error: Exception) -> Result:
     """What the agent reads where the output could not be looked at: nothing of it."""
     notice = f"Lockgate could not look at this result and withholds it: {_what_failed(error)}"
-    return Result(_withheld(tool, _readable(output), notice), True, notice)
+    return Result(_withheld(output, notice), True, notice)
 
 
-def _withheld(tool: str, shown: Any, notice: str) -> Any:
+def _withheld(output: Any, notice: str) -> Any:
     try:
-        return withheld(tool, shown, notice) or notice
+        return withheld(_ANY_TOOL, _readable(output), notice) or notice
     except Exception:  # noqa: BLE001 - a shape that cannot be kept is given up
         return notice
 
 
 def _readable(output: Any) -> Any:
-    """The output where it is made of JSON values; else its text."""
-    try:
-        json.dumps(output)
-    except (TypeError, ValueError):
+    """The output as JSON values where it is made of such; else its text."""
+    if isinstance(output, str):
         return str(output)
-    return output
+    try:
+        return json.loads(json.dumps(output))
+    except (TypeError, ValueError, RecursionError):
+        return str(output)
 
 
 _VERDICTS: Mapping[Verdict, Literal["allow", "contain", "ask", "deny"]] = {
@@ -86,10 +89,17 @@ def decision_of(call: ToolCall, answer: Answer) -> Decision:
     )
 
 
-def undecided(call: ToolCall, error: Exception) -> Decision:
+def undecided(tool_input: Mapping[str, Any], error: Exception) -> Decision:
     """What is to happen with a call on which the gate failed to decide."""
     reason = f"Lockgate could not decide and blocks to be safe: {_what_failed(error)}"
-    return Decision("deny", call.tool_input, reason, reason)
+    return Decision("deny", tool_input, reason, reason)
+
+
+def hook_decision_of(decision: Decision) -> HookDecision:
+    """The decision in a hook's words. Nothing but ``allow`` lets a call run as it is."""
+    if decision.verdict == "allow":
+        return HookDecision(True, None, "allow")
+    return HookDecision(False, decision.reason, "ask" if decision.verdict == "ask" else "deny")
 
 
 def _what_failed(error: Exception) -> str:

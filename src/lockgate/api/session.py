@@ -9,7 +9,15 @@ from lockgate import session as labelling
 from lockgate.api.asking import Asking
 from lockgate.api.driving import Driver
 from lockgate.api.model import Ask, Decision, Result
-from lockgate.api.results import decision_of, finished_event, result_of, undecided, unreadable
+from lockgate.api.results import (
+    decision_of,
+    finished_event,
+    hook_decision_of,
+    result_of,
+    undecided,
+    unreadable,
+)
+from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -18,10 +26,14 @@ from lockgate.events import (
     PromptSubmitted,
     SessionEnded,
     SessionStarted,
+    ToolRefused,
     ToolRequested,
 )
 from lockgate.gate import Parts
-from lockgate.model import Label, ToolCall
+from lockgate.model import Effect, EffectKind, Label, ToolCall
+from lockgate.plugins import HookDecision
+
+_STRANGERS_TEXT = Effect(EffectKind.INGEST, "a message", "prompt:others", "others can write it", gives=Label.UNTRUSTED)
 
 
 class Session:
@@ -51,19 +63,19 @@ class Session:
             call_id: The id of this call, where the framework gives it one. The result then is known to be this call's.
             cwd: The folder that it runs in, where that is not the session's.
         """
-        event = self._requested(tool, tool_input, call_id, cwd)
         try:
+            event = self._requested(tool, tool_input, call_id, cwd)
             return decision_of(event.call, await self._driver.answered(event, self._asking.wait))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided(event.call, error)
+            return undecided(tool_input, error)
 
     def check_sync(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "") -> Decision:
         """Do what :meth:`check` does, and block until it is decided."""
-        event = self._requested(tool, tool_input, call_id, cwd)
         try:
+            event = self._requested(tool, tool_input, call_id, cwd)
             return decision_of(event.call, self._driver.answer(event, self._asking.block))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return undecided(event.call, error)
+            return undecided(tool_input, error)
 
     async def finished(
         self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""
@@ -79,9 +91,9 @@ class Session:
         """
         try:
             event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
-            return result_of(tool, output, await self._driver.answered(event, self._asking.wait))
+            return result_of(output, await self._driver.answered(event, self._asking.wait))
         except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
-            return unreadable(tool, output, error)
+            return unreadable(output, error)
 
     def finished_sync(
         self, tool: str, tool_input: Mapping[str, Any], output: Any, *, call_id: str = "", cwd: str = ""
@@ -89,9 +101,9 @@ class Session:
         """Do what :meth:`finished` does, and block until it is done."""
         try:
             event = finished_event(self._context, self._call(tool, tool_input, call_id, cwd), output)
-            return result_of(tool, output, self._driver.answer(event, self._asking.block))
+            return result_of(output, self._driver.answer(event, self._asking.block))
         except Exception as error:  # noqa: BLE001 - what cannot be looked at is not shown
-            return unreadable(tool, output, error)
+            return unreadable(output, error)
 
     async def failed(
         self, tool: str, tool_input: Mapping[str, Any], error: str, *, call_id: str = "", cwd: str = ""
@@ -105,13 +117,47 @@ class Session:
         """Do what :meth:`failed` does, and block until it is done."""
         return self.finished_sync(tool, tool_input, error, call_id=call_id, cwd=cwd)
 
+    async def before_tool_use(self, tool_name: str, tool_input: Mapping[str, Any]) -> HookDecision:
+        """Say whether a call may run as it is: for frameworks whose hooks give a yes or a no, and no other input.
+
+        A call that could only run contained goes on to the judge and the person, or is refused.
+        """
+        try:
+            event = self._requested(tool_name, tool_input, "", "")
+            answer = await self._driver.answered(event, self._asking.wait, rewrites=False)
+            return hook_decision_of(decision_of(event.call, answer))
+        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
+            return hook_decision_of(undecided(tool_input, error))
+
+    async def after_tool_use(self, tool_name: str, tool_input: Mapping[str, Any], tool_output: Any) -> Result:
+        """Do what :meth:`finished` does, under the name that hooks have for it."""
+        return await self.finished(tool_name, tool_input, tool_output)
+
     # ---------------------------------------------------------------- the conversation
+    def not_run(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", reason: str = "") -> None:
+        """A call that was let run was not run after all, so that its result brings nothing.
+
+        Args:
+            tool: As for :meth:`check`.
+            tool_input: As for :meth:`check`.
+            call_id: As for :meth:`check`.
+            reason: Why not, for the audit.
+        """
+        self._note(ToolRefused(self._context, self._call(tool, tool_input, call_id, ""), reason))
+
     def prompted(self, text: str, *, human: bool = True) -> None:
-        """Text enters the conversation as a user's turn; with ``human=False`` it is one that others can write.
+        """Text enters the conversation as a user's turn.
+
+        Args:
+            text: The text.
+            human: Whether the person wrote it for whom the agent works. What others can write (a customer's message, a
+                mail, another agent) makes the conversation untrusted; addresses in it are not the person's.
 
         Raises:
             LockgateError: It could not be noted. The agent must not read the text then.
         """
+        if not human:
+            self._driver.submit(self._expose).result()
         self._note(PromptSubmitted(self._context, text, human))
 
     def started(self) -> None:
@@ -149,10 +195,18 @@ class Session:
 
         return self._driver.submit(look).result()
 
+    def _expose(self, parts: Parts) -> None:
+        with parts.store.transaction() as tx:
+            now = parts.clock()
+            parts.enter(tx, self._context, now)
+            labelling.expose(tx, self._context.subject, "prompt", (_STRANGERS_TEXT,), now)
+
     def _note(self, event: Event) -> None:
         self._driver.answer(event, self._asking.block)
 
     def _call(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolCall:
+        if not isinstance(tool, str) or not isinstance(tool_input, Mapping):
+            raise BadInputError("a call has a tool's name and a mapping as its input")
         return ToolCall(tool, tool_input, cwd or self._context.cwd, call_id)
 
     def _requested(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolRequested:
