@@ -90,7 +90,13 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
         context.cwd,
         identifier(payload, "tool_use_id", maybe=True),
     )
-    return vocabulary.translated(CLIENT, call)
+    call = vocabulary.translated(CLIENT, call)
+    command = call.tool_input.get("command")
+    if call.tool != "Bash" or not isinstance(command, str):
+        return call
+    from lockgate.adapters.codex_cells import working_folder
+
+    return call._replace(cwd=working_folder(context.transcript, call.call_id, command, context.cwd))
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:

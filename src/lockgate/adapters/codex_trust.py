@@ -1,7 +1,7 @@
 """Codex's trust in hooks: it runs none that a person has not reviewed, and says nothing of those it leaves out.
 
-What is trusted is a digest of the hook's entry, in the person's ``config.toml``. Codex itself says which digest an entry
-has (``codex app-server``, method ``hooks/list``; seen with 0.169.0): nothing here computes one.
+What is trusted is a digest of the hook's entry, in the person's ``config.toml``. Codex itself says which digest an
+entry has (``codex app-server``, method ``hooks/list``; seen with 0.169.0): nothing here computes one.
 """
 
 from __future__ import annotations
