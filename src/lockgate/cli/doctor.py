@@ -85,6 +85,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _configuration(seen)
     yield from _patterns(seen)
     yield _containment(seen.folders)
+    yield from _judge(seen)
     yield from _state(seen.folders)
 
 
@@ -157,6 +158,28 @@ def _containment(where: Folders) -> Check:
         )
         return Check("containment", "warn", found.problem, mend)
     return Check("containment", "ok", f"commands can be contained by {found.way} {found.program}".rstrip())
+
+
+def _judge(seen: Look) -> Iterator[Check]:
+    """Whether the judge can be asked, where this project's profile names one. To ask it would cost money."""
+    from lockgate import configuration
+    from lockgate.escape.judge.keys import why_not
+    from lockgate.escape.judge.settings import settings_of
+    from lockgate.model import Verdict
+
+    try:
+        found = configuration.load_for_cli(seen.project)
+    except LockgateError:
+        return  # said above
+    if not found.policies[0].profile.says(Verdict.JUDGE):
+        return
+    problem = why_not(found.options.judge, os.environ, seen.folders.state)
+    if problem:
+        mend = "see docs/judge.md; until then the next verdict of its cells holds, most often a question to a person"
+        yield Check("judge", "warn", f"it cannot be asked: {problem}", mend)
+        return
+    settings = settings_of(found.options.judge)
+    yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
 
 
 def _state(where: Folders) -> Iterator[Check]:

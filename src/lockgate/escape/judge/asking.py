@@ -57,7 +57,9 @@ class _PassingError(JudgeError):
         """Seconds that the endpoint wants to be left alone, where it says so."""
 
 
-async def ask(settings: Settings, prompt: Prompt, key: Key | None, slots: Slots, seconds: float) -> Reply:
+async def ask(
+    settings: Settings, prompt: Prompt, key: Key | None, slots: Slots, *, until: float, seconds: float
+) -> Reply:
     """Put a question to the endpoint.
 
     Args:
@@ -65,20 +67,20 @@ async def ask(settings: Settings, prompt: Prompt, key: Key | None, slots: Slots,
         prompt: The question.
         key: The key, if it gets one.
         slots: Limits how many are asked at once.
-        seconds: How long all of it may take.
+        until: When there must be an answer, by the clock that only goes forward.
+        seconds: How long that was at the beginning, for a person.
 
     Raises:
         JudgeError: There is no opinion; the message says why, in our own words and without what was sent.
     """
-    until = time.monotonic() + seconds
     failures = [_BUSY]
     try:
-        async with asyncio.timeout(seconds), slots.held():
+        async with asyncio.timeout(until - time.monotonic()), slots.held():
             failures.clear()
             return await _tried(settings, prompt, key, until, failures)
     except TimeoutError:
         beside = f" ({failures[-1]})" if failures else ""
-        raise JudgeError(f"there was no answer within {seconds:.3g} s{beside}") from None
+        raise JudgeError(f"there was no answer within {seconds:g} s{beside}") from None
 
 
 async def _tried(settings: Settings, prompt: Prompt, key: Key | None, until: float, failures: list[str]) -> Reply:

@@ -103,10 +103,11 @@ class Judge:
         settings = self._settings
         material = material_of(question)
         prompt = prompt_of(question, material, draw_marker(material.blocks, os.urandom))
-        until = time.monotonic() + self._prolong(settings.timeout_seconds)
-        key = await self._key(until - time.monotonic())
+        seconds = self._prolong(settings.timeout_seconds)
+        until = time.monotonic() + seconds
+        key = await self._key(seconds)
         slots = Slots(self._state, settings.max_concurrent)
-        reply = await ask(settings, prompt, key, slots, until - time.monotonic())
+        reply = await ask(settings, prompt, key, slots, until=until, seconds=round(seconds, 1))
         return Opinion(reply.flagged, reply.reason, model=settings.model, tokens=reply.tokens)
 
     async def _key(self, seconds: float) -> Key | None:

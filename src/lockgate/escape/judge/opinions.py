@@ -41,13 +41,11 @@ def recall(store: Store, settings: Settings, question: JudgeQuestion, now: float
 
 
 def remember(store: Store, settings: Settings, question: JudgeQuestion, opinion: Opinion, now: float) -> None:
-    """Keep an opinion.
+    """Keep an opinion that did not fail.
 
     Raises:
         StoreError: The store cannot be written.
     """
-    if opinion.failed or not settings.cache_seconds:
-        return
     value = {"flagged": opinion.flagged, "reason": opinion.reason, "at": now}
     with store.transaction() as tx:
         others = tx.settings(_PREFIX)
@@ -99,6 +97,8 @@ class Keeping:
 
     def remember(self, question: JudgeQuestion, opinion: Opinion) -> None:
         """As :func:`remember`."""
+        if opinion.failed or not self._settings.cache_seconds:
+            return
         try:
             store = self._open()
             try:
