@@ -25,6 +25,7 @@ _COMMANDS = {
     "explain": "lockgate.cli.explain:explain",
     "hook": "lockgate.cli.hook:hook",
     "install": "lockgate.cli.install:install",
+    "judge": "lockgate.cli.judge:judge",
     "patterns": "lockgate.cli.patterns:patterns",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",
