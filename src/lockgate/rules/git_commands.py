@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from lockgate.analysis.shell.knowledge import Entry
+from lockgate.analysis.shell.knowledge import Entry, lookup, subcommand
 from lockgate.analysis.shell.options import Matched, match
 from lockgate.analysis.shell.scope import Arg, known
 from lockgate.model import Command
@@ -72,6 +72,8 @@ def _line(words: Sequence[str], command: Command) -> Line | None:
     if not before.operands:
         return None
     name, rest = before.operands[0].text, before.operands[1:]
+    if rest and (rest[0].text == "--help" or [arg.text for arg in rest] == ["-h"]):
+        return None
     entry = Entry("git", options=_table()["commands"].get(name, {}).get("options", {}))
     folders, settings = command.folders, []
     for option in before.options:
@@ -109,6 +111,12 @@ def is_quiet(line: Line) -> bool:
 def asks_for_branch(line: Line) -> bool:
     """Whether it prints the name of the current branch, and nothing else."""
     return list(line.words[1:]) in _table()["asks_for_branch"]
+
+
+def may_be_alias(line: Line) -> bool:
+    """Whether a subcommand is none of git's own: those no alias can stand in for."""
+    git = lookup("git")
+    return known(line.name) and not reader_of(line) and (git is None or subcommand(git, line.name) is None)
 
 
 def reader_of(line: Line) -> str:

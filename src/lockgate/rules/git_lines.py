@@ -10,7 +10,7 @@ from lockgate.deliberation import RulesQuestion
 from lockgate.lazy import lazy_re
 from lockgate.model import Command
 from lockgate.rules.git_acts import ANY, CURRENT, Act, branch_of, pushed
-from lockgate.rules.git_commands import Line, asks_for_branch, is_quiet, line_of, moved_to, reader_of, set_by
+from lockgate.rules.git_commands import Line, asks_for_branch, is_quiet, line_of, may_be_alias, moved_to, set_by
 from lockgate.rules.repository import Repository
 
 # Without these, a command runs its parts one after another, each only where the one before it succeeded.
@@ -46,7 +46,7 @@ class Lines:
 
     def _unaliased(self, line: Line, depth: int = 0) -> Iterator[Line]:
         yield line
-        if reader_of(line) or not known(line.name) or depth > 3:
+        if not may_be_alias(line) or depth > 3:
             return
         folders = line.folders or ("",)
         settings = [*self.set_here, *(pair for folder in folders for pair in self.look(folder).settings)]
@@ -98,7 +98,8 @@ def _expanded(text: str, line: Line) -> Sequence[Command]:
         from lockgate.analysis.shell import analyse_shell
         from lockgate.analysis.surroundings import Surroundings
 
-        return analyse_shell(f'{text[1:]} "$@"', (line.folders or ("",))[0], Surroundings()).commands
+        words = shlex.join(rest) if all(map(known, rest)) else '"$@"'
+        return analyse_shell(f"{text[1:]} {words}", (line.folders or ("",))[0], Surroundings()).commands
     try:
         words = shlex.split(text)
     except ValueError:

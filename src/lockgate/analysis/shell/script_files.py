@@ -217,6 +217,7 @@ def followed(
         machine.findings, machine.left, (scripts.place, scripts.silent) = outer, left, around
         scripts.depth -= 1
     outer.programs += found.programs
+    outer.commands += found.commands
     if isinstance(outer, _Inside):
         outer.unfollowed = outer.unfollowed or found.unfollowed
     # Of several files each can put words into what another runs.
