@@ -180,6 +180,10 @@ class Invocation:
     def opaque(self, because: str) -> None:
         """Add that something runs that cannot be seen through."""
         self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
+        from lockgate.analysis.shell.unread import answering
+
+        for role in answering(" ".join(arg.text for arg in self.args)):
+            self.add(role)
 
     def run(self) -> str:
         """Find all effects; give the shape of what is printed."""

@@ -40,6 +40,11 @@ def unread(call: Invocation, language: str, text: str, because: str = "") -> Non
         call.add("ingest")
 
 
+def answering(text: str) -> set[str]:
+    """The roles of what a text shows that answers the gate for a person; most often none."""
+    return {role for word, role in table("answering_words").items() if re.search(word, text, re.IGNORECASE)}
+
+
 def talks(text: str) -> bool:
     """Whether a text names what is used to talk to other machines."""
     return any(re.search(rf"(?:(?<!\w)|(?<=-[rM]))(?:{word})", text, re.IGNORECASE) for word in table("network_words"))
