@@ -4,7 +4,7 @@ It is run by absolute path in an isolated interpreter without site packages, so 
 project can change what is imported::
 
     /abs/python -I -S /abs/lockgate/hook.py CLIENT --home H --state S --config C [--event E] [--settings F]
-        [--plugin DATA]
+        [--plugin DATA] [--remote PLACE --key-file F [--ca-file F]]
 
 CLIENT is one of :data:`lockgate.adapters.CLIENTS`.
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lockgate.folders import Folders
     from lockgate.gate import Monitor
     from lockgate.model import ToolCall
+    from lockgate.remote.client import RemoteGate
 
 MAX_INPUT = 32 * 1024 * 1024
 """Most bytes of one payload. More is refused."""
@@ -66,6 +67,9 @@ class _Options:
     event: str = ""
     settings: str = ""
     plugin: str = ""
+    remote: str = ""
+    key_file: str = ""
+    ca_file: str = ""
     deadline: float = DEADLINE
 
 
@@ -78,7 +82,7 @@ def _options(arguments: Sequence[str]) -> _Options:
         options.client = rest.pop(0)
     while rest:
         name, given, value = rest.pop(0).partition("=")
-        field = name.removeprefix("--")
+        field = name.removeprefix("--").replace("-", "_")
         if not name.startswith("--") or field not in _Options.__annotations__ or field == "client":
             raise BadInputError(f"unknown argument {name!r}")
         if not given:
@@ -240,15 +244,15 @@ def prolong(seconds: float) -> float:
         seconds: How long that may take.
 
     Returns:
-    patience = hook_timeout(_Deadline.event) if _SPEAKS[0] == "claude-code" else HOOK_TIMEOUT
         How long it may really take: the client does not wait for ever, and after it there must be time to answer.
     """
     import signal
 
     from lockgate.adapters.claude_command import HOOK_TIMEOUT, hook_timeout
 
+    patience = hook_timeout(_Deadline.event) if _SPEAKS[0] == "claude-code" else HOOK_TIMEOUT
     left = signal.getitimer(signal.ITIMER_REAL)[0]
-    most = HOOK_TIMEOUT - _MARGIN - (time.monotonic() - _BEGAN) - left
+    most = patience - _MARGIN - (time.monotonic() - _BEGAN) - left
     lent = max(min(seconds, most), 0.0)
     _Deadline.lent += lent
     _arm(left + lent)
@@ -274,7 +278,7 @@ def _decide(client: Adapter, options: _Options, payload: Mapping[str, Any], even
     decoded = client.decode(payload, os.environ, launch)
     if decoded is None:
         return "", 0
-    gate = _gate(client, where, event)
+    gate = _remote_gate(client, options, where) if options.remote else _gate(client, where, event)
     for told_late in client.missed(decoded):
         gate.handle(told_late)
     answer = gate.handle(decoded)
@@ -300,6 +304,17 @@ def _gate(client: Adapter, where: Folders, event: str) -> Monitor:
     return gate
 
 
+def _remote_gate(client: Adapter, options: _Options, where: Folders) -> RemoteGate:
+    """The gate outside of the container that this hook runs in."""
+    from lockgate.remote.client import Hands, RemoteGate, Where
+
+    def has_rule(context: Context, call: ToolCall) -> bool:
+        return client.is_fixed(context, call, where.home)
+
+    place = Where(options.remote, options.key_file, where, options.ca_file)
+    return RemoteGate(place, options.deadline, Hands(prolong, has_rule, client.objections if client.OBJECTS else None))
+
+
 def _with_permission(client: Adapter, event: Event, answer: Answer, where: Folders) -> Answer:
     """A rewritten call keeps what the client's own rules say about it."""
     from lockgate.events import ToolRequested
@@ -311,9 +326,10 @@ def _with_permission(client: Adapter, event: Event, answer: Answer, where: Folde
 
 def _launch(options: _Options, where: Folders) -> Launch:
     """How this very hook was started: what settings that start it otherwise are told by."""
-    from lockgate.adapters.claude_command import Launch
+    from lockgate.adapters.claude_command import Launch, remote_words
 
-    return Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin)
+    remote = remote_words(options.remote, options.key_file, options.ca_file)
+    return Launch(sys.executable, os.path.abspath(__file__), where, options.settings, options.plugin, remote)
 
 
 def _event_of(client: Adapter, payload: Mapping[str, Any], expected: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 
 from lockgate.adapters import CLIENTS, claude_install, installing
+from lockgate.adapters.claude_command import remote_words
 from lockgate.adapters.claude_install import SCOPES, Change
 from lockgate.cli.person import require_person
 from lockgate.errors import InstallError, LockgateError
@@ -47,8 +48,21 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--statusline", is_flag=True, help="Also show the session's labels in the status line, if there is none.")
 @click.option("--trust", is_flag=True, help="Codex: also trust these hooks, as its /hooks screen does.")
 @click.option("--plugin", is_flag=True, help="Only tell the installed plugin where this program is; its hooks do it.")
+@click.option("--remote", metavar="PLACE", default="", help="In a container: ipc:DIR, unix:PATH or https://HOST:PORT.")
+@click.option("--key-file", metavar="FILE", default="", help="In a container: the key that its host has made for it.")
+@click.option("--ca-file", metavar="FILE", default="", help="Certificates to trust instead of the system's.")
 def install(
-    client: str, scope: str, project: str, dry_run: bool, as_json: bool, statusline: bool, trust: bool, plugin: bool
+    client: str,
+    scope: str,
+    project: str,
+    dry_run: bool,
+    as_json: bool,
+    statusline: bool,
+    trust: bool,
+    plugin: bool,
+    remote: str,
+    key_file: str,
+    ca_file: str,
 ) -> None:
     """Register the gate with an agent client.
 
@@ -64,13 +78,14 @@ def install(
         if plugin:
             _install_for_plugin(client, where, dry_run=dry_run, as_json=as_json)
             return
-        change = _planned(client, scope, where, project, statusline=statusline)
+        away = _remote(remote, key_file, ca_file)
+        change = _planned(client, scope, where, project, away, statusline=statusline)
         _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
         if trust and not dry_run:
             _trust(where, change.file, project)
     except InstallError as error:
         raise click.ClickException(str(error)) from None
-    if not dry_run:
+    if not dry_run and not remote:
         _prepare_patterns(where, project if scope != "user" else "")
     if not (as_json or dry_run):
         if scope == "project":
@@ -100,12 +115,29 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
         raise click.ClickException(str(error)) from None
 
 
-def _planned(client: str, scope: str, where: Folders, project: str, *, statusline: bool) -> Change:
+def _remote(place: str, key_file: str, ca_file: str) -> tuple[str, ...]:
+    """The words that lead a hook to a gate outside of this container; none for a gate of this machine."""
+    for value in (place, key_file, ca_file):
+        if not value.isprintable():
+            raise click.UsageError("a place and a path have no control characters")
+    kind, _, path = place.partition(":")
+    known = os.path.isabs(path) if kind in ("ipc", "unix") else kind in ("https", "http")
+    if place and not known:
+        raise click.UsageError("--remote is ipc:DIR or unix:PATH with an absolute path, or https://HOST:PORT")
+    if bool(place) != bool(key_file):
+        raise click.UsageError("--remote and --key-file go together")
+    return remote_words(place, os.path.abspath(key_file) if key_file else "", ca_file and os.path.abspath(ca_file))
+
+
+def _planned(
+    client: str, scope: str, where: Folders, project: str, remote: tuple[str, ...], *, statusline: bool
+) -> Change:
     if client == "claude-code":
         file = claude_install.settings_file(scope, where, project, os.environ)
-        return claude_install.plan_install(file, claude_install.this_launch(where, file), statusline=statusline)
+        launch = claude_install.this_launch(where, file)._replace(remote=remote)
+        return claude_install.plan_install(file, launch, statusline=statusline)
     file = installing.hooks_file(client, scope, where, project, os.environ)
-    return installing.plan_install(client, file, claude_install.this_launch(where, file))
+    return installing.plan_install(client, file, claude_install.this_launch(where, file)._replace(remote=remote))
 
 
 def _trust(where: Folders, file: str, project: str) -> None:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from lockgate.deliberation import Objection, RulesQuestion
 from lockgate.errors import RemoteError
 from lockgate.events import (
     Answer,
@@ -22,7 +23,7 @@ from lockgate.events import (
     ToolRequested,
 )
 from lockgate.folders import Folders
-from lockgate.model import Effect, ToolCall, Verdict
+from lockgate.model import Analysis, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.remote.keys import VARIABLE, read_key
 from lockgate.remote.messages import (
@@ -57,33 +58,38 @@ class Where(Record):
     key_file: str
     folders: Folders
     """Those inside the container."""
+    ca_file: str = ""
+    """Certificates to trust instead of the system's, for HTTPS."""
+
+
+class Hands(Record):
+    """What the process that asks can do for it."""
+
+    prolong: Callable[[float], float] = float
+    """Told for how many seconds somebody is about to be waited for; gives how many it may be."""
+    has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False
+    """Tells whether the client may have a rule about a call, which it would not know again rewritten."""
+    objections: Callable[[RulesQuestion], Sequence[Objection]] | None = None
+    """What must never run in this client, because it could not be watched."""
 
 
 class RemoteGate:
     """Stands in for a :class:`lockgate.gate.Monitor`. One object is for one event."""
 
-    def __init__(
-        self,
-        where: Where,
-        seconds: float,
-        prolong: Callable[[float], float] = float,
-        has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
-    ) -> None:
+    def __init__(self, where: Where, seconds: float, hands: Hands) -> None:
         """Read the key.
 
         Args:
             where: How the host is reached.
             seconds: How long the host has to answer, or to say that somebody is being asked.
-            prolong: Told for how many seconds somebody is about to be waited for; gives how many it may be.
-            has_rule: Tells whether the client may have a rule about a call, which it would not know rewritten.
+            hands: What this process can do.
 
         Raises:
             RemoteError: There is no key.
         """
         self._where = where
         self._seconds = max(seconds - _MARGIN, 0.05)
-        self._prolong = prolong
-        self._has_rule = has_rule
+        self._hands = hands
         self._key = read_key(where.key_file or os.environ.get(VARIABLE, ""))
 
     def handle(self, event: Event) -> Answer:
@@ -103,13 +109,13 @@ class RemoteGate:
     # ---------------------------------------------------------------- calls
     def _requested(self, event: ToolRequested) -> Answer:
         context, call = event.context, event.call
-        found = self._effects(context, call)
-        if (
-            self._key.local
-            and not found
-            and call.tool in LOCAL_TOOLS
-            and not _has_mark(call)
-        ):
+        analysis = self._analysis(context, call)
+        if self._hands.objections is not None:
+            objections = self._hands.objections(RulesQuestion(context, call, analysis))
+            if objections:
+                return _objected(objections)
+        found = analysis.effects
+        if self._key.local and not found and call.tool in LOCAL_TOOLS and not _has_mark(call):
             self._report(event)
             return Answer()
         contained = self._contained(context, call)
@@ -121,17 +127,13 @@ class RemoteGate:
             raise RemoteError("the host wants a call contained that cannot be")
         return answer._replace(new_input=contained)
 
-    def _effects(self, context: Context, call: ToolCall) -> Sequence[Effect]:
+    def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
         from lockgate.analysis.surroundings import Rules
         from lockgate.runtime import surroundings_of
 
-        around = surroundings_of(
-            self._where.folders, context.workspace, context.transcript, Rules()
-        )
-        return analyse(
-            call, around._replace(own_paths=(*around.own_paths, *self._own()))
-        ).effects
+        around = surroundings_of(self._where.folders, context.workspace, context.transcript, Rules())
+        return analyse(call, around._replace(own_paths=(*around.own_paths, *self._own())))
 
     def _own(self) -> tuple[str, ...]:
         kind, _, path = self._where.place.partition(":")
@@ -140,16 +142,14 @@ class RemoteGate:
     def _contained(self, context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         from lockgate.runtime import containing
 
-        contain, _ = containing(self._where.folders, self._has_rule)
+        contain, _ = containing(self._where.folders, self._hands.has_rule)
         return contain(context, call)
 
-    def _of_the_agent(
-        self, event: ToolFinished | ToolFailed | ToolRefused
-    ) -> ToolFinished | ToolFailed | ToolRefused:
+    def _of_the_agent(self, event: ToolFinished | ToolFailed | ToolRefused) -> ToolFinished | ToolFailed | ToolRefused:
         """The event with the call that the agent made, where that was rewritten."""
         from lockgate.runtime import containing
 
-        _, original = containing(self._where.folders, self._has_rule)
+        _, original = containing(self._where.folders, self._hands.has_rule)
         return event._replace(call=original(event.context, event.call))
 
     # ---------------------------------------------------------------- results
@@ -176,18 +176,12 @@ class RemoteGate:
         request = self._request(event, **more)
         message = write_request(self._key.secret, request)
         until = time.monotonic() + self._seconds
-        ask = (
-            self._through_files
-            if self._where.place.startswith("ipc:")
-            else self._through_http
-        )
+        ask = self._through_files if self._where.place.startswith("ipc:") else self._through_http
         return ask(request.id, message, until)
 
     def _request(self, event: Event, **more: Any) -> Request:
         folders = self._where.folders
-        own = tuple(
-            path for path in (folders.state, folders.config, *self._own()) if path
-        )
+        own = tuple(path for path in (folders.state, folders.config, *self._own()) if path)
         return Request(
             os.urandom(16).hex(),
             event,
@@ -205,13 +199,8 @@ class RemoteGate:
             return
         from lockgate.remote.http import exchange
 
-        exchange(
-            self._where.place,
-            "/v1/report",
-            self._key.token,
-            message,
-            time.monotonic() + self._seconds,
-        )
+        until = time.monotonic() + self._seconds
+        exchange(self._where.place, self._where.ca_file, "/v1/report", self._key.token, message, until)
 
     def _mailbox(self) -> Mailbox:
         from lockgate.remote.mailbox import Mailbox
@@ -223,11 +212,7 @@ class RemoteGate:
         box.send(name, message)
         reply = self._read(message, name, box.receive(name, until))
         if reply.waiting:
-            until = (
-                time.monotonic()
-                + self._prolong(min(reply.waiting, LONGEST_WAIT))
-                + self._seconds
-            )
+            until = time.monotonic() + self._hands.prolong(min(reply.waiting, LONGEST_WAIT)) + self._seconds
             reply = self._read(message, name, box.receive(name, until, waiting=True))
         return _final(reply)
 
@@ -236,23 +221,26 @@ class RemoteGate:
 
         prolonged = False
         while True:
-            body = exchange(
-                self._where.place, "/v1/decide", self._key.token, message, until
-            )
+            body = exchange(self._where.place, self._where.ca_file, "/v1/decide", self._key.token, message, until)
             reply = self._read(message, name, body)
             if not reply.waiting:
                 return reply
             if not prolonged:
                 prolonged = True
-                until += self._prolong(min(reply.waiting, LONGEST_WAIT))
+                until += self._hands.prolong(min(reply.waiting, LONGEST_WAIT))
 
     def _read(self, message: bytes, name: str, answer: bytes) -> Reply:
         reply = read_reply(self._key.secret, message, name, answer)
         if reply.failed:
-            raise RemoteError(
-                f"the gate outside of this container could not decide: {reply.failed}"
-            )
+            raise RemoteError(f"the gate outside of this container could not decide: {reply.failed}")
         return reply
+
+
+def _objected(objections: Sequence[Objection]) -> Answer:
+    from lockgate.text import visible
+
+    text = f"Lockgate blocked this call: {'; '.join(visible(each.reason, 300) for each in objections)}"
+    return Answer(Verdict.DENY, to_agent=text, to_person=text)
 
 
 def _final(reply: Reply) -> Reply:

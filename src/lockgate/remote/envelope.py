@@ -71,16 +71,12 @@ def unseal(key: bytes, purpose: bytes, message: bytes) -> bytes:
         RemoteError: It was not, or not for this purpose, or it is not whole.
     """
     if len(message) > MAX_MESSAGE:
-        raise RemoteError(
-            f"the message is larger than {MAX_MESSAGE // (1024 * 1024)} MB"
-        )
+        raise RemoteError(f"the message is larger than {MAX_MESSAGE // (1024 * 1024)} MB")
     if not message.startswith(MARK) or message[_SEAL : _SEAL + 1] != b"\n":
         raise RemoteError("the message has no seal")
     text = message[_SEAL + 1 :]
     if not same(message[len(MARK) : _SEAL], authenticated(key, purpose, text).encode()):
-        raise RemoteError(
-            "the message's seal does not hold: it is forged, cut, or made with another key"
-        )
+        raise RemoteError("the message's seal does not hold: it is forged, cut, or made with another key")
     return text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import time
@@ -11,9 +10,6 @@ from urllib.parse import urlsplit
 
 from lockgate.errors import RemoteError
 from lockgate.remote.envelope import MAX_MESSAGE
-
-_CA_VARIABLE = "LOCKGATE_CA_FILE"
-"""The variable that names a file of certificates to trust beside those of the system."""
 
 
 class _UnixConnection(HTTPConnection):
@@ -30,11 +26,12 @@ class _UnixConnection(HTTPConnection):
         self.sock.connect(self._path)
 
 
-def exchange(place: str, path: str, token: str, message: bytes, until: float) -> bytes:
+def exchange(place: str, ca_file: str, path: str, token: str, message: bytes, until: float) -> bytes:
     """Put a message to the host, and wait for its answer.
 
     Args:
         place: ``unix:PATH`` or ``https://HOST:PORT``.
+        ca_file: Certificates to trust instead of the system's; empty for those.
         path: What is asked: ``/v1/decide`` or ``/v1/report``.
         token: The bearer token.
         message: The sealed request.
@@ -44,7 +41,7 @@ def exchange(place: str, path: str, token: str, message: bytes, until: float) ->
         RemoteError: There is no answer in time, or it is not one of the gate's.
     """
     try:
-        connection = _connection(place, max(until - time.monotonic(), 0.001))
+        connection = _connection(place, ca_file, max(until - time.monotonic(), 0.001))
         try:
             headers = {
                 "Authorization": f"Bearer {token}",
@@ -59,28 +56,20 @@ def exchange(place: str, path: str, token: str, message: bytes, until: float) ->
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise RemoteError(f"the gate cannot be reached: {reason}") from None
     if answer.status not in (200, 202) or len(body) > MAX_MESSAGE:
-        raise RemoteError(
-            f"the gate does not answer as it must (status {answer.status})"
-        )
+        raise RemoteError(f"the gate does not answer as it must (status {answer.status})")
     return body
 
 
-def _connection(place: str, timeout: float) -> HTTPConnection:
+def _connection(place: str, ca_file: str, timeout: float) -> HTTPConnection:
     if place.startswith("unix:"):
         return _UnixConnection(place.removeprefix("unix:"), timeout)
     url = urlsplit(place)
     loopback = url.hostname in ("127.0.0.1", "::1", "localhost")
-    if (
-        not url.hostname
-        or url.username
-        or url.path not in ("", "/")
-        or url.query
-        or url.fragment
-    ):
+    if not url.hostname or url.username or url.path not in ("", "/") or url.query or url.fragment:
         raise ValueError("not an address of a gate")
     if url.scheme == "http" and loopback:
         return HTTPConnection(url.hostname, url.port, timeout=timeout)
     if url.scheme != "https":
         raise ValueError("not an address of a gate")
-    context = ssl.create_default_context(cafile=os.environ.get(_CA_VARIABLE) or None)
+    context = ssl.create_default_context(cafile=ca_file or None)
     return HTTPSConnection(url.hostname, url.port, timeout=timeout, context=context)

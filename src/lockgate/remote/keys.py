@@ -42,12 +42,7 @@ def is_group(name: object) -> bool:
 
 def key_file(key: Key) -> bytes:
     """What stands in the file of a key."""
-    return (
-        json.dumps(
-            {"v": 1, "group": key.group, "key": key.secret.hex(), "local": key.local}
-        ).encode()
-        + b"\n"
-    )
+    return json.dumps({"v": 1, "group": key.group, "key": key.secret.hex(), "local": key.local}).encode() + b"\n"
 
 
 def parse_key(data: bytes) -> Key:
@@ -57,18 +52,10 @@ def parse_key(data: bytes) -> Key:
         ValueError: It is none.
     """
     said: Any = json.loads(data)
-    if (
-        not isinstance(said, dict)
-        or said.keys() != {"v", "group", "key", "local"}
-        or said["v"] != 1
-    ):
+    if not isinstance(said, dict) or said.keys() != {"v", "group", "key", "local"} or said["v"] != 1:
         raise ValueError("not a key of this version")
     key = Key(said["group"], bytes.fromhex(said["key"]), said["local"])
-    if (
-        not is_group(key.group)
-        or len(key.secret) != KEY_BYTES
-        or not isinstance(key.local, bool)
-    ):
+    if not is_group(key.group) or len(key.secret) != KEY_BYTES or not isinstance(key.local, bool):
         raise ValueError("not a key")
     return key
 
@@ -87,9 +74,7 @@ def read_key(path: str) -> Key:
         descriptor = open_regular(path)
         try:
             if os.fstat(descriptor).st_mode & 0o026:
-                raise RemoteError(
-                    "the key's file must not be writable by others, nor readable by everybody: chmod 400"
-                )
+                raise RemoteError("the key's file must not be writable by others, nor readable by everybody: chmod 400")
             return parse_key(read_open(descriptor, _MOST))
         finally:
             os.close(descriptor)

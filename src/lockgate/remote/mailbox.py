@@ -44,9 +44,7 @@ class Mailbox:
             self._responses = os.open(os.path.join(folder, RESPONSES), _FOLDER)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise RemoteError(
-                f"the folders of the IPC cannot be opened: {reason}; is {folder} mounted?"
-            ) from None
+            raise RemoteError(f"the folders of the IPC cannot be opened: {reason}; is {folder} mounted?") from None
 
     def send(self, name: str, message: bytes, *, report: bool = False) -> None:
         """Put a request into its place at once.
@@ -60,16 +58,12 @@ class Mailbox:
             RemoteError: There is no gate, or it cannot be written.
         """
         if not report and self._sign_of_life() is None:
-            raise RemoteError(
-                "the gate outside of this container is not running; on the host: lockgate serve"
-            )
+            raise RemoteError("the gate outside of this container is not running; on the host: lockgate serve")
         draft = f".{name}"
         try:
             # Where the folder is the host's, only who knows the name can open what is in it.
             ours = os.fstat(self._requests).st_uid == os.geteuid()
-            descriptor = os.open(
-                draft, _DRAFT, 0o600 if ours else 0o644, dir_fd=self._requests
-            )
+            descriptor = os.open(draft, _DRAFT, 0o600 if ours else 0o644, dir_fd=self._requests)
             try:
                 with open(descriptor, "wb", buffering=0) as file:
                     if not ours:
@@ -85,9 +79,7 @@ class Mailbox:
                 os.unlink(draft, dir_fd=self._requests)
                 raise
         except OSError as error:
-            raise RemoteError(
-                f"the request cannot be written: {error.strerror}"
-            ) from None
+            raise RemoteError(f"the request cannot be written: {error.strerror}") from None
 
     def receive(self, name: str, until: float, *, waiting: bool = False) -> bytes:
         """Wait for the answer, or for the note that somebody is being asked.
@@ -117,15 +109,11 @@ class Mailbox:
                     heard, sign = now, life
                 elif now - heard > _SILENCE:
                     raise RemoteError("the gate outside of this container has died")
-            time.sleep(
-                min(max((now - began) * _SHARE, _SHORTEST), _LONGEST, until - now)
-            )
+            time.sleep(min(max((now - began) * _SHARE, _SHORTEST), _LONGEST, until - now))
 
     def _sign_of_life(self) -> int | None:
         try:
-            return os.stat(
-                ALIVE, dir_fd=self._responses, follow_symlinks=False
-            ).st_mtime_ns
+            return os.stat(ALIVE, dir_fd=self._responses, follow_symlinks=False).st_mtime_ns
         except OSError:
             return None
 
@@ -135,9 +123,7 @@ class Mailbox:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RemoteError(
-                f"the answer cannot be opened: {error.strerror}"
-            ) from None
+            raise RemoteError(f"the answer cannot be opened: {error.strerror}") from None
         try:
             about = os.fstat(descriptor)
             if about.st_nlink > 1 or stat.S_IMODE(about.st_mode) & 0o022:

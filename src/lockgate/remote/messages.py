@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 CONTAIN = "contain"
-LONGEST_WAIT = 900.0
+LONGEST_WAIT = 3600.0
 """Seconds that a container may say it waits."""
 _ID = lazy_re(r"[a-z0-9]{32}")
 _EFFECTS = 64
@@ -101,11 +101,7 @@ def read_request(key: bytes, message: bytes) -> Request:
     if not is_id(said["id"]):
         raise BadInputError("id must be 32 lower-case letters and digits")
     wait = said["wait"]
-    if (
-        isinstance(wait, bool)
-        or not isinstance(wait, int | float)
-        or not 0 <= wait <= LONGEST_WAIT
-    ):
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
         raise BadInputError(f"wait must be a number of seconds up to {LONGEST_WAIT:g}")
     found = said["found"]
     if not isinstance(found, list) or len(found) > _EFFECTS:
@@ -133,12 +129,8 @@ def _first_of_each(effects: Sequence[Effect]) -> list[Effect]:
 
 
 def _same_version(said: Mapping[str, Any]) -> None:
-    if said["v"] is not VERSION and (
-        isinstance(said["v"], bool) or said["v"] != VERSION
-    ):
-        raise BadInputError(
-            "the other side speaks another version: install the same Lockgate on both"
-        )
+    if said["v"] is not VERSION and (isinstance(said["v"], bool) or said["v"] != VERSION):
+        raise BadInputError("the other side speaks another version: install the same Lockgate on both")
 
 
 def _effect_json(effect: Effect) -> dict[str, Any]:
@@ -168,9 +160,7 @@ def _effect(value: object) -> Effect:
         gives = None if said["gives"] is None else Label(said["gives"])
     except (ValueError, TypeError):
         raise BadInputError("found says what no effect is") from None
-    what, because, address = (
-        text(said[field], field, _TEXT_MOST) for field in ("what", "because", "address")
-    )
+    what, because, address = (text(said[field], field, _TEXT_MOST) for field in ("what", "because", "address"))
     return Effect(kind, what, rule, because, variant, address, gives)
 
 
@@ -203,9 +193,7 @@ def write_reply(key: bytes, request: bytes, name: str, reply: Reply) -> bytes:
     return seal(key, ANSWER, _bytes(body))
 
 
-_VERDICTS = {
-    verdict.word: verdict for verdict in Verdict if verdict is not Verdict.JUDGE
-}
+_VERDICTS = {verdict.word: verdict for verdict in Verdict if verdict is not Verdict.JUDGE}
 _REPLY = frozenset(
     "v id request waiting failed verdict to_agent to_person context texts withheld approval kept".split()  # noqa: SIM905
 )
@@ -231,12 +219,7 @@ def _reply(said: Mapping[str, Any], request: bytes, name: str) -> Reply:
         raise RemoteError("this is the answer to another request")
     verdict = _VERDICTS.get(text(said["verdict"], "verdict"))
     waiting, texts = said["waiting"], obj(said["texts"], "texts")
-    if (
-        verdict is None
-        or isinstance(waiting, bool)
-        or not isinstance(waiting, int | float)
-        or waiting < 0
-    ):
+    if verdict is None or isinstance(waiting, bool) or not isinstance(waiting, int | float) or waiting < 0:
         raise BadInputError("there is no such verdict")
     answer = Answer(
         verdict,
@@ -252,6 +235,4 @@ def _reply(said: Mapping[str, Any], request: bytes, name: str) -> Reply:
 
 
 def _bytes(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode(
-        "utf-8", "replace"
-    )
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")

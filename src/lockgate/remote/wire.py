@@ -76,11 +76,7 @@ _NAME_MOST = 4096
 
 def to_json(event: Event) -> dict[str, Any]:
     """An event as a JSON object."""
-    kind, fields = next(
-        (kind, fields)
-        for kind, (made, fields) in _KINDS.items()
-        if isinstance(event, made)
-    )
+    kind, fields = next((kind, fields) for kind, (made, fields) in _KINDS.items() if isinstance(event, made))
     body: dict[str, Any] = {"kind": kind, "context": _context_json(event.context)}
     for field, sort in fields.items():
         value = getattr(event, field)
@@ -98,11 +94,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def _context_json(context: Context) -> dict[str, str]:
-    said = {
-        field: getattr(context, field)
-        for field in _CONTEXT
-        if field not in ("session", "agent")
-    }
+    said = {field: getattr(context, field) for field in _CONTEXT if field not in ("session", "agent")}
     return {**said, "session": context.subject.session, "agent": context.subject.agent}
 
 
@@ -115,14 +107,10 @@ def from_json(body: object) -> Event:
     said = obj(body, "the event")
     kind = said.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadInputError(
-            "the event is of no kind that is known; is one side older than the other?"
-        )
+        raise BadInputError("the event is of no kind that is known; is one side older than the other?")
     made, fields = _KINDS[kind]
     exactly(said, {"kind", "context", *fields}, "the event")
-    values = {
-        field: _READERS[sort](said[field], field) for field, sort in fields.items()
-    }
+    values = {field: _READERS[sort](said[field], field) for field, sort in fields.items()}
     if made is events.ToolFinished:
         values["result"] = None
     event: Event = made(context=_context(said["context"]), **values)
@@ -147,9 +135,7 @@ def _call(value: object, field: str) -> ToolCall:
     if not tool:
         raise BadInputError("tool is empty")
     call_id = _identifier(text(said["call_id"], "call_id"), "call_id")
-    return ToolCall(
-        tool, obj(said["input"], "input"), text(said["cwd"], "cwd", _NAME_MOST), call_id
-    )
+    return ToolCall(tool, obj(said["input"], "input"), text(said["cwd"], "cwd", _NAME_MOST), call_id)
 
 
 # ---------------------------------------------------------------- values
@@ -160,14 +146,10 @@ def obj(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def exactly(
-    said: Mapping[str, Any], fields: frozenset[str] | set[str], what: str
-) -> None:
+def exactly(said: Mapping[str, Any], fields: frozenset[str] | set[str], what: str) -> None:
     """Make sure that an object has these fields and no other."""
     if set(said) != fields:
-        raise BadInputError(
-            f"{what} must have exactly the fields {', '.join(sorted(fields))}"
-        )
+        raise BadInputError(f"{what} must have exactly the fields {', '.join(sorted(fields))}")
 
 
 def text(value: object, what: str, most: int = -1) -> str:
@@ -194,9 +176,7 @@ def lines(value: object, what: str) -> tuple[str, ...]:
 
 
 def _pairs(value: object, what: str) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, list) or any(
-        not isinstance(pair, list) or len(pair) != 2 for pair in value
-    ):
+    if not isinstance(value, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in value):
         raise BadInputError(f"{what} must be a list of pairs")
     pairs = tuple((text(path, what), text(said, what)) for path, said in value)
     if len({path for path, _ in pairs}) != len(pairs):
