@@ -184,7 +184,7 @@ def test_project_rules_are_read_from_the_calls_own_folder(project, tmp_path_fact
 def test_the_examples_of_the_manual_are_real(project):
     manual = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
     blocks = [block.split("```", 1)[0] for block in manual.split("```\n$ lockgate explain ")[1:]]
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         command, _, expected = block.partition("\n")
         assert explain(*shlex.split(command), cwd=project).stdout.decode() == expected
@@ -299,11 +299,19 @@ def test_verdicts_are_the_profiles_and_the_hosts_beside_them(project, tmp_path, 
         told[problem] = whole(explaining.explained(call))
     for answer in told.values():
         assert answer["verdicts"] == {"clean": "allow", "untrusted": "contain", "secret": "allow", "both": "contain"}
-    assert told[""]["here"] == {"verdicts": told[""]["verdicts"], "cannot_contain": ""}
+    assert (told[""]["here"]["verdicts"], told[""]["here"]["cannot_contain"]) == (told[""]["verdicts"], "")
+    assert told[""]["here"]["decided_by"] == {
+        "clean": "labels",
+        "untrusted": "containment",
+        "secret": "table",
+        "both": "containment",
+    }
     without = told["there is no sandbox"]["here"]
     assert without["cannot_contain"] == "there is no sandbox"
     assert without["verdicts"]["clean"] == "allow"
     assert "contain" not in without["verdicts"].values()
+    assert without["decided_by"]["both"] == "person"
+    assert {"tier": "containment", "says": "there is no sandbox", "verdict": None} in without["tiers"]["both"]
 
 
 def test_the_tree_says_that_the_host_cannot_contain(project, monkeypatch, capsys):
@@ -313,9 +321,67 @@ def test_the_tree_says_that_the_host_cannot_contain(project, monkeypatch, capsys
 
     monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "there is no sandbox")
     show(explaining.explained(ToolCall("Bash", {"command": "make"}, str(project))))
-    assert "this host cannot contain (there is no sandbox); here it is: clean allow" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "this host cannot contain: there is no sandbox\n" in told
+    assert "here it is: clean allow, untrusted ask, secret allow, both ask\n" in told
     show(explaining.explained(ToolCall("Bash", {"command": "ls"}, str(project))))
     assert "cannot contain" not in capsys.readouterr().out
+
+
+CASCADE = [
+    # what is called, in which state, with or without a judge: what each tier says
+    ("make", "clean", True, ["labels: nothing was read that matters = allow"]),
+    ("ls", "both", True, ["labels: ", "local: it has no effect = allow"]),
+    ("cat .env", "untrusted", True, ["labels: ", "local: it can read_secret", "table: read_secret: allow = allow"]),
+    ("git push", "both", True, ["labels: ", "local: ", "table: egress: ask", "person: a person is asked = ask"]),
+    (
+        "git push",
+        "secret",
+        True,
+        [
+            "labels: ",
+            "local: ",
+            "table: egress: judge else ask",
+            "judge: not flagged: allow; flagged, or no answer: deny",
+        ],
+    ),
+    ("git push", "secret", False, ["labels: ", "local: ", "table: ", "judge: there is no key", "person: a person"]),
+    (
+        "cat x | sh; git push",
+        "untrusted",
+        True,
+        ["labels: ", "local: ", "table: execute_runtime: contain", "containment: another of its effects", "judge: not"],
+    ),
+    ("echo x > .claude/settings.json", "untrusted", True, ["labels: ", "local: ", "table: tamper: deny = deny"]),
+    ("make", "both", True, ["labels: ", "local: ", "table: execute: contain else judge", "containment: it runs where"]),
+]
+
+
+@pytest.mark.parametrize(("command", "state", "judge", "tiers"), CASCADE)
+def test_the_tiers_of_the_cascade(command, state, judge, tiers, project, tmp_path_factory, monkeypatch, capsys):
+    from lockgate.cli import explaining
+    from lockgate.cli.explain_text import show
+    from lockgate.model import LabelState, ToolCall
+
+    (project / "lockgate.yaml").write_text("profile: cascade\n")
+    monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "")
+    monkeypatch.setattr(explaining, "cannot_judge", lambda folder: "" if judge else "there is no key")
+    profile = explaining.explained(ToolCall("Bash", {"command": command}, str(project)))
+    assert [policy.profile.name for policy in profile.policies] == ["quarantine", "cascade"]
+    alone = profile._replace(found=[pair for pair in profile.found if pair[0].profile.name == "cascade"])
+    show(alone, LabelState(state))
+    lines = [
+        line.strip("│├└─ ") for line in capsys.readouterr().out.split("first that decides ends it")[1].splitlines()
+    ]
+    told = [line for line in lines if line]
+    assert len(told) == len(tiers), told
+    assert all(line.startswith(start) for line, start in zip(told, tiers, strict=True)), told
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--report"], ["--jsonl"]])
+def test_one_state_is_for_the_tree(option, project):
+    done = explain("--labels", "both", *option, *([] if option == ["--jsonl"] else ["ls"]), cwd=project)
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_a_report_has_no_secret_and_no_home(project):

@@ -12,10 +12,10 @@ from typing import IO, Any
 import click
 
 from lockgate.cli.explain_json import short, whole
-from lockgate.cli.explaining import explained
+from lockgate.cli.explaining import Explanation, explained
 from lockgate.cli.state import unreadable
 from lockgate.errors import BadInputError, LockgateError, StoreError
-from lockgate.model import ToolCall
+from lockgate.model import LabelState, ToolCall
 from lockgate.text import visible
 
 LONGEST_LINE = 1_000_000
@@ -43,6 +43,12 @@ class _Explain(click.Command):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--jsonl", is_flag=True, help="Read one call a line from standard input, print one JSON object a line.")
 @click.option("--report", is_flag=True, help="Print the text of an issue about a wrong verdict, without secrets.")
+@click.option(
+    "--labels",
+    "state",
+    type=click.Choice([state.value for state in LabelState]),
+    help="Show what each tier says in this state.",
+)
 @click.option("--expected", type=click.Choice(["allow", "contain", "ask", "deny"]), help="For --report: what was due.")
 def explain(
     words: tuple[str, ...],
@@ -52,6 +58,7 @@ def explain(
     as_json: bool,
     jsonl: bool,
     report: bool,
+    state: str | None,
     expected: str | None,
 ) -> None:
     """Show what a call can do, and what the gate would answer.
@@ -73,6 +80,8 @@ def explain(
         raise _unquoted(words)
     if as_json + jsonl + report > 1:
         raise click.UsageError("give one of --json, --jsonl and --report")
+    if state is not None and (as_json or jsonl or report):
+        raise click.UsageError("--labels is for the tree; --json has all states")
     if expected is not None and not report:
         raise click.UsageError("--expected goes with --report")
     command = words[0] if words else None
@@ -82,7 +91,8 @@ def explain(
                 raise click.UsageError("--jsonl reads its calls from standard input; leave COMMAND and --input out")
             _answer_lines(sys.stdin.buffer, sys.stdout, here)
             return
-        _show(_call(command, tool, tool_input, here), as_json=as_json, report=report, expected=expected)
+        explanation = explained(_call(command, tool, tool_input, here))
+        _show(explanation, as_json=as_json, report=report, expected=expected, state=state)
     except StoreError as error:
         raise unreadable(error) from error
     except LockgateError as error:
@@ -94,8 +104,7 @@ def _unquoted(words: Sequence[str]) -> click.UsageError:
     return click.UsageError(f"COMMAND is one argument; put it in quotes: lockgate explain {quoted}")
 
 
-def _show(call: ToolCall, *, as_json: bool, report: bool, expected: str | None) -> None:
-    explanation = explained(call)
+def _show(explanation: Explanation, *, as_json: bool, report: bool, expected: str | None, state: str | None) -> None:
     if as_json:
         click.echo(json.dumps(whole(explanation), indent=2))
     elif report:
@@ -105,7 +114,7 @@ def _show(call: ToolCall, *, as_json: bool, report: bool, expected: str | None) 
     else:
         from lockgate.cli.explain_text import show
 
-        show(explanation)
+        show(explanation, LabelState(state) if state else None)
 
 
 # -- one call

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lockgate.cli.explaining import Explanation, Verdicts
+from lockgate.cli.explaining import Explanation, Verdicts, lacking_here
+from lockgate.model import LabelState, Verdict
+from lockgate.policy.tiers import Step as TierStep
+from lockgate.policy.tiers import decided_by
 from lockgate.text import visible
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ def whole(explanation: Explanation) -> dict[str, Any]:
     """The object of ``--json``."""
     call, analysis = explanation.call, explanation.analysis
     outline = explanation.outline()
-    here, problem = explanation.here()
+    lacking = lacking_here(explanation)
+    steps = {state: explanation.steps(state, lacking) for state in LabelState}
     return {
         "tool_name": call.tool,
         "tool_input": dict(call.tool_input),
@@ -37,7 +41,13 @@ def whole(explanation: Explanation) -> dict[str, Any]:
         "category": analysis.category.value,
         "gives": sorted(label.value for label in analysis.gives),
         "verdicts": _words(explanation.verdicts),
-        "here": {"verdicts": _words(here), "cannot_contain": problem},
+        "here": {
+            "verdicts": _words(explanation.here(lacking)),
+            "cannot_contain": lacking.get(Verdict.CONTAIN, ""),
+            "cannot_judge": lacking.get(Verdict.JUDGE, ""),
+            "decided_by": {state.value: decided_by(taken).value for state, taken in steps.items()},
+            "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
+        },
         "effects": [
             {
                 "kind": effect.kind.value,
@@ -59,6 +69,14 @@ def whole(explanation: Explanation) -> dict[str, Any]:
 
 def _words(verdicts: Verdicts) -> dict[str, str]:
     return {state.value: verdict.word for state, verdict in verdicts.items()}
+
+
+def _tier(step: TierStep) -> dict[str, str | None]:
+    return {
+        "tier": step.tier.value,
+        "says": step.says,
+        "verdict": step.verdict.word if step.verdict is not None else None,
+    }
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import re
 
 from lockgate import __version__
 from lockgate.analysis.redact import redact
-from lockgate.cli.explaining import Explanation
+from lockgate.cli.explaining import Explanation, lacking_here
 from lockgate.folders import folders
 from lockgate.text import visible, visible_block
 
@@ -27,7 +27,7 @@ def text(explanation: Explanation, expected: str | None) -> str:
     what = explanation.command or json.dumps(dict(call.tool_input), ensure_ascii=False)
     verdicts = ", ".join(f"{state.value} {verdict.word}" for state, verdict in explanation.verdicts.items())
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
-    here, problem = explanation.here()
+    lacking = lacking_here(explanation)
     lines = [
         f"**Call** (`{_clean(call.tool, 100)}`, credentials and folders taken out; please read it once more)",
         "",
@@ -44,9 +44,8 @@ def text(explanation: Explanation, expected: str | None) -> str:
         f"**Programs**: {', '.join('(dynamic)' if name is None else _clean(name, 60) for name in analysis.programs)}",
         f"**Lockgate** {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
     ]
-    if problem:
-        told = ", ".join(f"{state.value} {verdict.word}" for state, verdict in here.items())
-        lines.append(f"**This host cannot contain**: {_clean(problem, 300)} ({told})")
+    told = ", ".join(f"{state.value} {verdict.word}" for state, verdict in explanation.here(lacking).items())
+    lines += [f"**This host cannot {verdict.word}**: {_clean(why, 300)} ({told})" for verdict, why in lacking.items()]
     return "\n".join(lines)
 
 

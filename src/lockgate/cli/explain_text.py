@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lockgate.cli.explaining import Explanation, Verdicts
-from lockgate.model import Effect, EffectKind, Variant, Verdict
+from lockgate.cli.explaining import Explanation, Verdicts, lacking_here
+from lockgate.model import Effect, EffectKind, LabelState, Variant, Verdict
+from lockgate.policy.tiers import Step as TierStep
+from lockgate.policy.tiers import decided_by
 from lockgate.text import visible
 
 if TYPE_CHECKING:
@@ -29,16 +32,16 @@ _COLOURS = {
 _ALARMING = frozenset({EffectKind.EGRESS, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
 
 
-def show(explanation: Explanation) -> None:
-    """Print the tree."""
+def show(explanation: Explanation, state: LabelState | None = None) -> None:
+    """Print the tree; with a state also what each tier says in it."""
     from rich.console import Console
 
     # rich looks for a terminal and for NO_COLOR itself. Elsewhere no line is folded, so that it can be searched.
     width = None if sys.stdout.isatty() else _WIDEST
-    Console(width=width, highlight=False, emoji=False, markup=False).print(_tree(explanation))
+    Console(width=width, highlight=False, emoji=False, markup=False).print(_tree(explanation, state))
 
 
-def _tree(explanation: Explanation) -> Tree:
+def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
@@ -62,11 +65,35 @@ def _tree(explanation: Explanation) -> Tree:
     tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
     tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
-    if Verdict.CONTAIN in explanation.verdicts.values():
-        here, problem = explanation.here()
-        if problem:
-            tree.add(_coloured(f"this host cannot contain ({visible(problem, 300)}); here it is", here))
+    named = set(explanation.verdicts.values())
+    lacking = lacking_here(explanation)
+    lacks = {verdict: why for verdict, why in lacking.items() if verdict in named}
+    for verdict, why in lacks.items():
+        tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
+    if lacks:
+        tree.add(_coloured("here it is", explanation.here(lacking)))
+    _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
     return tree
+
+
+# -- who decides
+# --------------------------------------------------------------------------------------------------------
+
+
+def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[TierStep]], state: LabelState | None) -> None:
+    """Which step decides in each state; for one state also what each step says until then."""
+    from rich.text import Text
+
+    if state is None:
+        said = ", ".join(f"{one.value} {decided_by(taken).value}" for one, taken in steps.items())
+        tree.add(Text(f"decided by: {said}"))
+        return
+    branch = tree.add(Text(f"tiers where {state.value}, the first that decides ends it"))
+    for step in steps[state]:
+        line = Text.assemble((step.tier.value, "bold"), f": {visible(step.says, 300)}")
+        if step.verdict is not None:
+            line.append(" = ").append(step.verdict.word, style=_COLOURS[step.verdict])
+        branch.add(line)
 
 
 # -- what runs

@@ -10,28 +10,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from lockgate.analysis import analyse
-from lockgate.configuration import find_workspace, load_for_cli
+from lockgate.configuration import Configuration, find_workspace, load_for_cli
 from lockgate.folders import folders
 from lockgate.gate.parts import merged
 from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy
+from lockgate.policy.tiers import Step, steps
 from lockgate.runtime import surroundings_of
 from lockgate.text import visible
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.outline import Step
+    from lockgate.analysis.shell.outline import Step as OutlineStep
 
 Verdicts = Mapping[LabelState, Verdict]
 Found = Sequence[tuple[Policy, tuple[Effect, ...]]]
+Lacking = Mapping[Verdict, str]
+"""Which of ``CONTAIN`` and ``JUDGE`` a host cannot do, and why."""
 
-_STATES: Mapping[LabelState, frozenset[Label]] = {
+STATES: Mapping[LabelState, frozenset[Label]] = {
     LabelState.CLEAN: frozenset(),
     LabelState.UNTRUSTED: frozenset({Label.UNTRUSTED}),
     LabelState.SECRET: frozenset({Label.SECRET}),
     LabelState.BOTH: frozenset({Label.UNTRUSTED, Label.SECRET}),
 }
-_CONTAINS = frozenset({Verdict.CONTAIN})
+_CONTAINS, _JUDGES = frozenset({Verdict.CONTAIN}), frozenset({Verdict.JUDGE})
+_ONLY_COMMANDS = "only a shell command can be contained"
 
 
 class Explanation(NamedTuple):
@@ -40,7 +44,7 @@ class Explanation(NamedTuple):
     call: ToolCall
     analysis: Analysis
     verdicts: Verdicts
-    """What the profile says, on a host that can contain."""
+    """What the profile says, on a host that can contain and judge."""
     found: Found
     """Each policy with the effects that the call has under it."""
 
@@ -59,12 +63,18 @@ class Explanation(NamedTuple):
         """What one effect alone would get."""
         return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call))
 
-    def here(self) -> tuple[Verdicts, str]:
-        """The verdicts on this host, and why it cannot contain (empty where it can)."""
-        problem = cannot_contain(self.call.cwd)
-        return (_verdicts(self.found, frozenset()) if problem else self.verdicts), problem
+    def here(self, lacking: Lacking) -> Verdicts:
+        """The verdicts on a host that lacks something."""
+        return _verdicts(self.found, _able(self.call) - lacking.keys())
 
-    def outline(self) -> Step | None:
+    def steps(self, state: LabelState, lacking: Lacking) -> tuple[Step, ...]:
+        """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
+        able = _able(self.call) - lacking.keys()
+        labels = STATES[state]
+        policy, effects = max(self.found, key=lambda one: decide(one[1], labels, one[0].profile, able=able).verdict)
+        return steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
+
+    def outline(self) -> OutlineStep | None:
         """The command as a tree, ``None`` where there is none, or where it was not read."""
         from lockgate.analysis.shell.outline import outline
 
@@ -83,29 +93,51 @@ def explained(call: ToolCall) -> Explanation:
 
 def _able(call: ToolCall) -> frozenset[Verdict]:
     """What a host that can do all could do with a call: only a shell command can be contained."""
-    return _CONTAINS if call.tool == "Bash" else frozenset()
+    return _CONTAINS | _JUDGES if call.tool == "Bash" else _JUDGES
 
 
 @lru_cache(maxsize=64)
 def _policies(folder: str) -> tuple[tuple[Policy, Any], ...]:
     """What holds in a folder: each policy with the surroundings that its rules are part of."""
     where = folders()
-    # A folder that is not there has no configuration of its own (the calling folder's holds), and is a project.
     there = os.path.isdir(folder)
-    cwd = folder if there else os.getcwd()
-    configuration = load_for_cli(cwd)
+    workspace = find_workspace(folder, where.home) if there else folder
+    policies = _configuration(folder).policies
+    return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in policies)
+
+
+@lru_cache(maxsize=64)
+def _configuration(folder: str) -> Configuration:
+    # A folder that is not there has no configuration of its own (the calling folder's holds), and is a project.
+    configuration = load_for_cli(folder if os.path.isdir(folder) else os.getcwd())
     for problem in configuration.problems:
         click.echo(f"lockgate: {visible(str(problem), 600)}", err=True)
-    workspace = find_workspace(cwd, where.home) if there else folder
-    return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in configuration.policies)
+    return configuration
 
 
 def _verdicts(found: Found, able: frozenset[Verdict]) -> dict[LabelState, Verdict]:
     """For each state the strictest verdict of all policies."""
     return {
         state: max(decide(effects, labels, policy.profile, able=able).verdict for policy, effects in found)
-        for state, labels in _STATES.items()
+        for state, labels in STATES.items()
     }
+
+
+def lacking_here(explanation: Explanation) -> dict[Verdict, str]:
+    """Why this host cannot contain or judge, where it cannot and some cell of the policies asks for it."""
+    folder = explanation.call.cwd
+    found = {}
+    for verdict, look in ((Verdict.CONTAIN, cannot_contain), (Verdict.JUDGE, cannot_judge)):
+        if any(policy.profile.says(verdict) for policy in explanation.policies) and (problem := look(folder)):
+            found[verdict] = problem
+    return found
+
+
+def cannot_judge(folder: str) -> str:
+    """Why no judge can be asked on this host about a call in a folder, empty where one can."""
+    from lockgate.escape.judge.keys import why_not
+
+    return why_not(_configuration(folder).options.judge, os.environ, folders().state)
 
 
 def cannot_contain(folder: str) -> str:
