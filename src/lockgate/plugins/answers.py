@@ -23,28 +23,32 @@ def verdict_of(returned: Any) -> tuple[Verdict, str]:
     """
     if returned is None:
         return Verdict.ALLOW, ""
-    if isinstance(returned, HookDecision):
+    # A class of the plugin's own could answer otherwise each time it is asked.
+    if type(returned) is HookDecision:
         given: Mapping[str, Any] = returned._asdict()
     elif isinstance(returned, dict):
-        given = returned
+        given = dict.copy(returned)
     else:
         raise PluginError(f"it returned {_named(returned)}, not a HookDecision, a dictionary or None")
     return _verdict(given), _reason(given.get("reason"))
 
 
 def _verdict(given: Mapping[str, Any]) -> Verdict:
-    unknown = [key for key in given if key not in ("decision", "allowed", "reason")]
-    if unknown:
-        raise PluginError(f"it returned the unknown key {visible(repr(unknown[0]), 60)}")
+    for key in given:
+        if type(key) is not str:
+            raise PluginError(f"it returned a key that is {_named(key)}")
+        if key not in ("decision", "allowed", "reason"):
+            raise PluginError(f"it returned the unknown key {visible(repr(key), 60)}")
     allowed, decision = given.get("allowed", True), given.get("decision", "")
     # Nothing but true and false: `"false"` is true to Python, and was meant otherwise.
     if allowed is not True and allowed is not False:
         raise PluginError(f"`allowed` is {_named(allowed)}, not true or false")
-    if not isinstance(decision, str) or decision not in _VERDICTS:
-        shown = visible(repr(decision), 60) if isinstance(decision, str) else _named(decision)
+    word = str.__str__(decision) if isinstance(decision, str) else None
+    if word is None or word not in _VERDICTS:
+        shown = _named(decision) if word is None else visible(repr(word), 60)
         raise PluginError(f"`decision` is {shown}, not 'deny', 'ask' or 'allow'")
-    if allowed or decision == "ask":
-        return _VERDICTS[decision]
+    if allowed or word == "ask":
+        return _VERDICTS[word]
     return Verdict.DENY
 
 
@@ -53,7 +57,7 @@ def _reason(reason: Any) -> str:
         return ""
     if not isinstance(reason, str):
         raise PluginError(f"`reason` is {_named(reason)}, not a text")
-    return visible(reason.strip(), LONGEST_REASON)
+    return visible(str.__str__(reason).strip(), LONGEST_REASON)
 
 
 def _named(value: Any) -> str:

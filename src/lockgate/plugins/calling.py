@@ -17,6 +17,9 @@ from lockgate.record import Record
 MOST_LATE = 8
 """Calls of one plugin that may be left behind; with more it is not asked any more, until some of them come back."""
 
+_AFTER = 0.1
+"""Seconds after which what is late is cancelled."""
+
 
 class Outcome(Record):
     """What came of a call: a value, or an error."""
@@ -96,8 +99,8 @@ def _awaited(value: Awaitable[Any], seconds: float) -> Any:
     import asyncio
 
     async def bounded() -> Any:
-        # What can be cancelled is, so that its thread ends too.
-        return await asyncio.wait_for(value, seconds)
+        # What can be cancelled is, so that its thread ends too: once nobody waits for it any more.
+        return await asyncio.wait_for(value, max(seconds, 0) + _AFTER)
 
     return asyncio.run(bounded())
 
