@@ -152,19 +152,13 @@ class StoreContract:
             assert tx.approval("none") is None
 
     @pytest.mark.parametrize("state", ["pending", "approved", "denied", "expired", "changed", "used"])
-    def test_what_nobody_answered_or_used_expires(self, store: Store, state: str) -> None:
-        ends = state in ("pending", "approved")
+    def test_what_nobody_answered_or_used_is_overdue(self, store: Store, state: str) -> None:
+        row = APPROVAL._replace(state=state)
         with store.transaction() as tx:
-            tx.put_approval(APPROVAL._replace(state=state))
-            assert tx.expire_approvals(APPROVAL.expires_at - 0.001) == 0
-            assert tx.approvals() == [APPROVAL._replace(state=state)]
-            assert tx.expire_approvals(APPROVAL.expires_at) == ends
-            assert tx.expire_approvals(APPROVAL.expires_at) == 0
+            tx.put_approval(row)
         with store.reading() as tx:
-            [row] = tx.approvals()
-        assert row == APPROVAL._replace(
-            state="expired" if ends else state, decided_at=APPROVAL.expires_at if ends else 0.0
-        )
+            assert tx.overdue_approvals(row.expires_at - 0.001) == []
+            assert tx.overdue_approvals(row.expires_at) == ([row] if state in ("pending", "approved") else [])
 
     def test_taints_are_of_one_subject(self, store: Store) -> None:
         with store.transaction() as tx:
@@ -282,7 +276,6 @@ class StoreContract:
             pytest.param(lambda tx: tx.put_call(CALL), id="put_call"),
             pytest.param(lambda tx: tx.put_brief(BRIEF), id="put_brief"),
             pytest.param(lambda tx: tx.put_approval(APPROVAL), id="put_approval"),
-            pytest.param(lambda tx: tx.expire_approvals(1.0), id="expire_approvals"),
             pytest.param(lambda tx: tx.add_taints(Subject("s"), [TAINT]), id="add_taints"),
             pytest.param(lambda tx: tx.settle("s", "c", confirm=True), id="settle"),
             pytest.param(lambda tx: tx.block("s", "", "x", 1.0), id="block"),

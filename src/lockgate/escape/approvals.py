@@ -59,7 +59,8 @@ def ask(
         seconds: How long the person has.
     """
     subject = context.subject
-    tx.expire_approvals(now)
+    for overdue in tx.overdue_approvals(now):
+        _end(tx, overdue._replace(state="expired", decided_at=overdue.decided_at or now))
     for state in ("pending", "approved", "denied") if call.call_id else ():
         for row in tx.approvals(session=subject.session, state=state):
             same = (row.agent, row.call_id, row.digest, row.basis) == (subject.agent, call.call_id, digest, basis)
@@ -140,6 +141,10 @@ def settle(tx: Transaction, approval: str, *, subject: Subject, digest: str, bas
         row = row._replace(state="expired", decided_at=row.decided_at or now)
     elif row.state == "approved":
         row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
+    return _end(tx, row)
+
+
+def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
     # What was shown to the person is not kept longer than it is needed: it may hold more than the audit does.
     row = row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
     tx.put_approval(row)

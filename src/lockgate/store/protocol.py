@@ -70,8 +70,8 @@ class Transaction(Protocol):
     def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
         """Questions to a person, oldest first; of one session, in one state, where they are given."""
 
-    def expire_approvals(self, now: float) -> int:
-        """Note which questions' time is over that nobody answered, or whose answer nobody used. Returns how many."""
+    def overdue_approvals(self, now: float) -> list[ApprovalRow]:
+        """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:
         """Remember that something was blocked (Lockbox's ``blocked_tools``)."""

@@ -221,14 +221,14 @@ class SqliteTransaction:
         )
         return [_approval(row) for row in rows]
 
-    def expire_approvals(self, now: float) -> int:
-        """Note which questions' time is over that nobody answered, or whose answer nobody used. Returns how many."""
-        found = self._write(
-            "UPDATE approvals SET state = 'expired', decided_at = max(decided_at, ?)"
-            " WHERE state IN ('pending', 'approved') AND expires_at <= ?",
-            (now, now),
+    def overdue_approvals(self, now: float) -> list[ApprovalRow]:
+        """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""
+        rows = self._all(
+            f"SELECT {_APPROVAL} FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?"  # noqa: S608
+            " ORDER BY asked_at, id",
+            (now,),
         )
-        return found.rowcount
+        return [_approval(row) for row in rows]
 
     # what was blocked, and the addresses seen
 
