@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+CODE = frozenset("$`;|&<>()\\\n\r")
+"""Characters that make a shell's word more than a word. What is masked and holds none of them hides no code."""
+
+
 class Objection(Record):
     """What a built-in rule set or a plugin has against a call. It can only make a decision stricter."""
 
@@ -89,6 +93,8 @@ class JudgeQuestion(Record):
     """Where the labels come from. Their texts are untrusted."""
     options: Mapping[str, Any] | None = None
     """Which judge, and how: the configuration's ``judge``, as the file says it."""
+    obscured: bool = False
+    """Whether a masked value could be more than a value: then nobody can judge the call by what is left of it."""
 
 
 class Opinion(Record):

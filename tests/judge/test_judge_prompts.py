@@ -14,6 +14,7 @@ from lockgate.errors import JudgeError
 from lockgate.escape.judge.fencing import Block, draw_marker, fenced, readable
 from lockgate.escape.judge.material import MAX_CALL, material_of
 from lockgate.escape.judge.prompts import Prompt, prompt_of
+from lockgate.gate.masking import Mask
 from lockgate.model import EffectKind, Label, Taint
 
 MARKER = "0123456789abcdef" * 2
@@ -163,6 +164,16 @@ def test_what_must_not_be_sent_and_could_be_code_is_not_judged(command: str) -> 
         assert "could hold code" in str(error)
     else:
         assert "evil.example" in call
+
+
+def test_a_call_in_which_the_gate_had_to_mask_what_could_be_code_is_not_judged() -> None:
+    with pytest.raises(JudgeError, match="could hold code"):
+        material_of(question("psql [db_password:ab12cd34]")._replace(obscured=True))
+
+
+@pytest.mark.parametrize(("value", "hides"), [("hunter2", False), ("a b", False), ("$(x)", True), ("a\nb", True)])
+def test_the_gate_says_whether_what_it_masks_could_be_code(value: str, hides: bool) -> None:
+    assert Mask(((value, "[x:1]"),)).may_hide_code is hides
 
 
 def test_a_long_call_is_not_judged_by_its_beginning() -> None:

@@ -163,6 +163,7 @@ def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
         question.mask.decision(ruling.decision),
         question.taints,
         question.configuration.options.judge,
+        question.mask.may_hide_code,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.analysis.patterns.model import GuardrailResult
+from lockgate.deliberation import CODE
 from lockgate.model import Analysis, Decision, Effect, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -43,6 +44,11 @@ class Mask(Record):
         }
         values.pop("", None)
         return cls(tuple(sorted(values.items(), key=lambda pair: (-len(pair[0]), pair[0]))))
+
+    @property
+    def may_hide_code(self) -> bool:
+        """Whether a value could be more than a value to a shell: it holds a character that ends or expands a word."""
+        return any(not CODE.isdisjoint(value) for value, _ in self.values)
 
     def text(self, text: str) -> str:
         """A text without the values."""

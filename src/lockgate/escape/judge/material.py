@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from lockgate.analysis.redact import redact
-from lockgate.deliberation import JudgeQuestion
+from lockgate.deliberation import CODE, JudgeQuestion
 from lockgate.errors import JudgeError
 from lockgate.escape.judge.fencing import Block, readable
 from lockgate.lazy import lazy_re
@@ -27,9 +27,8 @@ _TAINTS = 12
 _LINE = 400
 """Characters of one line about an effect or a label, which the judge is told beside the call."""
 
+_HIDDEN = "a value that must not be sent to the judge could hold code"
 _MARK = lazy_re(r"\[redacted:[^\]]*\]")
-_CODE = frozenset("$`;|&<>()\n\r\\")
-"""With none of these, what stands in a shell's word stays a word."""
 
 
 class Material(Record):
@@ -52,6 +51,8 @@ def material_of(question: JudgeQuestion) -> Material:
     Raises:
         JudgeError: The call is too long, or a value that must not be sent could hold code.
     """
+    if question.obscured:
+        raise JudgeError(_HIDDEN)
     call = readable(_call(question))
     if len(call) > MAX_CALL:
         raise JudgeError(f"the call is too long to be judged: {len(call)} characters; at most {MAX_CALL}")
@@ -114,8 +115,8 @@ def _without_credentials(text: str) -> str:
 def _check(text: str, redacted: str) -> None:
     # What was taken out is what the text has more of: which of several equal pieces it stood between does not matter.
     left = "".join(_MARK.split(redacted))
-    if any(text.count(character) > left.count(character) for character in _CODE):
-        raise JudgeError("a value that must not be sent to the judge could hold code")
+    if any(text.count(character) > left.count(character) for character in CODE):
+        raise JudgeError(_HIDDEN)
 
 
 # ---------------------------------------------------------------- what is said of it
