@@ -87,6 +87,37 @@ def test_show_other_events_in_words(home: Path, body: dict[str, object], said: s
     assert run("show").output.rstrip().endswith(f"  s         {said}")
 
 
+JUDGE = {"flagged": True, "reason": "r", "failed": "", "model": "small", "ms": 400.0, "cached": False, "tokens": [9, 1]}
+
+
+@pytest.mark.parametrize(
+    ("cascade", "said"),
+    [
+        ({"tier": "labels", "ms": 1.23}, "ls by labels in 1.2 ms\n"),
+        ({"tier": "judge", "ms": 411.9, "judge": JUDGE}, "ls by judge in 412 ms (small: flagged)\n"),
+        (
+            {"tier": "judge", "ms": 4.0, "judge": JUDGE | {"flagged": False, "cached": True}},
+            "ls by judge in 4.0 ms (small: not flagged, answered before)\n",
+        ),
+        (
+            {"tier": "person", "ms": 9000.0, "judge": JUDGE | {"failed": "no \x1b[2J answer"}, "approval": "k3m"},
+            "ls by person in 9000 ms (the judge failed: no \\e[2J answer, approval k3m)\n",
+        ),
+        ({"tier": "x\x1b[2J", "ms": 1.0}, "ls by x\\e[2J in 1.0 ms\n"),
+        ({"tier": "labels", "ms": "1\x1b"}, "ls\n"),
+        ("labels", "ls\n"),
+        (None, "ls\n"),
+    ],
+)
+def test_show_says_which_tier_decided(home: Path, cascade: object, said: str) -> None:
+    store = SqliteStore.open(str(home / ".local" / "state" / "lockgate"))
+    with store.transaction() as tx:
+        body = {"event": "decision", "session": "s", "tool": "Bash", "input": {"command": "ls"}, "verdict": "allow"}
+        tx.append_audit(1_700_000_000.0, body | {"cascade": cascade})
+    store.close()
+    assert run("show").output.endswith(said)
+
+
 def test_show_the_newest_records_oldest_of_them_first(state: Path) -> None:
     lines = run("show", "--limit", "3").output.splitlines()
     assert [line.split()[0] for line in lines] == [str(COUNT - 2), str(COUNT - 1), str(COUNT)]

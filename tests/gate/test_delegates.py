@@ -29,6 +29,7 @@ def test_an_approved_delegate_acts_and_its_parent_stays_locked(world: World) -> 
     world.taint()
     verdict, call = spawn(world)
     assert verdict is ASK
+    assert world.records("decision")[-1]["cascade"]["tier"] == "table"
     world.agent_starts("d1", TYPE)
     assert push(world, "d1", call) is ALLOW
     assert world.bash("git push origin main") is DENY

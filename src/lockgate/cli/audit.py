@@ -20,7 +20,7 @@ from lockgate.store.rows import AuditRow
 from lockgate.text import visible
 
 _PAGE = 500
-_UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest"})
+_UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest", "cascade"})
 """Who and what is shown by other words, or only in ``--json``: a line is for a person."""
 _COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow", "deny": "red"}
 
@@ -159,11 +159,31 @@ def _what(facts: dict[str, Any]) -> str:
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
+    said.append(_decided_by(facts.get("cascade")))
     if not tool:
         said.append(
             visible(", ".join(_fact(*fact) for fact in facts.items() if fact[0] not in _UNSAID and fact[1]), 140)
         )
     return " ".join(part for part in said if part)
+
+
+def _decided_by(cascade: Any) -> str:
+    """Which tier decided, in how long, and what the judge said where it was asked: ``by judge in 412 ms (flagged)``."""
+    if not isinstance(cascade, dict) or not isinstance(cascade.get("ms"), int | float):
+        return ""
+    judge = cascade.get("judge")
+    said = _judged(judge) if isinstance(judge, dict) else ""
+    approval = f"approval {visible(str(cascade['approval']), 40)}" if cascade.get("approval") else ""
+    more = ", ".join(filter(None, (said, approval)))
+    took = f"{cascade['ms']:.0f}" if cascade["ms"] >= 10 else f"{cascade['ms']:.1f}"
+    return f"by {visible(str(cascade.get('tier', '')), 20)} in {took} ms" + (f" ({more})" if more else "")
+
+
+def _judged(judge: dict[str, Any]) -> str:
+    if judge.get("failed"):
+        return f"the judge failed: {visible(str(judge['failed']), 80)}"
+    said = f"{visible(str(judge.get('model') or 'the judge'), 60)}: {'' if judge.get('flagged') else 'not '}flagged"
+    return f"{said}, answered before" if judge.get("cached") else said
 
 
 def _fact(name: str, value: Any) -> str:

@@ -288,7 +288,7 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
 def _overruled(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Ruling:
     effect = Effect(EffectKind.EGRESS, "delegate", name, because)
     reason = Reason(effect, "egress", ruling.decision.column, verdict)
-    return ruling._replace(decision=ruling.decision._replace(verdict=verdict, reasons=(reason,)))
+    return ruling._replace(decision=ruling.decision._replace(verdict=verdict, reasons=(reason,), tier=Tier.TABLE))
 
 
 def _recipient(call: ToolCall) -> str:
