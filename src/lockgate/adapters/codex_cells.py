@@ -26,7 +26,7 @@ _LITERAL = lazy_re(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.)
 _OTHER_WAYS = lazy_re(
     r"\b(?:eval|Function|constructor|globalThis|Reflect|Proxy|import|this|with)\b|\btools\b(?!\s*\.\s*\w+\s*\()|[\\/`]"
 )
-"""What could call a tool, or name one, without being seen. A slash may begin a pattern, in which quotes mean nothing."""
+"""What could call a tool, or name one, unseen. A slash may begin a pattern, in which quotes mean nothing."""
 _KEY = lazy_re(r"\s*(?:([A-Za-z_$][\w$]*)|(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'))\s*(:|(?=[,}]))\s*")
 _TEXT = lazy_re(r"(\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\$]|\\.)*`)\s*(?=[,}])")
 _ESCAPE = lazy_re(r"\\(.)", 16)  # re.DOTALL

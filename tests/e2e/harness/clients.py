@@ -16,7 +16,7 @@ _PINS = Path(__file__).resolve().parents[1] / "clients" / "package.json"
 def versions() -> list[str]:
     """The versions of Claude Code that the tests run with, oldest first."""
     names: dict[str, str] = json.loads(_PINS.read_text(encoding="utf-8"))["dependencies"]
-    found = [name.removeprefix("claude-code-") for name in names]
+    found = [name.removeprefix("claude-code-") for name in names if name.startswith("claude-code-")]
     return sorted(found, key=lambda version: tuple(map(int, version.split("."))))
 
 

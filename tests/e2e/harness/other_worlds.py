@@ -1,0 +1,161 @@
+"""A throw-away machine for one test with another client than Claude Code."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.harness.clients import ROOT
+from e2e.harness.other_models import OtherModel
+from e2e.harness.world import World
+
+_MODULES = ROOT / ".clients" / "node_modules"
+_PATIENCE = 50
+"""Seconds for one run of the client; it takes one to six."""
+_TRIPLES = {"linux": "unknown-linux-musl", "darwin": "apple-darwin"}
+
+
+class OtherWorld(World):
+    """Folders of one test, and a client in them that needs no account."""
+
+    client = ""
+    """Its name for ``lockgate install``."""
+
+    def _answer_first_run_questions(self) -> None:
+        raise NotImplementedError
+
+    def _declare_mcp_server(self) -> None:
+        """It stands in the client's own settings."""
+
+    @property
+    def _tracker(self) -> tuple[str, list[str]]:
+        server = Path(__file__).with_name("tracker_server.py")
+        return sys.executable, ["-I", str(server), str(self.root / "mails")]
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        raise NotImplementedError
+
+    def install(self, package: Path | None = None) -> None:
+        """Install Lockgate as a person does; ``package`` is a copy of it."""
+        self.lockgate("install", self.client, package=package)
+
+    def ask(self, model: OtherModel, prompt: str = "please go on") -> str:
+        """Run the client without a terminal until it ends; returns what it printed."""
+        argv, variables = self.argv(model, prompt)
+        done = subprocess.run(
+            argv,
+            cwd=self.project,
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+        )
+        assert done.returncode == 0, f"the client failed: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+
+class CodexWorld(OtherWorld):
+    """Codex CLI, with plain tools: for a model that it does not know, it offers no cells of code."""
+
+    client = "codex"
+    model = "no-such-model"
+
+    @property
+    def hooks(self) -> Path:
+        """The file with its hooks."""
+        return self.home / ".codex" / "hooks.json"
+
+    def _answer_first_run_questions(self) -> None:
+        (self.home / ".codex").mkdir()
+        program = _found("@openai/codex", _codex_program())
+        (self.programs / "codex").symlink_to(program)
+        # Its shells are login shells, and the system's profile sets PATH anew.
+        (self.home / ".bash_profile").write_text(f"PATH={shlex.quote(self.environment['PATH'])}\n")
+
+    def install(self, package: Path | None = None) -> None:
+        """Install Lockgate, with its hooks trusted: Codex leaves out others."""
+        self.lockgate("install", self.client, "--trust", package=package)
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        command, arguments = self._tracker
+        settings = {
+            "model": self.model,
+            "model_provider": "scripted",
+            "approval_policy": "never",
+            "sandbox_mode": "danger-full-access",
+            "check_for_update_on_startup": False,
+            "model_providers.scripted.name": "scripted",
+            "model_providers.scripted.base_url": f"{model.url}/v1",
+            "model_providers.scripted.env_key": "SCRIPTED_KEY",
+            "model_providers.scripted.wire_api": "responses",
+            "model_providers.scripted.request_max_retries": 0,
+            "model_providers.scripted.stream_max_retries": 0,
+            "model_providers.scripted.supports_websockets": False,
+            "features.enable_request_compression": False,
+            "analytics.enabled": False,
+            "mcp_servers.tracker.command": command,
+            "mcp_servers.tracker.args": arguments,
+        }
+        options = [word for key, value in settings.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+        argv = [str(self.programs / "codex"), "exec", "--json", "--skip-git-repo-check", *options, prompt]
+        return argv, {"SCRIPTED_KEY": "none", "RUST_LOG": "error"}
+
+
+class GeminiWorld(OtherWorld):
+    """Gemini CLI."""
+
+    client = "gemini-cli"
+
+    @property
+    def hooks(self) -> Path:
+        """The file with its hooks."""
+        return self.home / ".gemini" / "settings.json"
+
+    def _answer_first_run_questions(self) -> None:
+        (self.home / ".gemini").mkdir()
+        command, arguments = self._tracker
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+            "telemetry": {"enabled": False},
+            "privacy": {"usageStatisticsEnabled": False},
+            "model": {"name": "gemini-2.5-flash"},
+            "mcpServers": {"tracker": {"command": command, "args": arguments, "trust": True}},
+        }
+        self.hooks.write_text(json.dumps(settings, indent=2))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        node = shutil.which("node")
+        assert node, "node is needed"
+        program = _found("@google/gemini-cli", _MODULES / "@google" / "gemini-cli" / "bundle" / "gemini.js")
+        variables = {
+            "GEMINI_API_KEY": "none",
+            "GOOGLE_GEMINI_BASE_URL": model.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
+        return [node, str(program), "-p", prompt, "-o", "json", "--yolo"], variables
+
+
+def _codex_program() -> Path:
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    short = "x64" if machine == "x86_64" else "arm64"
+    vendor = _MODULES / "@openai" / f"codex-{sys.platform}-{short}" / "vendor"
+    return vendor / f"{machine}-{_TRIPLES.get(sys.platform, sys.platform)}" / "bin" / "codex"
+
+
+def _found(package: str, program: Path) -> Path:
+    """A missing client fails the test: a check that did not run is no check."""
+    if not program.exists():
+        pytest.fail(f"{package} is not installed; run scripts/install_clients.sh", pytrace=False)
+    return program

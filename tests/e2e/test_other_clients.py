@@ -1,0 +1,166 @@
+"""The same promise with the real Codex CLI and the real Gemini CLI: what strangers wrote stays inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from e2e.harness.other_models import GeminiModel, OtherModel, ResponsesModel
+from e2e.harness.other_worlds import CodexWorld, GeminiWorld
+from e2e.harness.script import Call, Script, Turn
+from e2e.harness.tracker_server import ISSUE
+from e2e.harness.world import PUSH
+
+FIRST_LINE = ISSUE.partition("\n")[0]
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+"""Of the shape of a provider's key; nobody's."""
+OtherWorlds = CodexWorld | GeminiWorld
+
+
+class _Codex:
+    world, model = CodexWorld, ResponsesModel
+    issue = Call("mcp__tracker/fetch_issue", {"number": 7})
+
+    @staticmethod
+    def shell(command: str) -> Call:
+        return Call("exec_command", {"cmd": command})
+
+
+class _Gemini:
+    world, model = GeminiWorld, GeminiModel
+    issue = Call("mcp_tracker_fetch_issue", {"number": 7})
+
+    @staticmethod
+    def shell(command: str) -> Call:
+        return Call("run_shell_command", {"command": command, "description": "step"})
+
+
+BOTH = pytest.mark.parametrize("client", [pytest.param(_Codex, id="codex"), pytest.param(_Gemini, id="gemini-cli")])
+Client = type[_Codex] | type[_Gemini]
+Begin = Callable[..., tuple[OtherWorlds, OtherModel]]
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Begin]:
+    """A machine with a client, and its model with a script."""
+    with ExitStack() as stack:
+
+        def start(client: Client, *calls: Call, installed: bool = True) -> tuple[OtherWorlds, OtherModel]:
+            world = client.world(tmp_path.resolve(), "")
+            if installed:
+                world.install()
+            return world, stack.enter_context(client.model(Script.of(*calls)))
+
+        yield start
+
+
+@BOTH
+def test_without_lockgate_the_attack_works(begin: Begin, client: Client) -> None:
+    """The control: what the other tests find stopped is stopped by Lockgate, and by nothing else."""
+    world, model = begin(client, client.issue, client.shell(PUSH), installed=False)
+    world.ask(model)
+    assert FIRST_LINE in model.result(0)
+    assert len(world.pushes) == 1
+
+
+@BOTH
+def test_an_issue_locks_what_leaves_and_nothing_else(begin: Begin, client: Client) -> None:
+    world, model = begin(client, client.issue, client.shell(PUSH), client.shell("git status && echo STILL WORKING"))
+    world.ask(model)
+    assert FIRST_LINE in model.result(0)
+    assert world.pushes == []
+    assert "Lockgate blocked this call" in model.result(1)
+    assert "fetch_issue" in model.result(1), "the agent is told where the label came from"
+    assert "STILL WORKING" in model.result(2)
+
+
+@BOTH
+def test_a_clean_session_pushes(begin: Begin, client: Client) -> None:
+    world, model = begin(client, client.shell("cat notes.txt"), client.shell(PUSH))
+    world.ask(model)
+    assert len(world.pushes) == 1
+
+
+@BOTH
+def test_a_secret_in_a_result_does_not_reach_the_model(begin: Begin, client: Client) -> None:
+    world, model = begin(client, client.shell("cat config.txt"))
+    (world.project / "config.txt").write_text(f"first line\ntoken = {TOKEN}\nlast line\n")
+    world.ask(model)
+    assert TOKEN not in model.seen()
+    assert "first line" in model.result(0)
+    assert "REDACTED" in model.result(0)
+
+
+def _state_is_garbage(world: OtherWorlds) -> None:
+    (world.home / ".local" / "state" / "lockgate" / "lockgate.db").write_text("not a database")
+
+
+def _code_is_gone(world: OtherWorlds) -> None:
+    # Another installation's files: the entries must stay as they are, because Codex trusts them by their text.
+    (world.root / "library" / "lockgate" / "hook.py").unlink()
+
+
+@BOTH
+@pytest.mark.parametrize("broken", [_state_is_garbage, _code_is_gone])
+def test_a_gate_that_breaks_in_the_middle_blocks(
+    begin: Begin, client: Client, broken: Callable[[OtherWorlds], None]
+) -> None:
+    world, model = begin(client, installed=False)
+    world.install(package=world.copy_of_lockgate())
+    touch = Turn([client.shell("touch ran.txt")], before=lambda: broken(world))
+    model.script = Script.of(client.shell("touch before.txt"), touch)
+    world.ask(model)
+    assert (world.project / "before.txt").exists()
+    assert not (world.project / "ran.txt").exists()
+    assert "lockgate" in model.result(1).lower()
+
+
+@BOTH
+def test_a_gate_that_is_broken_from_the_start_blocks(begin: Begin, client: Client) -> None:
+    """Not even the prompt gets through."""
+    world, model = begin(client, client.shell("touch ran.txt"))
+    _state_is_garbage(world)
+    world.ask(model)
+    assert not (world.project / "ran.txt").exists()
+
+
+@BOTH
+def test_removing_the_hooks_is_refused(begin: Begin, client: Client) -> None:
+    world, model = begin(client, client.issue)
+    model.script = Script.of(client.issue, client.shell(f"echo '{{}}' > {world.hooks}"))
+    world.ask(model)
+    assert "/lockgate/hook.py" in world.hooks.read_text()
+    assert "Lockgate blocked this call" in model.result(1)
+
+
+def test_a_shell_that_stays_open_is_refused(begin: Begin) -> None:
+    """Codex would type into it without asking a hook."""
+    world, model = begin(_Codex, _Codex.shell("bash"), _Codex.shell("bash -c 'echo MADE'"))
+    world.ask(model)
+    assert "typed into it" in model.result(0)
+    assert "MADE" in model.result(1)
+
+
+def test_codex_writes_code(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Current models call tools from cells of code: each call in them is asked about, in the folder that it names."""
+    monkeypatch.setattr(CodexWorld, "model", "gpt-6.1-sol")
+    world, model = begin(_Codex, _Codex.issue)
+    issue = "const r = await tools.mcp__tracker__fetch_issue({number: 7}); text(JSON.stringify(r))"
+    push = f"const r = await tools.exec_command({{cmd: {json.dumps(PUSH)}}}); text(r.output)"
+    tamper = f'await tools.exec_command({{cmd: "echo x > hooks.json", workdir: {json.dumps(str(world.hooks.parent))}}})'
+    patch = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch\n"
+    write = f"text(JSON.stringify(await tools.apply_patch({json.dumps(patch)})))"
+    cells = [Call("functions/exec", {"source": source}) for source in (issue, push, tamper, write)]
+    model.script = Script.of(*cells)
+    before = world.hooks.read_bytes()
+    world.ask(model)
+    assert FIRST_LINE in model.result(0)
+    assert world.pushes == []
+    for refused in (1, 2):
+        assert "Lockgate blocked this call" in model.result(refused)
+    assert world.hooks.read_bytes() == before
+    assert (world.project / "made.txt").read_text() == "made\n"
