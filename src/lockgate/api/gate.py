@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from lockgate.adapters import claude_code
 from lockgate.api.driving import AsyncPerson, Driver
 from lockgate.api.model import Ask, Call, Decision, Result
 from lockgate.api.session import Session
@@ -37,9 +38,12 @@ class Gate:
     the same state folder.
     """
 
-    def __init__(self, driver: Driver, *, workspace: str, client: str, ask: Ask, remove: str = "") -> None:
+    def __init__(
+        self, driver: Driver, where: Folders, *, workspace: str, client: str, ask: Ask, remove: str = ""
+    ) -> None:
         """Use :meth:`open`."""
         self._driver = driver
+        self._where = where
         self._workspace = workspace
         self._client = client
         self._ask = ask
@@ -77,8 +81,13 @@ class Gate:
         where = _folders(remove or state)
         program = _valid(config)
 
+        def has_rule(context: Context, call: Call) -> bool:
+            return context.client == claude_code.CLIENT and claude_code.is_fixed(context, call, where.home)
+
         def make() -> Parts:
-            parts = open_parts(where, program=program, remember=REMEMBER_SECONDS)
+            parts = open_parts(where, has_rule=has_rule, program=program, remember=REMEMBER_SECONDS)
+            # Sessions of a program itself have no transcript, for which these say nothing.
+            parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
             if judge is None:
                 return parts
             return parts._replace(
@@ -91,7 +100,7 @@ class Gate:
             shutil.rmtree(remove, ignore_errors=True)
             raise
         root = os.path.abspath(os.getcwd() if workspace is None else os.fspath(workspace))
-        return cls(driver, workspace=root, client=client, ask=ask, remove=remove)
+        return cls(driver, where, workspace=root, client=client, ask=ask, remove=remove)
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,6 +135,26 @@ class Gate:
         subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
         context = Context(self._client, subject, cwd=folder, workspace=self._workspace)
         return Session(self._driver, context, self._ask)
+
+    @property
+    def workspace(self) -> str:
+        """The folder that the agents work in, absolute."""
+        return self._workspace
+
+    @property
+    def home(self) -> str:
+        """The home folder whose configuration counts."""
+        return self._where.home
+
+    @property
+    def ask(self) -> Ask:
+        """Who puts a question before a person."""
+        return self._ask
+
+    @property
+    def driver(self) -> Driver:
+        """What runs the gate, for an integration that has events of its own."""
+        return self._driver
 
     async def check(self, call: Call, *, session: str = "") -> Decision:
         """Decide on a call: of the session of that name, else of this gate's own."""
