@@ -36,6 +36,17 @@ ROWS = {
 }
 
 
+@pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
+def test_the_tables_of_the_profiles_are_the_profiles(name: str) -> None:
+    table = DOCS["profiles.md"].partition(f"### {name}\n")[2].partition("\n#")[0]
+    told = {row: cells.split(" | ") for row, cells in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE)}
+    profile = shipped()[name]
+    assert set(told) == set(profile.table)
+    for row, cells in told.items():
+        due = [", else ".join(verdict.word for verdict in profile.cell(row, column)) for column in LabelState]
+        assert cells == due, row
+
+
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_samples_of_configuration_are_valid(sample: str) -> None:
     assert parse(sample.encode(), "lockgate.yaml").problems == ()
