@@ -84,6 +84,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
     yield _configuration(seen)
     yield from _patterns(seen)
+    yield from _plugins(seen)
     yield _containment(seen.folders)
     yield from _judge(seen)
     yield from _state(seen.folders)
@@ -146,6 +147,23 @@ def _patterns(seen: Look) -> Iterator[Check]:
         yield Check("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
     if made.notes:
         yield Check("pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md")
+
+
+def _plugins(seen: Look) -> Iterator[Check]:
+    """Whether each plugin of the configuration can be loaded. Nothing is said where there is none."""
+    from lockgate.cli.plugins import look as look_at_plugins
+
+    try:
+        found = look_at_plugins(seen.project)
+    except LockgateError:
+        return  # said already: the configuration cannot be read
+    for each in found:
+        if each.problem:
+            yield Check(
+                "gate plugin", "fail", f"{each.problem}; until then every call is denied", "run: lockgate plugins list"
+            )
+        else:
+            yield Check("gate plugin", "ok", f"{each.as_json['name']} is asked about every call")
 
 
 def _containment(where: Folders) -> Check:

@@ -48,6 +48,10 @@ def whole(explanation: Explanation) -> dict[str, Any]:
             "decided_by": {state.value: decided_by(taken).value for state, taken in steps.items()},
             "tiers": {state.value: [_tier(step) for step in taken] for state, taken in steps.items()},
         },
+        "objections": [
+            {"rule": each.rule, "verdict": each.verdict.word, "reason": visible(each.reason)}
+            for each in explanation.objections()
+        ],
         "effects": [
             {
                 "kind": effect.kind.value,

@@ -11,9 +11,11 @@ import click
 
 from lockgate.analysis import analyse
 from lockgate.configuration import Configuration, find_workspace, load_for_cli
+from lockgate.deliberation import Objection, RulesQuestion
+from lockgate.events import Context
 from lockgate.folders import folders
 from lockgate.gate.parts import merged
-from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
+from lockgate.model import Analysis, Effect, Label, LabelState, Subject, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy
 from lockgate.policy.tiers import Step, steps
@@ -73,6 +75,14 @@ class Explanation(NamedTuple):
         labels = STATES[state]
         policy, effects = max(self.found, key=lambda one: decide(one[1], labels, one[0].profile, able=able).verdict)
         return steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
+
+    def objections(self) -> Sequence[Objection]:
+        """What the built-in rules have against the call, in every state. Plugins are not asked."""
+        from lockgate.rules.consulting import Objectors, rule_sets
+
+        sets = rule_sets(_configuration(self.call.cwd))._replace(plugins=())
+        context = Context("lockgate", Subject("explain"), self.call.cwd)
+        return Objectors(folders().home, lambda *_: None).before(RulesQuestion(context, self.call, self.analysis, sets))
 
     def outline(self) -> OutlineStep | None:
         """The command as a tree, ``None`` where there is none, or where it was not read."""

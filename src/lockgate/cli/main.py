@@ -27,6 +27,7 @@ _COMMANDS = {
     "install": "lockgate.cli.install:install",
     "judge": "lockgate.cli.judge:judge",
     "patterns": "lockgate.cli.patterns:patterns",
+    "plugins": "lockgate.cli.plugins:plugins",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",
     "sessions": "lockgate.cli.status:sessions",

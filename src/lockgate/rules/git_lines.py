@@ -98,8 +98,8 @@ def _expanded(text: str, line: Line) -> Sequence[Command]:
         from lockgate.analysis.shell import analyse_shell
         from lockgate.analysis.surroundings import Surroundings
 
-        words = shlex.join(rest) if all(map(known, rest)) else '"$@"'
-        return analyse_shell(f"{text[1:]} {words}", (line.folders or ("",))[0], Surroundings()).commands
+        more = shlex.join(rest) if all(map(known, rest)) else '"$@"'
+        return analyse_shell(f"{text[1:]} {more}", (line.folders or ("",))[0], Surroundings()).commands
     try:
         words = shlex.split(text)
     except ValueError:
