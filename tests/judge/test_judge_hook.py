@@ -198,6 +198,37 @@ def test_the_wait_for_a_judge_is_not_held_against_the_hook(tmp_path: Path) -> No
     assert told == (0, "", "")
 
 
+def imported(machine: Machine, command: str) -> set[str]:
+    given = tool("PreToolUse", "Bash", {"command": command}, permission_mode="default", tool_use_id="i")
+    told = hook(machine.home, given, flags=("-X", "importtime"))
+    assert told.code == 0
+    return {line.rpartition("|")[2].strip() for line in told.stderr.splitlines() if "|" in line}
+
+
+def test_what_a_judge_takes_is_imported_where_one_is_asked(tmp_path: Path) -> None:
+    heavy = {"httpx", "asyncio", "ssl", "keyring"}
+    with FakeJudge(honest) as server:
+        machine = Machine(tmp_path, {"base_url": server.url})
+        machine.read_a_page()
+        local = imported(machine, "git status --short")
+        asked = imported(machine, FINE_PUSH)
+        again = imported(machine, FINE_PUSH)
+        assert len(server.seen) == 1
+    assert {"httpx", "asyncio"} <= asked
+    assert "keyring" not in asked
+    assert not (local | again) & heavy
+    assert {name for name in local if name.startswith("lockgate.escape.judge.")} == {
+        "lockgate.escape.judge.keys",
+        "lockgate.escape.judge.settings",
+    }
+
+
+def test_a_profile_without_a_judge_imports_nothing_of_it(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, {"base_url": "http://127.0.0.1:9"}, profile="quarantine")
+    machine.read_a_page()
+    assert not [name for name in imported(machine, FINE_PUSH) if "judge" in name]
+
+
 def test_a_project_that_nobody_trusts_can_have_nothing_sent(tmp_path: Path) -> None:
     """Its tables can tighten, and a judge would be asked by them: they then say ask."""
     project = tmp_path / "project"

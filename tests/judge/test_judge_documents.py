@@ -1,0 +1,50 @@
+"""What the documents say of the judge is what the code does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from lockgate.escape.judge import anthropic_messages, asking, material, settings
+from lockgate.policy.validation import parse, schema_text
+
+DOCS = Path(__file__).parents[2] / "docs"
+KEYS = json.loads(schema_text("lockgate"))["properties"]["judge"]["properties"]
+
+
+def defaults(document: str) -> dict[str, str]:
+    text = (DOCS / document).read_text("utf-8")
+    return dict(re.findall(r"^\| `([a-z_]+)` \| (.*?) \|", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("document", ["judge.md", "configuration.md"])
+def test_every_key_is_described_with_its_default(document: str) -> None:
+    said = defaults(document)
+    assert [key for key in KEYS if key not in said] == []
+    assert set(KEYS) <= set(settings.Settings._fields)
+    assert said["model"] == f"`{settings.ANTHROPIC_MODEL}`"
+    assert said["timeout_seconds"] == f"{settings.TIMEOUT_SECONDS:g}"
+    assert said["max_concurrent"] == str(settings.MAX_CONCURRENT)
+    assert said["cache_seconds"] == str(settings.CACHE_SECONDS)
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    text = (DOCS / "judge.md").read_text("utf-8")
+    assert f"{material.MAX_CALL:,} characters" in text
+    assert f"{asking.MAX_ANSWER // 1024} KB" in text
+    assert asking._TRIES - 1 == 3
+    assert "up to three times" in text
+    assert settings.ANTHROPIC_MODEL in anthropic_messages._EFFORT
+
+
+def test_samples_are_valid() -> None:
+    samples = re.findall(r"```yaml\n(.*?)```", (DOCS / "judge.md").read_text("utf-8"), re.DOTALL)
+    assert len(samples) == 2
+    for sample in samples:
+        parsed = parse(sample.encode(), "lockgate.yaml")
+        assert parsed.problems == ()
+        assert parsed.value is not None
+        settings.settings_of(parsed.value["judge"])
