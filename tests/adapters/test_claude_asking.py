@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
-from lockgate.adapters.claude_asking import asks_a_person
+from lockgate.adapters.claude_asking import asks_a_person, is_headless
 
 RISKY = ["bypassPermissions", "auto", "plan", "some new mode"]
 SAFE = ["", "default", "acceptEdits", "dontAsk"]
@@ -62,3 +65,32 @@ def test_tools(mode: str, tool: str, kept: bool) -> None:
 
 def test_wrong_types_are_not_asked_about() -> None:
     assert not asks_a_person("Bash", {"command": 7}, "bypassPermissions")
+
+
+HEADLESS = [
+    (["claude", "-p", "x"], "sdk-cli", True),
+    (["claude", "--output-format", "stream-json", "--input-format", "stream-json"], "sdk-py", True),
+    (["claude", "-p", "x"], "claude-code-github-action", True),
+    (["claude", "-p", "--permission-prompt-tool", "stdio"], "sdk-py", False),
+    (["claude", "-p", "--permission-prompt-tool=mcp__x__ask"], "sdk-cli", False),
+    (["claude"], "cli", False),
+    (["claude"], "claude-vscode", False),
+    (["claude"], "some-new-word", False),
+]
+
+
+@pytest.mark.parametrize(("words", "entrypoint", "headless"), HEADLESS)
+def test_nobody_sits_before_it(words: list[str], entrypoint: str, headless: bool) -> None:
+    """By what the client says, and the command line of its process, which is a real one here."""
+    argv = [sys.executable, "-c", "print(flush=True); input()", *words]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert is_headless(entrypoint, f"{process.pid}:1") is headless
+        process.communicate(b"\n")
+
+
+@pytest.mark.parametrize(("entrypoint", "headless"), [("sdk-cli", True), ("sdk-py", False), ("cli", False)])
+@pytest.mark.parametrize("process", ["", "999999999:", "x:1"])
+def test_where_the_command_line_is_not_known(entrypoint: str, process: str, headless: bool) -> None:
+    assert is_headless(entrypoint, process) is headless

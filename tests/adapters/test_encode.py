@@ -8,7 +8,7 @@ import pytest
 from lockgate.adapters.claude_answers import encode, encode_failure
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.events import Answer
-from lockgate.model import Verdict
+from lockgate.model import Decision, LabelState, Tier, Verdict
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:
@@ -108,6 +108,12 @@ CASES = [
         Answer(Verdict.DENY, context="x"),
         {"decision": "block", "reason": "Lockgate blocked this"},
         id="no context",
+    ),
+    pytest.param(
+        "PreToolUse",
+        Answer(context="approved", decision=Decision(Verdict.ALLOW, LabelState.UNTRUSTED, tier=Tier.PERSON)),
+        specific("PreToolUse", permissionDecision="allow", additionalContext="approved"),
+        id="a person elsewhere said yes",
     ),
     pytest.param("PostToolUse", Answer(Verdict.DENY, "why"), {"decision": "block", "reason": "why"}, id="result"),
     pytest.param("SessionStart", Answer(context="c"), specific("SessionStart", additionalContext="c"), id="start"),

@@ -58,6 +58,8 @@ def is_headless(entrypoint: str, process: str) -> bool:
             words = file.read(_COMMAND_LINE).split(b"\0")
     except (OSError, ValueError):
         return entrypoint == "sdk-cli"
+    if not words[0]:
+        return entrypoint == "sdk-cli"
     return not any(word.partition(b"=")[0] == _ASKING_OPTION for word in words)
 
 
