@@ -39,7 +39,7 @@ class Machine:
 
     def know(self, way: str, program: str = "/usr/bin/bwrap", problem: str = "") -> None:
         """Let the gate know which way this machine has."""
-        known = {"facts": _facts(), "way": way, "program": program * (way == "bubblewrap"), "problem": problem}
+        known = {"facts": _facts(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
         (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
 
     def write(self, name: str, text: str = SECRET) -> Path:

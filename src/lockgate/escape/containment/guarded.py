@@ -73,6 +73,14 @@ class Guard:
                 wild.add(pattern[-1] if pattern[-1] != "**" else pattern[-2])
         self._wild = re.compile("|".join(map(fnmatch.translate, sorted(wild))) or r"(?!)")
 
+    def protected(self) -> tuple[Names, ...]:
+        """Patterns of what may not be changed, as far as they are looked for in any folder; ``.git`` itself may be."""
+        rules = self._around.rules
+        own = [pattern_names(pattern) for pattern in (*rules.protected_paths, *rules.persistent_paths)]
+        shipped = [names for place in places() if place.kind in _PROTECTED for names in place.match]
+        found = dict.fromkeys([*shipped, *own])
+        return tuple(names for names in found if floats(names) and names != ("**", ".git"))
+
     def patterns(self, name: str) -> tuple[Names, ...]:
         """Patterns that a path with this name in it may meet."""
         return tuple(self._by_name.get(name, ()))

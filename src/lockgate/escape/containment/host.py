@@ -36,7 +36,7 @@ class Host(Record):
     """What a host can do."""
 
     way: str = ""
-    """``bubblewrap`` or ``namespaces``; empty where nothing works."""
+    """``bubblewrap``, ``namespaces`` or ``sandbox-exec``; empty where nothing works."""
     program: str = ""
     """The program that builds the sandbox, absolute; empty where none is needed."""
     problem: str = ""

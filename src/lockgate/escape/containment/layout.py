@@ -17,8 +17,8 @@ from lockgate.escape.containment.host import misfit
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.record import Record
 
-_VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - they are hidden
-"""Where the sockets of a machine's services lie."""
+_VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - they are hidden
+"""Where the sockets of a machine's services lie, and on macOS everybody's temporary files."""
 _SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
 """Parts of ``/run`` that hold programs, on systems that keep them there."""
 _OWN = (sys.base_prefix, os.path.dirname(confining.__file__))
@@ -82,7 +82,7 @@ def lay_out(run: Run) -> Layout:
         *_own(run, roots),
     ]
     environment = contained(run.environ, run.home)
-    plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command)
+    plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
     return Layout(plan, guard, roots, before, folder)
 
 

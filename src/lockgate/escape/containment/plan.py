@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lockgate.analysis.globs import Names
 from lockgate.record import Record
 
 READ_ONLY = "read-only"
@@ -34,6 +35,8 @@ class Plan(Record):
     cwd: str
     environment: Mapping[str, str]
     command: tuple[str, ...]
+    places: tuple[Names, ...] = ()
+    """Patterns of places, looked for in any folder, at which nothing may be made: mounts cannot say that, rules can."""
 
     @property
     def writable(self) -> tuple[str, ...]:

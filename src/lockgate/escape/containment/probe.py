@@ -23,6 +23,12 @@ def probe(bubblewraps: tuple[str, ...]) -> Host:
     Args:
         bubblewraps: Programs that may be bubblewrap, absolute.
     """
+    if sys.platform == "darwin":
+        from lockgate.escape.containment.mac import PROGRAM
+        from lockgate.escape.containment.probe_mac import try_profile
+
+        why = try_profile(PROGRAM)
+        return Host(problem=f"{PROGRAM}: {why}") if why else Host("sandbox-exec", PROGRAM)
     if not sys.platform.startswith("linux"):
         return Host(problem=f"there is no way yet to contain a command on {sys.platform}")
     problems = []

@@ -19,7 +19,11 @@ from lockgate.escape.containment import ways
 from lockgate.escape.containment.host import Host
 from lockgate.escape.containment.layout import Layout
 from lockgate.escape.containment.sweep import Sweep
+from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from lockgate.escape.containment.mac import Group
 
 NOT_RUN = 125
 """Exit status where the sandbox could not be built: the command was not run."""
@@ -109,7 +113,7 @@ def _supervise(layout: Layout, host: Host, channel: socket.socket, *, tell_folde
     return status, _read(reader) if tell_folder else b""
 
 
-def _watch(running: ways.Running, channel: socket.socket, sweep: Sweep) -> None:
+def _watch(running: ways.Running | Group, channel: socket.socket, sweep: Sweep) -> None:
     """Until the command has ended: pass signals on, and look at what it does."""
     poll = select.poll()
     poll.register(running.descriptor, select.POLLIN)

@@ -19,6 +19,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from lockgate.escape.containment.mac import Group
+
 _OWN_SIGNALS = (
     *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
     *(signal.SIGUSR1, signal.SIGUSR2),
@@ -88,7 +90,7 @@ class Running:
         return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
 
 
-def start(plan: Plan, host: Host, folder_to: int = -1) -> Running:
+def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | Group:
     """Start a sandbox with this process's descriptors 0 to 2.
 
     Args:
@@ -99,6 +101,10 @@ def start(plan: Plan, host: Host, folder_to: int = -1) -> Running:
     Raises:
         ContainmentError: This host cannot contain.
     """
+    if host.way == "sandbox-exec":
+        from lockgate.escape.containment import mac
+
+        return mac.start(plan, host.program, lambda: _prepare((), folder_to))
     calls = program()
     if calls is None:
         raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
@@ -122,13 +128,7 @@ def _started(status: int, given: tuple[int, ...], folder_to: int, become: Callab
     pid = os.fork()
     if pid == 0:
         try:
-            keep = (*given, status)
-            if folder_to >= 0:
-                os.dup2(folder_to, FOLDER_DESCRIPTOR)
-                keep = (*keep, FOLDER_DESCRIPTOR)
-            for number in _OWN_SIGNALS:
-                signal.signal(number, signal.SIG_DFL)
-            _close_all_but(keep)
+            _prepare((*given, status), folder_to)
             os.chdir("/")
             become()
         except BaseException as error:  # noqa: BLE001 - this process must not go on as its parent
@@ -137,6 +137,16 @@ def _started(status: int, given: tuple[int, ...], folder_to: int, become: Callab
     for descriptor in given:
         os.close(descriptor)
     return Running(pid, status)
+
+
+def _prepare(keep: tuple[int, ...], folder_to: int) -> None:
+    """Leave nothing of this process to a sandbox that it does not need."""
+    if folder_to >= 0:
+        os.dup2(folder_to, FOLDER_DESCRIPTOR)
+        keep = (*keep, FOLDER_DESCRIPTOR)
+    for number in _OWN_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    _close_all_but(keep)
 
 
 def _execute(argv: list[str], plan: Plan) -> NoReturn:
