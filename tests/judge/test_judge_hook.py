@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.payloads import payload, shell_result, tool
-from hook.process import Told, hook
+from hook.process import HOOK, Told, folders, hook
 from judge.questions import KEY
 from lockgate.store.sqlite import SqliteStore
 from support import fake_judge
@@ -196,6 +199,40 @@ def test_the_wait_for_a_judge_is_not_held_against_the_hook(tmp_path: Path) -> No
         machine.read_a_page()
         told = machine.call("Bash", {"command": FINE_PUSH}, "--deadline", "1")
     assert told == (0, "", "")
+
+
+def test_hooks_share_the_limit_of_questions(tmp_path: Path) -> None:
+    def slowly(handler: fake_judge.Handler, seen: fake_judge.Seen) -> None:
+        handler.world.over.wait(0.1)
+        honest(handler, seen)
+
+    with FakeJudge(slowly) as server:
+        machine = Machine(tmp_path, {"base_url": server.url, "max_concurrent": 1, "timeout_seconds": 15})
+        machine.read_a_page()
+        with ThreadPoolExecutor(4) as pool:
+            told = list(pool.map(machine.bash, [f"git push origin b{number}" for number in range(4)]))
+        assert server.most == 1
+        assert len(server.seen) == 4
+    assert [verdict(each) for each in told] == [""] * 4
+
+
+def test_a_hook_that_is_killed_while_it_asks_gives_its_slot_back(tmp_path: Path) -> None:
+    with FakeJudge(fake_judge.silent, honest) as server:
+        machine = Machine(tmp_path, {"base_url": server.url, "max_concurrent": 1, "timeout_seconds": 15})
+        machine.read_a_page()
+        command = [sys.executable, "-I", "-S", HOOK, "claude-code", *folders(tmp_path)]
+        given = tool("PreToolUse", "Bash", {"command": EVIL_PUSH}, tool_use_id="k", permission_mode="default")
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(given).encode())
+            process.stdin.close()
+            while not server.seen:
+                assert process.poll() is None
+                server.over.wait(0.01)
+            process.kill()
+            assert process.stdout.read() == b""
+        assert verdict(machine.bash(FINE_PUSH)) == ""
 
 
 def imported(machine: Machine, command: str) -> set[str]:

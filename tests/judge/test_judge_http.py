@@ -7,8 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from judge.questions import EVIL_COMMAND, FINE_COMMAND, KEY, judge, plain, question
+from lockgate.errors import JudgeError
+from lockgate.escape.judge import anthropic_messages, openai_chat, strict
 from support import fake_judge
 from support.fake_judge import FINE, OBEY, FakeJudge, envelope, fine, honest, raw, says
 
@@ -139,6 +143,34 @@ def test_each_question_has_a_marker_of_its_own(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- answers that are none
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["flagged", "reason", "x"]), inner),
+    max_leaves=6,
+)
+
+
+@given(values, st.sampled_from(["", " ", "x", "\n", "{}", ","]), st.sampled_from(["", " ", "x", "\n", "{}", ","]))
+def test_only_an_opinion_is_taken_for_one(value: object, before: str, after: str) -> None:
+    text = before + json.dumps(value) + after
+    exact = isinstance(value, dict) and value.keys() == {"flagged", "reason"} and not (before + after).strip()
+    exact = exact and isinstance(value["flagged"], bool) and isinstance(value["reason"], str)
+    if exact and value["reason"].strip():
+        assert strict.opinion(text, (0, 0)) == (value["flagged"], value["reason"].strip(), (0, 0))
+    else:
+        with pytest.raises(JudgeError):
+            strict.opinion(text, (0, 0))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        value = strict.parse(data, "it")
+    except JudgeError:
+        return
+    for read in (anthropic_messages.read, openai_chat.read):
+        with pytest.raises(JudgeError):
+            read(value)
 
 
 def nested(depth: int) -> bytes:

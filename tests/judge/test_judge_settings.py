@@ -82,6 +82,7 @@ WRONG = [
     {"base_url": "https://"},
     {"api": "openai"},
     {"proxy": "socks5://127.0.0.1"},
+    {"proxy": "http://proxy.example.com:3128", "base_url": "http://127.0.0.1:1"},
     {"proxy": "http://user:secret@proxy.example.com"},
 ]
 
@@ -126,7 +127,7 @@ def test_whether_it_can_be_asked(tmp_path: Path, said: dict[str, Any], environ: 
 
 def test_it_cannot_be_asked_where_its_library_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "installed", lambda _: False)
-    assert "pip install 'lockgate[judge]'" in why_not({}, {"ANTHROPIC_API_KEY": KEY}, str(tmp_path))
+    assert "extra judge" in why_not({}, {"ANTHROPIC_API_KEY": KEY}, str(tmp_path))
 
 
 def test_a_question_about_an_impossible_judge_is_answered(tmp_path: Path) -> None:

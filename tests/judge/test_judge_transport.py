@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -224,11 +226,48 @@ def test_the_environment_does_not_say_where_a_question_goes(
     assert hostile.seen == []
 
 
-def test_a_proxy_is_used_where_the_configuration_says_so(tmp_path: Path) -> None:
-    with FakeJudge(honest) as proxy:
-        opinion = judge("http://127.0.0.1:9", tmp_path / "s", proxy=proxy.url).ask(question())
-        assert plain(opinion) == (False, "")
-        assert [seen.path for seen in proxy.seen] == ["http://127.0.0.1:9/v1/messages"]
+class Proxy(BaseHTTPRequestHandler):
+    """Connects to where it is asked to, and passes bytes on."""
+
+    asked: list[str]
+
+    def do_CONNECT(self) -> None:
+        self.asked.append(self.path)
+        host, _, port = self.path.partition(":")
+        with socket.create_connection((host, int(port))) as there:
+            self.send_response(200)
+            self.end_headers()
+            back = threading.Thread(target=self._pass, args=(there, self.connection))
+            back.start()
+            self._pass(self.connection, there)
+            back.join()
+
+    @staticmethod
+    def _pass(here: socket.socket, there: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := here.recv(65536):
+                there.sendall(data)
+            there.shutdown(socket.SHUT_WR)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_proxy_is_used_where_the_configuration_says_so(tmp_path: Path, certificate: tuple[str, str]) -> None:
+    asked: list[str] = []
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Proxy,), {"asked": asked}))
+    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        with FakeJudge(honest, tls=certificate) as server:
+            url = f"http://127.0.0.1:{proxy.server_address[1]}"
+            opinion = judge(server, tmp_path / "s", proxy=url, ca_file=certificate[0]).ask(question())
+    finally:
+        proxy.shutdown()
+        thread.join()
+        proxy.server_close()
+    assert plain(opinion) == (False, "")
+    assert asked == [server.url.removeprefix("https://")]
 
 
 # ---------------------------------------------------------------- the key

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 
 from lockgate.deliberation import JudgeQuestion, Opinion
 from lockgate.errors import JudgeError, LockgateError
-from lockgate.escape.judge.keys import Key, find_key
+from lockgate.escape.judge.keys import EXTRA, Key, find_key
 from lockgate.escape.judge.opinions import Keeping
 from lockgate.escape.judge.settings import Settings, settings_of
 from lockgate.record import TYPE_CHECKING
@@ -125,7 +125,7 @@ class Judge:
         # The text of an error that is not ours may hold anything.
         known = isinstance(error, LockgateError)
         missing = isinstance(error, ImportError)
-        said = "a library is missing; run: pip install 'lockgate[judge]'" if missing else type(error).__name__
+        said = EXTRA if missing else type(error).__name__
         return Opinion(flagged=True, reason="", failed=str(error) if known else said, model=self._settings.model)
 
 

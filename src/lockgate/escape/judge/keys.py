@@ -20,6 +20,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+EXTRA = "a library is missing: install Lockgate with its extra judge (docs/judge.md)"
 KEYRING_USER = "lockgate"
 """The name under which the key stands in the keyring's service."""
 MISSING_SECONDS = 60.0
@@ -94,7 +95,7 @@ def why_not(configured: Mapping[str, Any] | None, environ: Mapping[str, str], st
     if not available(settings, environ):
         return f"there is no key: {settings.key_env or 'judge.key_env'} is not set, and no keyring is named"
     if not installed("httpx"):
-        return "a library is missing; run: pip install 'lockgate[judge]'"
+        return EXTRA
     if settings.key_keyring and not environ.get(settings.key_env) and _gave_none(settings, state):
         return f"the system keyring gave no key for {settings.key_keyring}"
     return ""
@@ -111,7 +112,7 @@ def _from_keyring(service: str) -> str:
     try:
         found = library("keyring").get_password(service, KEYRING_USER)
     except ImportError:
-        raise JudgeError("the keyring needs more libraries; run: pip install 'lockgate[judge]'") from None
+        raise JudgeError(f"the keyring cannot be asked: {EXTRA}") from None
     except Exception as error:  # noqa: BLE001
         # The libraries under it raise what they like, and their texts may name what they found.
         raise JudgeError(f"the system keyring cannot be asked ({type(error).__name__})") from None

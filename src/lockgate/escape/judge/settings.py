@@ -74,6 +74,8 @@ def settings_of(configured: Mapping[str, Any] | None) -> Settings:
     _check_address(base_url)
     if said.get("proxy"):
         _check_address(said["proxy"].rstrip("/"), "judge.proxy", plain=True)
+        if base_url.startswith("http://"):
+            raise JudgeError("judge.proxy would carry the question in clear: judge.base_url must begin with https://")
     given = {"api": api, "model": ANTHROPIC_MODEL, "key_env": "", **said, "base_url": base_url}
     if base_url == _ADDRESSES[api] and "key_keyring" not in said:
         given["key_env"] = said.get("key_env", _KEY_VARIABLES[api])
