@@ -65,6 +65,9 @@ _MODULES = {
     "claude-code": "claude_code",
     "codex": "codex",
     "gemini-cli": "gemini",
+    "copilot-cli": "copilot",
+    "opencode": "opencode",
+    "cursor": "cursor",
 }
 CLIENTS = tuple(_MODULES)
 """The names of the clients, as a command line spells them."""

@@ -70,5 +70,6 @@ def encode_failure(event_name: str | None, message: str) -> tuple[str, str, int]
     from lockgate.text import visible
 
     reason = f"Lockgate could not decide and blocks to be safe: {visible(message) or 'unknown failure'}"
-    stdout, _ = encode(event_name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
+    name = event_name if event_name in _ADDS_CONTEXT else "PreToolUse"
+    stdout, _ = encode(name or "PreToolUse", Answer(Verdict.DENY, to_agent=reason))
     return stdout, f"{reason}\n", 2

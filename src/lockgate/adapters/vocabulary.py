@@ -56,7 +56,9 @@ def translated(client: str, call: ToolCall) -> ToolCall:
 def goes_on(client: str, tool: str, tool_input: Mapping[str, Any]) -> bool:
     """Whether a call goes on after its result, and its output comes without an event."""
     row = table(client)["tools"].get(tool) or {}
-    return bool(tool_input.get(row.get("background", "")))
+    name, _, wanted = row.get("background", "").partition("=")
+    value = tool_input.get(name)
+    return value == wanted if wanted else bool(value)
 
 
 def _as_command(value: Any, name: str) -> Any:

@@ -62,6 +62,11 @@ def not_understood(tool: str, problem: str) -> Effect:
     return Effect(EffectKind.EXECUTE, tool, "tool:input", f"the input was not understood: {problem}")
 
 
+def known_tools() -> frozenset[str]:
+    """The names of the tools in the table."""
+    return frozenset(_rows())
+
+
 @lru_cache(maxsize=1)
 def _rows() -> dict[str, dict[str, Any]]:
     file = os.path.join(os.path.dirname(__file__), "data", "tools.json")

@@ -1,0 +1,197 @@
+"""Cursor's dialect: its hook payloads to events, and the answers to them.
+
+From its documentation (https://cursor.com/docs/agent/hooks) and the sources in ``@cursor/sdk`` 1.0.32. It was not tried
+with a running client, which needs an account.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from lockgate.adapters import vocabulary
+from lockgate.adapters.payload import identifier, mapping, optional, shown, text
+from lockgate.adapters.plain import (
+    OBJECTS,
+    failure,
+    has_history,
+    is_fixed,
+    is_permitted,
+    missed,
+    new_text,
+    objections,
+    parents_of,
+    said,
+)
+from lockgate.errors import BadInputError
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Context,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolRequested,
+)
+from lockgate.model import Subject, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.adapters.claude_command import Launch
+
+__all__ = [
+    "EVENTS",
+    "OBJECTS",
+    "UNNAMED",
+    "decode",
+    "encode",
+    "encode_failure",
+    "has_history",
+    "is_fixed",
+    "is_permitted",
+    "missed",
+    "objections",
+    "parents_of",
+]
+
+CLIENT = "cursor"
+EVENTS = (
+    "preToolUse",
+    "postToolUse",
+    "postToolUseFailure",
+    "beforeSubmitPrompt",
+    "sessionStart",
+    "sessionEnd",
+    "subagentStart",
+    "subagentStop",
+)
+"""The events that the gate is registered for. ``preToolUse`` comes for every tool: the narrower ones add nothing."""
+UNNAMED = False
+_MCP = "MCP:"
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate one hook payload.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+    return decoder(payload, _context(payload))
+
+
+def _context(payload: Mapping[str, Any]) -> Context:
+    roots = payload.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    cwd = optional(payload, "cwd") or root
+    parent = identifier(payload, "parent_conversation_id", maybe=True)
+    agent = identifier(payload, "subagent_id", maybe=True)
+    return Context(
+        client=CLIENT,
+        subject=Subject(parent or identifier(payload, "conversation_id"), agent),
+        cwd=cwd,
+        workspace=root or cwd,
+        agent_type=optional(payload, "subagent_type"),
+        transcript=optional(payload, "transcript_path"),
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    call_id = identifier(payload, "tool_use_id", maybe=True)
+    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    if call.tool.startswith(_MCP):
+        name = call.tool[len(_MCP) :]
+        # The server is not named, so that nothing that is declared of a server holds for the tool.
+        return call._replace(tool=f"mcp__{name}" if "__" not in name else f"{CLIENT}:{call.tool}")
+    if call.tool.startswith("mcp__"):
+        return call._replace(tool=f"{CLIENT}:{call.tool}")
+    return vocabulary.translated(CLIENT, call)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    if "tool_output" not in payload:
+        raise BadInputError("the payload has no tool_output")
+    from lockgate.adapters import results
+
+    return results.finished(context, _call(payload, context), payload["tool_output"])
+
+
+def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+    error = payload.get("error_message", payload.get("error"))
+    return ToolFailed(context, _call(payload, context), error if isinstance(error, str) else json.dumps(error))
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionStarted(context, "startup")
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def _agent(event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
+    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
+        identifier(payload, "subagent_id")
+        return event(context)
+
+    return decoder
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "preToolUse": _requested,
+    "postToolUse": _finished,
+    "postToolUseFailure": _failed,
+    "beforeSubmitPrompt": _prompt,
+    "sessionStart": _started,
+    "sessionEnd": _ended,
+    "subagentStart": _agent(AgentStarted),
+    "subagentStop": _agent(AgentStopped),
+}
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: always one JSON object, because the client takes nothing for a refusal.
+
+    ``ask`` is not spelt: before a tool the client acts on ``deny`` alone.
+    """
+    output: dict[str, Any] = {}
+    objects = answer.verdict is not Verdict.ALLOW
+    if event_name in ("preToolUse", "subagentStart") and objects:
+        output = {"permission": "deny", "agent_message": said(answer), "user_message": answer.to_person or said(answer)}
+    elif event_name == "beforeSubmitPrompt" and objects:
+        output = {"continue": False, "user_message": said(answer)}
+    elif event_name == "postToolUse":
+        new = new_text(answer, event)
+        if new is not None:
+            output["updated_mcp_tool_output"] = new
+        if answer.context:
+            output["additional_context"] = answer.context
+    return json.dumps(output), 0
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code. 2 refuses."""
+    reason = failure(message)
+    name = event_name if event_name == "beforeSubmitPrompt" else "preToolUse"
+    stdout, _ = encode(name, Answer(Verdict.DENY, to_agent=reason))
+    return stdout, f"{reason}\n", 2

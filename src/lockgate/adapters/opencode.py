@@ -1,0 +1,134 @@
+"""OpenCode's dialect, which is our own: a plugin in the client (``opencode_plugin.js``) writes it and reads it.
+
+Seen with version 1.18.33. The plugin gives every event the root session's id, and a sub-agent's own beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from lockgate.adapters import vocabulary
+from lockgate.adapters.payload import identifier, mapping, optional, shown, text
+from lockgate.adapters.plain import (
+    OBJECTS,
+    failure,
+    has_history,
+    is_fixed,
+    is_permitted,
+    missed,
+    new_text,
+    objections,
+    parents_of,
+    said,
+)
+from lockgate.errors import BadInputError
+from lockgate.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
+from lockgate.model import Subject, ToolCall, Verdict
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.adapters.claude_command import Launch
+
+__all__ = [
+    "EVENTS",
+    "OBJECTS",
+    "UNNAMED",
+    "decode",
+    "encode",
+    "encode_failure",
+    "has_history",
+    "is_fixed",
+    "is_permitted",
+    "missed",
+    "objections",
+    "parents_of",
+]
+
+CLIENT = "opencode"
+EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
+"""The events that the plugin passes on."""
+UNNAMED = False
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate what the plugin wrote.
+
+    Raises:
+        BadInputError: It is not what the plugin writes.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise BadInputError(f"unknown event {shown(name)}")
+    return decoder(payload, _context(payload))
+
+
+def _context(payload: Mapping[str, Any]) -> Context:
+    cwd = text(payload, "cwd")
+    return Context(
+        client=CLIENT,
+        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+        cwd=cwd,
+        workspace=optional(payload, "workspace") or cwd,
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    call_id = identifier(payload, "tool_use_id", maybe=True)
+    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
+        return call._replace(tool=f"{CLIENT}:{call.tool}")
+    return vocabulary.translated(CLIENT, call)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    from lockgate.adapters import results
+
+    return results.finished(context, _call(payload, context), text(payload, "tool_output", empty=True))
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionStarted(context, "startup")
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "tool.execute.before": _requested,
+    "tool.execute.after": _finished,
+    "chat.message": _prompt,
+    "session.created": _started,
+}
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: ``deny`` is thrown by the plugin, ``output`` takes the place of a result; else ``{}``.
+
+    The plugin takes anything but one JSON object with exit code 0 for a refusal.
+    """
+    output: dict[str, Any] = {}
+    if event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
+        output["deny"] = said(answer)
+    new = new_text(answer, event)
+    if new is not None:
+        output["output"] = new
+    return json.dumps(output), 0
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    reason = failure(message)
+    return json.dumps({"deny": reason}), f"{reason}\n", 2

@@ -1,0 +1,77 @@
+// Lockgate in OpenCode: every tool call is put to the gate, and every result shown to it. Written by `lockgate install opencode`.
+// It fails closed: whatever goes wrong, the call is refused (a hook that throws refuses it) or the result withheld.
+import { spawn } from "node:child_process";
+
+const COMMAND = __LOCKGATE_COMMAND__;
+const PATIENCE = { "tool.execute.before": 3630000 }; // milliseconds; a person may be asked
+const REFUSAL = "Lockgate could not decide and blocks to be safe. Run: lockgate doctor";
+
+function gate(payload) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(COMMAND[0], [...COMMAND.slice(1), "--event", payload.hook_event_name], { stdio: ["pipe", "pipe", "ignore"] });
+    const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE[payload.hook_event_name] ?? 20000);
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (part) => { said += part; });
+    child.stdin.on("error", () => {});
+    child.on("error", () => reject(new Error(REFUSAL)));
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      let answer;
+      try { answer = JSON.parse(said); } catch { return reject(new Error(REFUSAL)); }
+      if (code !== 0 || answer.deny) return reject(new Error(answer.deny ?? REFUSAL));
+      resolve(answer);
+    });
+    child.stdin.end(JSON.stringify(payload));
+  });
+}
+
+export const Lockgate = async ({ client, directory, worktree }) => {
+  const parents = new Map();
+  const begun = new Map(); // what comes first must be told first
+  const running = new Map(); // arguments by call: what ran, whatever the result says
+  // A sub-agent is a session of its own: the root session's labels are its labels.
+  async function subject(id) {
+    let root = id;
+    for (let depth = 0; depth < 20; depth += 1) {
+      if (!parents.has(root)) parents.set(root, (await client.session.get({ path: { id: root } })).data?.parentID ?? "");
+      if (!parents.get(root)) return { session_id: root, agent_id: root === id ? "" : id };
+      root = parents.get(root);
+    }
+    throw new Error(REFUSAL);
+  }
+  const ask = async (event, id, more) => {
+    const who = await subject(id);
+    if (event !== "session.created") await begun.get(who.session_id);
+    return gate({ hook_event_name: event, ...who, cwd: directory, workspace: worktree === "/" ? directory : worktree, ...more });
+  };
+  const called = (input, args) => ({ tool_name: input.tool, tool_input: args ?? {}, tool_use_id: input.callID });
+  return {
+    event: async ({ event }) => {
+      if (event.type !== "session.created") return;
+      const info = event.properties.info;
+      parents.set(info.id, info.parentID ?? "");
+      if (!info.parentID) begun.set(info.id, ask("session.created", info.id, {}).catch(() => {}));
+    },
+    "chat.message": async (input, output) => {
+      const prompt = output.parts.map((part) => part.text ?? "").join("\n");
+      await ask("chat.message", input.sessionID, { prompt });
+    },
+    "tool.execute.before": async (input, output) => {
+      await ask("tool.execute.before", input.sessionID, called(input, output.args));
+      running.set(input.callID, output.args);
+    },
+    "tool.execute.after": async (input, output) => {
+      const blocks = Array.isArray(output.content) ? output.content : undefined;
+      const text = blocks ? blocks.map((block) => block.text ?? "").join("\n") : String(output.output ?? "");
+      const args = running.get(input.callID) ?? input.args;
+      running.delete(input.callID);
+      let shown;
+      try {
+        shown = (await ask("tool.execute.after", input.sessionID, { ...called(input, args), tool_output: text })).output;
+      } catch (error) { shown = error.message; }
+      if (shown === undefined) return;
+      if (blocks) output.content = [{ type: "text", text: shown }];
+      else { output.output = shown; if (output.metadata) output.metadata = { truncated: false }; }
+    },
+  };
+};

@@ -1,0 +1,270 @@
+"""What the other clients send, and how each is answered. Payloads have the shapes that the running clients wrote."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lockgate.adapters import CLIENTS, adapter
+from lockgate.errors import BadInputError
+from lockgate.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolFinished,
+    ToolRequested,
+)
+from lockgate.model import Subject, Verdict
+
+WORK = "/home/user/work"
+OTHERS = [client for client in CLIENTS if client != "claude-code"]
+CODEX = {"session_id": "s1", "turn_id": "t1", "transcript_path": None, "cwd": WORK, "permission_mode": "default"}
+GEMINI = {"session_id": "s1", "transcript_path": "/x/a.jsonl", "cwd": WORK, "timestamp": "2026-11-21T05:36:39.528Z"}
+COPILOT = {"sessionId": "s1", "timestamp": 1795239986385, "cwd": WORK}
+CHILD = {**COPILOT, "sessionId": "a1", "agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
+CURSOR = {"conversation_id": "s1", "generation_id": "g", "workspace_roots": [WORK], "cursor_version": "3"}
+OPENCODE = {"session_id": "s1", "agent_id": "", "cwd": WORK, "workspace": WORK}
+PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
+
+DECODED: list[tuple[str, dict[str, Any], type, str, str]] = [
+    ("codex", {**CODEX, "hook_event_name": "PreToolUse", "tool_name": "apply_patch", "tool_input": {"command": PATCH},
+               "tool_use_id": "c1"}, ToolRequested, "", "ApplyPatch"),
+    ("codex", {**CODEX, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"},
+               "tool_use_id": "c1", "agent_id": "a1", "agent_type": "default"}, ToolRequested, "a1", "Bash"),
+    ("codex", {**CODEX, "hook_event_name": "PreToolUse", "tool_name": "mcp__demo__fetch", "tool_input": {"n": 7},
+               "tool_use_id": "c1"}, ToolRequested, "", "mcp__demo__fetch"),
+    ("codex", {**CODEX, "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"},
+               "tool_response": "a\n", "tool_use_id": "c1"}, ToolFinished, "", "Bash"),
+    ("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": "do it"}, PromptSubmitted, "", ""),
+    ("codex", {**CODEX, "hook_event_name": "SessionStart", "source": "startup"}, SessionStarted, "", ""),
+    ("codex", {**CODEX, "hook_event_name": "SessionEnd", "reason": "other"}, SessionEnded, "", ""),
+    ("codex", {**CODEX, "hook_event_name": "SubagentStart", "agent_id": "a1", "agent_type": "d"}, AgentStarted, "a1",
+     ""),
+    ("codex", {**CODEX, "hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "d"}, AgentStopped, "a1",
+     ""),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "BeforeTool", "tool_name": "run_shell_command",
+                    "tool_input": {"command": "ls", "description": "x"}}, ToolRequested, "", "Bash"),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "BeforeTool", "tool_name": "mcp_a_b_fetch", "tool_input": {},
+                    "mcp_context": {"server_name": "a_b", "tool_name": "fetch"}}, ToolRequested, "", "mcp__a_b__fetch"),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "BeforeTool", "tool_name": "mcp__a__b", "tool_input": {}},
+     ToolRequested, "", "gemini-cli:mcp__a__b"),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+                    "tool_input": {"command": "ls"}, "tool_response": {"llmContent": "hi", "returnDisplay": "hi"}},
+     ToolFinished, "", "Bash"),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": "do it"}, PromptSubmitted, "", ""),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "SessionStart", "source": "startup"}, SessionStarted, "", ""),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "SessionEnd", "reason": "exit"}, SessionEnded, "", ""),
+    ("copilot-cli", {**COPILOT, "toolName": "bash", "toolArgs": {"command": "ls"}}, ToolRequested, "", "Bash"),
+    ("copilot-cli", {**CHILD, "toolName": "view", "toolArgs": {"path": "a"}}, ToolRequested, "a1", "Read"),
+    ("copilot-cli", {**COPILOT, "toolName": "bash", "toolArgs": {"command": "ls"},
+                     "toolResult": {"resultType": "success", "textResultForLlm": "a"}}, ToolFinished, "", "Bash"),
+    ("copilot-cli", {**COPILOT, "toolName": "view", "toolArgs": {"path": "a"}, "error": "no"}, ToolFailed, "", "Read"),
+    ("copilot-cli", {**COPILOT, "source": "new", "initialPrompt": "do it"}, SessionStarted, "", ""),
+    ("copilot-cli", {**COPILOT, "prompt": "do it"}, PromptSubmitted, "", ""),
+    ("copilot-cli", {**COPILOT, "reason": "complete"}, SessionEnded, "", ""),
+    ("copilot-cli", {**COPILOT, "agentName": "explore", "agentId": "a1", "parentAgentId": "s1"}, AgentStarted, "a1",
+     ""),
+    ("copilot-cli", {**COPILOT, "agentName": "explore", "agentId": "a1", "parentAgentId": "s1", "response": "r",
+                     "stopReason": "end_turn"}, AgentStopped, "a1", ""),
+    ("cursor", {**CURSOR, "hook_event_name": "preToolUse", "tool_name": "Shell", "tool_input": {"command": "ls"},
+                "tool_use_id": "c1", "cwd": WORK}, ToolRequested, "", "Bash"),
+    ("cursor", {**CURSOR, "hook_event_name": "preToolUse", "tool_name": "MCP:fetch", "tool_input": {}},
+     ToolRequested, "", "mcp__fetch"),
+    ("cursor", {**CURSOR, "hook_event_name": "postToolUse", "tool_name": "Read", "tool_input": {"path": "a"},
+                "tool_output": "text"}, ToolFinished, "", "Read"),
+    ("cursor", {**CURSOR, "hook_event_name": "beforeSubmitPrompt", "prompt": "do it"}, PromptSubmitted, "", ""),
+    ("cursor", {**CURSOR, "hook_event_name": "sessionStart"}, SessionStarted, "", ""),
+    ("cursor", {**CURSOR, "hook_event_name": "sessionEnd"}, SessionEnded, "", ""),
+    ("cursor", {**CURSOR, "hook_event_name": "subagentStart", "subagent_id": "a1", "parent_conversation_id": "s1"},
+     AgentStarted, "a1", ""),
+    ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.before", "tool_name": "bash",
+                  "tool_input": {"command": "ls"}, "tool_use_id": "c1"}, ToolRequested, "", "Bash"),
+    ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.before", "agent_id": "a1", "tool_name": "demo_fetch",
+                  "tool_input": {"n": 7}}, ToolRequested, "a1", "opencode:demo_fetch"),
+    ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
+                  "tool_input": {"filePath": "a"}, "tool_output": "text"}, ToolFinished, "", "Read"),
+    ("opencode", {**OPENCODE, "hook_event_name": "chat.message", "prompt": "do it"}, PromptSubmitted, "", ""),
+    ("opencode", {**OPENCODE, "hook_event_name": "session.created"}, SessionStarted, "", ""),
+]  # fmt: skip
+
+
+def _decoded(client: str, payload: dict[str, Any]) -> Event:
+    event = adapter(client).decode(payload, {})
+    assert event is not None
+    return event
+
+
+@pytest.mark.parametrize(("client", "payload", "kind", "agent", "tool"), DECODED)
+def test_a_payload_becomes_an_event(client: str, payload: dict[str, Any], kind: type, agent: str, tool: str) -> None:
+    event = _decoded(client, payload)
+    assert type(event) is kind
+    assert event.context.client == client
+    assert event.context.subject == Subject("s1", agent)
+    assert event.context.cwd == WORK
+    if isinstance(event, ToolRequested | ToolFinished | ToolFailed):
+        assert event.call.tool == tool
+
+
+@pytest.mark.parametrize(("client", "payload", "kind", "agent", "tool"), DECODED)
+def test_a_payload_without_a_session_is_refused(
+    client: str, payload: dict[str, Any], kind: type, agent: str, tool: str
+) -> None:
+    broken = {key: value for key, value in payload.items() if key not in ("session_id", "sessionId", "conversation_id")}
+    if "parent_conversation_id" in payload:
+        return
+    with pytest.raises(BadInputError):
+        adapter(client).decode(broken, {})
+
+
+@pytest.mark.parametrize("client", OTHERS)
+@pytest.mark.parametrize("payload", [{}, {"hook_event_name": "Nonsense"}, {"hook_event_name": 7}, {"cwd": WORK}])
+def test_what_no_client_sends_is_refused(client: str, payload: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError):
+        adapter(client).decode(payload, {})
+
+
+@pytest.mark.parametrize("payload", [
+    {**CODEX, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": "ls"},
+    {**CODEX, "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}},
+    {**CODEX, "hook_event_name": "SubagentStart"},
+])  # fmt: skip
+def test_a_payload_of_codex_that_lacks_something_is_refused(payload: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError):
+        adapter("codex").decode(payload, {})
+
+
+def test_files_that_gemini_puts_into_a_prompt_are_nobodys_words() -> None:
+    prompt = "look at @f.txt\n--- Content from referenced files ---\nContent from @f.txt:\nhttps://evil.example/\n"
+    event = _decoded("gemini-cli", {**GEMINI, "hook_event_name": "BeforeAgent", "prompt": prompt})
+    assert isinstance(event, PromptSubmitted)
+    assert event.prompt == "look at @f.txt"
+
+
+def test_what_gemini_puts_around_an_output_is_no_output() -> None:
+    content = "<untrusted_context>\nOutput: Everything up-to-date\nProcess Group PGID: 31\n</untrusted_context>"
+    payload = {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+               "tool_input": {"command": "git push"}, "tool_response": {"llmContent": content}}  # fmt: skip
+    event = _decoded("gemini-cli", payload)
+    assert isinstance(event, ToolFinished)
+    assert event.text == "Everything up-to-date"
+
+
+@pytest.mark.parametrize("prompt", ["<subagent_notification>done", "go\n<agent_message from='a'>"])
+def test_what_another_agent_says_to_codex_is_not_human(prompt: str) -> None:
+    event = _decoded("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": prompt})
+    assert isinstance(event, PromptSubmitted)
+    assert not event.human
+
+
+# ---------------------------------------------------------------- answers
+ASKED = {
+    "codex": "PreToolUse",
+    "gemini-cli": "BeforeTool",
+    "copilot-cli": "preToolUse",
+    "cursor": "preToolUse",
+    "opencode": "tool.execute.before",
+}
+DENIED: dict[str, Any] = {
+    "codex": {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                                     "permissionDecisionReason": "no"}},
+    "gemini-cli": {"decision": "deny", "reason": "no"},
+    "copilot-cli": {"permissionDecision": "deny", "permissionDecisionReason": "no"},
+    "cursor": {"permission": "deny", "agent_message": "no", "user_message": "no"},
+    "opencode": {"deny": "no"},
+}  # fmt: skip
+SILENCE = {"codex": "", "gemini-cli": "", "copilot-cli": "", "cursor": "{}", "opencode": "{}"}
+CODEX_KEYS = {
+    "": {"decision", "reason", "systemMessage", "hookSpecificOutput"},
+    "hookSpecificOutput": {
+        "hookEventName",
+        "permissionDecision",
+        "permissionDecisionReason",
+        "updatedInput",
+        "additionalContext",
+    },
+}
+"""All keys that Codex knows of those that it does not take for a fault."""
+
+
+@pytest.mark.parametrize("client", OTHERS)
+@pytest.mark.parametrize("verdict", [Verdict.DENY, Verdict.JUDGE, Verdict.CONTAIN, Verdict.ASK])
+def test_what_is_not_allowed_is_refused(client: str, verdict: Verdict) -> None:
+    """Only Copilot CLI can ask; a call that is to be contained and was not rewritten must not run."""
+    stdout, code = adapter(client).encode(ASKED[client], Answer(verdict, to_agent="no"))
+    expected = DENIED[client]
+    if client == "copilot-cli" and verdict is Verdict.ASK:
+        expected = {**expected, "permissionDecision": "ask"}
+    assert (json.loads(stdout), code) == (expected, 0)
+
+
+@pytest.mark.parametrize("client", OTHERS)
+def test_no_objection_is_silence(client: str) -> None:
+    for event in adapter(client).EVENTS:
+        assert adapter(client).encode(event, Answer()) == (SILENCE[client], 0)
+
+
+@pytest.mark.parametrize("client", OTHERS)
+@pytest.mark.parametrize("message", ["it is broken", "", "\x1b[2J"])
+def test_a_failure_refuses(client: str, message: str) -> None:
+    for event in (ASKED[client], None, "Nonsense"):
+        stdout, stderr, code = adapter(client).encode_failure(event, message)
+        assert code == 2
+        assert stderr.strip(), "with nothing on stderr, Codex would run the call"
+        assert "\x1b" not in stdout + stderr
+        assert json.loads(stdout)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("event", adapter("codex").EVENTS)
+@pytest.mark.parametrize("extra", [{}, {"context": "c"}, {"to_person": "p"}, {"new_input": {"command": "x"}}])
+def test_codex_is_told_nothing_that_it_does_not_know(verdict: Verdict, event: str, extra: dict[str, Any]) -> None:
+    """One unknown key, ``ask``, or ``allow`` alone makes it drop the whole answer, and run the call."""
+    stdout, _ = adapter("codex").encode(event, Answer(verdict, to_agent="no", **extra))
+    output = json.loads(stdout or "{}")
+    assert output.keys() <= CODEX_KEYS[""]
+    specific = output.get("hookSpecificOutput", {})
+    assert specific.keys() <= CODEX_KEYS["hookSpecificOutput"]
+    assert specific.get("hookEventName", event) == event
+    assert specific.get("permissionDecision") in (None, "deny", "allow")
+    assert (specific.get("permissionDecision") == "allow") == ("updatedInput" in specific)
+    assert ("decision" in output) == ("reason" in output)
+    if "updatedInput" in specific:
+        assert verdict is Verdict.CONTAIN
+
+
+@pytest.mark.parametrize(("client", "event", "texts", "key"), [
+    ("codex", {**CODEX, "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "cat a"},
+               "tool_response": "one\ntwo"}, {"result": "one\n[gone]"}, ("reason",)),
+    ("codex", {**CODEX, "hook_event_name": "PostToolUse", "tool_name": "mcp__a__b", "tool_input": {},
+               "tool_response": {"content": [{"type": "text", "text": "two"}]}}, {"content[0].text": "[gone]"},
+     ("reason",)),
+    ("gemini-cli", {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "read_file",
+                    "tool_input": {"file_path": "a"}, "tool_response": {"llmContent": [{"text": "two"}]}},
+     {"[0].text": "[gone]"}, ("reason",)),
+    ("copilot-cli", {**COPILOT, "toolName": "view", "toolArgs": {"path": "a"},
+                     "toolResult": {"resultType": "success", "textResultForLlm": "two"}}, {"result": "[gone]"},
+     ("modifiedResult", "textResultForLlm")),
+    ("cursor", {**CURSOR, "hook_event_name": "postToolUse", "tool_name": "MCP:a", "tool_input": {},
+                "tool_output": "two"}, {"result": "[gone]"},
+     ("updated_mcp_tool_output",)),
+    ("opencode", {**OPENCODE, "hook_event_name": "tool.execute.after", "tool_name": "read",
+                  "tool_input": {"filePath": "a"}, "tool_output": "two"}, {"result": "[gone]"}, ("output",)),
+])  # fmt: skip
+def test_a_secret_is_taken_out_of_a_result(
+    client: str, event: dict[str, Any], texts: dict[str, str], key: tuple[str, ...]
+) -> None:
+    decoded = _decoded(client, event)
+    name = event.get("hook_event_name", "postToolUse")
+    for answer, wanted in ((Answer(texts=texts), "[gone]"), (Answer(withheld="[kept back]"), "[kept back]")):
+        value: Any = json.loads(adapter(client).encode(name, answer, decoded)[0])
+        for step in key:
+            value = value[step]
+        assert value.endswith(wanted)
+        assert "two" not in value
