@@ -175,9 +175,8 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: S
 
 def _kind(effect: Effect) -> str:
     """What it is; the row that decides it where that says something else."""
-    return (
-        f"{effect.kind.value} in a script, decided as {effect.row}:" if effect.variant is Variant.SCRIPT else effect.row
-    )
+    told = effect.variant is Variant.SCRIPT and effect.kind is not EffectKind.EXECUTE
+    return f"{effect.kind.value} in a script, decided as {effect.row}:" if told else effect.row
 
 
 def _commands_with(effect: Effect, outline: Step) -> list[str]:

@@ -113,7 +113,8 @@ def _by_runtime(invocation: Invocation) -> list[Effect]:
 
     def unseen(effect: Effect) -> bool:
         # A script all of which was followed is seen through.
-        return effect.kind is EffectKind.EXECUTE and effect.rule != "script:followed"
+        plain = effect.kind is EffectKind.EXECUTE and effect.variant is Variant.PLAIN
+        return plain and effect.rule != "script:followed"
 
     return [effect._replace(variant=Variant.RUNTIME) if unseen(effect) else effect for effect in invocation.own]
 

@@ -9,6 +9,7 @@ from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.lazy import lazy_re
+from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -248,9 +249,13 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
             # A file after the first is where the result goes.
             write(call, call.matched.operands[1:], "")
     else:
-        call.opaque(f"`python -m {name}` runs code that can lie in this folder")
-        if lookup(name) is not None:
-            invoke_words(call, [Arg(name), *call.matched.operands])
+        because = f"`python -m {name}` runs code that can lie in this folder"
+        if lookup(name) is None:
+            call.opaque(because)
+            return
+        # It is what the program of this name is, or a file of the project in its place; not any code that was written.
+        call.own.append(Effect(EffectKind.EXECUTE, call.what, call.rule, because, Variant.SCRIPT))
+        invoke_words(call, [Arg(name), *call.matched.operands])
 
 
 def placeholder(call: Invocation, words: list[Arg], _: str) -> None:
