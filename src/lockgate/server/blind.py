@@ -52,16 +52,12 @@ def seen_here(event: Event, group: Group) -> Event:
     subject = Subject(_named(group, context.subject.session), context.subject.agent)
     process = _named(group, context.process) if context.process else ""
     # A transcript lies in the container: nothing here may take its path for one of this machine.
-    event = event._replace(
-        context=context._replace(subject=subject, process=process, transcript="")
-    )
+    event = event._replace(context=context._replace(subject=subject, process=process, transcript=""))
     if isinstance(event, ToolRequested):
         asks = group.client_asks and event.askable
         return event._replace(askable=asks, waits=not asks)
     if isinstance(event, SessionStarted):
-        return event._replace(
-            parents=tuple(_named(group, parent) for parent in event.parents)
-        )
+        return event._replace(parents=tuple(_named(group, parent) for parent in event.parents))
     return event
 
 
@@ -86,9 +82,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         configure=_configure(parts, where, current),
         surroundings=lambda context, rules: _surroundings(current(), context, rules),
         parents=lambda _: (),
-        history=lambda context: (
-            not context.subject.session.endswith(f"/{SEED_SESSION}")
-        ),
+        history=lambda context: not context.subject.session.endswith(f"/{SEED_SESSION}"),
         contain=lambda _, call: _contain(current(), call),
         original=lambda _, call: call,
         guard=_guard(patterns),
@@ -98,9 +92,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
     )
 
 
-def _configure(
-    parts: Parts, where: Folders, current: Callable[[], Case]
-) -> Callable[[Context], Configuration]:
+def _configure(parts: Parts, where: Folders, current: Callable[[], Case]) -> Callable[[Context], Configuration]:
     """The configuration of this machine's person, with the profile of the group. A container has no say in it."""
     kept: dict[str, tuple[float, Configuration]] = {}
 
@@ -149,9 +141,7 @@ def _contain(case: Case, call: ToolCall) -> Mapping[str, Any] | None:
 
 
 def _seen(case: Case, call: ToolCall) -> Sequence[Effect]:
-    return (
-        case.request.found if getattr(case.request.event, "call", None) == call else ()
-    )
+    return case.request.found if getattr(case.request.event, "call", None) == call else ()
 
 
 def _write_kept(case: Case, file: str, change: Callable[[str], str]) -> None:
@@ -173,9 +163,7 @@ def _guard(patterns: PatternGuard) -> Guard:
     ) -> tuple[GuardrailResult, Mapping[str, str]]:
         return patterns.check_output(_nowhere(context), call, texts)
 
-    return Guard(
-        check_input, check_output, lambda context: patterns.prepare(_nowhere(context))
-    )
+    return Guard(check_input, check_output, lambda context: patterns.prepare(_nowhere(context)))
 
 
 def _consultants(own: Consultants) -> Consultants:
@@ -183,9 +171,7 @@ def _consultants(own: Consultants) -> Consultants:
 
     def rules(question: RulesQuestion) -> Sequence[Objection]:
         call = question.call._replace(cwd="")
-        return own.rules(
-            question._replace(context=_nowhere(question.context), call=call)
-        )
+        return own.rules(question._replace(context=_nowhere(question.context), call=call))
 
     return own._replace(rules=rules)
 

@@ -70,9 +70,7 @@ class Desk:
         """Whether one more request of a group may be put."""
         return self._open.get(group, 0) < MOST_OF_A_GROUP
 
-    async def decide(
-        self, group: Group, read: Callable[[], bytes], expected: Expected
-    ) -> bytes:
+    async def decide(self, group: Group, read: Callable[[], bytes], expected: Expected) -> bytes:
         """The sealed answer to a request.
 
         Args:
@@ -86,9 +84,7 @@ class Desk:
         began = time.perf_counter()
         try:
             worker = self._workers.of(group.name)
-            asked, outcome = await worker.do(
-                group.name, partial(_begin, worker, group, read, expected)
-            )
+            asked, outcome = await worker.do(group.name, partial(_begin, worker, group, read, expected))
             reply = await self._settle(worker, asked, outcome)
         finally:
             self._open[group.name] -= 1
@@ -123,9 +119,7 @@ _Outcome = Reply | tuple[Need, Generator[Need, Any, Answer]]
 
 def waiting_note(group: Group, message: bytes, name: str) -> bytes:
     """The sealed note that an answer takes longer: somebody is being asked, or many requests are before it."""
-    return write_reply(
-        group.secret, message, name, Reply(Answer(), waiting=LONGEST_WAIT)
-    )
+    return write_reply(group.secret, message, name, Reply(Answer(), waiting=LONGEST_WAIT))
 
 
 def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
@@ -158,9 +152,7 @@ def _asked(group: Group, message: bytes, expected: Expected) -> Asked:
         if expected.id and request.id != expected.id:
             raise RemoteError("the request has another id than its file")
         if request.report != expected.report:
-            raise RemoteError(
-                "the request and the way that it came disagree on whether it is a report"
-            )
+            raise RemoteError("the request and the way that it came disagree on whether it is a report")
         return Asked(message, shown, Case(group, request), short)
     except (RemoteError, BadInputError) as error:
         return Asked(message, expected.id or "0" * 32, None, short, str(error))
@@ -183,9 +175,7 @@ def _reported(parts: Parts, case: Case) -> Reply:
     return Reply(Answer())
 
 
-def _step(
-    case: Case, deliberation: Generator[Need, Any, Answer], said: Any
-) -> _Outcome:
+def _step(case: Case, deliberation: Generator[Need, Any, Answer], said: Any) -> _Outcome:
     """One step of a decision: to the answer, or to the next who has to be asked."""
     try:
         return deliberation.send(said), deliberation

@@ -101,11 +101,7 @@ class Groups:
                 with suppress(OSError, ValueError, TypeError, KeyError):
                     yield _group(
                         stem,
-                        json.loads(
-                            read_regular(
-                                os.path.join(self._folder, name), _MOST, follow=False
-                            )
-                        ),
+                        json.loads(read_regular(os.path.join(self._folder, name), _MOST, follow=False)),
                     )
 
     def add(self, group: Group) -> None:
@@ -116,9 +112,7 @@ class Groups:
             StoreError: The state folder cannot be trusted.
         """
         if not is_group(group.name):
-            raise RemoteError(
-                "a group's name has lower-case letters, digits and hyphens inside, 32 at most"
-            )
+            raise RemoteError("a group's name has lower-case letters, digits and hyphens inside, 32 at most")
         if group.name in self.all():
             raise RemoteError(f"there is a group {group.name} already")
         own_folder(self._state, create=True)
@@ -127,9 +121,7 @@ class Groups:
             _make_folders(group)
             self._write(group)
         except OSError as error:
-            raise RemoteError(
-                f"the folders of {group.name} cannot be made: {error.strerror}"
-            ) from error
+            raise RemoteError(f"the folders of {group.name} cannot be made: {error.strerror}") from error
 
     def rotate(self, name: str) -> Group:
         """Give a group another key. What was asked with the old one is not answered.
@@ -141,9 +133,7 @@ class Groups:
         try:
             self._write(group)
         except OSError as error:
-            raise RemoteError(
-                f"the key of {name} cannot be written: {error.strerror}"
-            ) from error
+            raise RemoteError(f"the key of {name} cannot be written: {error.strerror}") from error
         return group
 
     def remove(self, name: str) -> None:
@@ -159,9 +149,7 @@ class Groups:
     def _known(self, name: str) -> Group:
         group = self.all().get(name)
         if group is None:
-            raise RemoteError(
-                f"there is no group {name!r}; see: lockgate serve groups list"
-            )
+            raise RemoteError(f"there is no group {name!r}; see: lockgate serve groups list")
         return group
 
     def _write(self, group: Group) -> None:
@@ -173,9 +161,7 @@ class Groups:
             draft=os.path.join(self._folder, draft),
         )
         place = os.path.join(group.folder, SECRET, KEY)
-        replace(
-            place, key_file(group.key), draft=os.path.join(group.folder, SECRET, draft)
-        )
+        replace(place, key_file(group.key), draft=os.path.join(group.folder, SECRET, draft))
         if group.uid != os.geteuid():
             _give_key(place, group.uid)
 
@@ -190,11 +176,7 @@ def _group(name: str, said: Mapping[str, Any]) -> Group:
         raise ValueError("not a group of this version")
     values = {field: said[field] for field in Group._fields}
     group = Group(**{**values, "secret": bytes.fromhex(said["secret"])})
-    if (
-        len(group.secret) != KEY_BYTES
-        or not os.path.isabs(group.folder)
-        or not isinstance(group.uid, int)
-    ):
+    if len(group.secret) != KEY_BYTES or not os.path.isabs(group.folder) or not isinstance(group.uid, int):
         raise ValueError("not a group")
     return group
 
@@ -228,8 +210,4 @@ def is_ours(folder: str) -> bool:
         about = os.lstat(folder)
     except OSError:
         return False
-    return (
-        stat.S_ISDIR(about.st_mode)
-        and about.st_uid == os.geteuid()
-        and not about.st_mode & 0o077
-    )
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o077

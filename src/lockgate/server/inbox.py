@@ -82,10 +82,7 @@ class Inbox:
             if suffix in (SUFFIX, REPORT) and is_id(stem):
                 letter = Letter(stem, suffix == REPORT, about.st_mtime, about.st_size)
                 found.append((about.st_mtime_ns, letter))
-            elif not (
-                is_id(name.removeprefix("."))
-                and 0 <= now - about.st_mtime < _DRAFT_SECONDS
-            ):
+            elif not (is_id(name.removeprefix(".")) and 0 <= now - about.st_mtime < _DRAFT_SECONDS):
                 self._remove(name, about)
         return [letter for _, letter in sorted(found)]
 
@@ -125,9 +122,7 @@ class Inbox:
     def _remove(self, name: str, about: os.stat_result) -> None:
         with suppress(OSError, ValueError):
             # A folder that is not empty stays: who put it there looks at fewer of its own requests at a time.
-            (os.rmdir if stat.S_ISDIR(about.st_mode) else os.unlink)(
-                name, dir_fd=self._requests
-            )
+            (os.rmdir if stat.S_ISDIR(about.st_mode) else os.unlink)(name, dir_fd=self._requests)
 
     # ---------------------------------------------------------------- answers
     def was_answered(self, name: str) -> bool:
@@ -160,9 +155,7 @@ class Inbox:
         try:
             self._put(letter.id + (WAITING if waiting else SUFFIX), message)
         except OSError as error:
-            raise RemoteError(
-                f"an answer for {self.group.name} cannot be written: {error.strerror}"
-            ) from error
+            raise RemoteError(f"an answer for {self.group.name} cannot be written: {error.strerror}") from error
         if not waiting:
             with suppress(OSError):
                 os.unlink(letter.id + WAITING, dir_fd=self._responses)
@@ -196,13 +189,9 @@ class Inbox:
             if name == ALIVE:
                 continue
             with suppress(OSError):
-                at = os.stat(
-                    name, dir_fd=self._responses, follow_symlinks=False
-                ).st_mtime
+                at = os.stat(name, dir_fd=self._responses, follow_symlinks=False).st_mtime
                 keep = LONGEST_WAIT if name.endswith(WAITING) else _KEEP
-                if now - at > keep or (
-                    name.startswith(".") and now - at > _DRAFT_SECONDS
-                ):
+                if now - at > keep or (name.startswith(".") and now - at > _DRAFT_SECONDS):
                     os.unlink(name, dir_fd=self._responses)
                 else:
                     alive.append(name)

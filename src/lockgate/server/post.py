@@ -46,9 +46,7 @@ _FLOOD = "this container asks faster than it is answered; slow down"
 class PostOffice:
     """All folders below one."""
 
-    def __init__(
-        self, folder: str, groups: Groups, desk: Desk, *, poll: bool = False
-    ) -> None:
+    def __init__(self, folder: str, groups: Groups, desk: Desk, *, poll: bool = False) -> None:
         """Lock the folder, so that no other host answers in it.
 
         Args:
@@ -94,16 +92,8 @@ class PostOffice:
         if version == self._version:
             return
         self._version = version
-        wanted = {
-            name: group
-            for name, group in self._groups.all().items()
-            if self._is_here(group)
-        }
-        for name in [
-            name
-            for name, inbox in self._inboxes.items()
-            if wanted.get(name) != inbox.group
-        ]:
+        wanted = {name: group for name, group in self._groups.all().items() if self._is_here(group)}
+        for name in [name for name, inbox in self._inboxes.items() if wanted.get(name) != inbox.group]:
             self._inboxes.pop(name).close()
         for name, group in wanted.items():
             if name not in self._inboxes:
@@ -171,6 +161,7 @@ class PostOffice:
     # ---------------------------------------------------------------- requests
     def _look(self, name: str, *, told: bool = True) -> None:
         """Take up what lies in a group's folder, as far as there is room."""
+        self.refresh()  # a key may be another one by now
         inbox = self._inboxes.get(name)
         if inbox is None:
             return
@@ -178,9 +169,7 @@ class PostOffice:
         try:
             waiting = [letter for letter in inbox.letters() if letter not in busy]
         except OSError as error:
-            log.error(
-                "unreadable", extra={"facts": {"group": name, "why": error.strerror}}
-            )
+            log.error("unreadable", extra={"facts": {"group": name, "why": error.strerror}})
             return
         for place, letter in enumerate(waiting):
             if len(busy) < MOST_OF_A_GROUP and not inbox.is_crowded:
@@ -195,11 +184,7 @@ class PostOffice:
         if inbox.was_answered(letter.id):
             inbox.discard(letter)  # the first request with an id is the one that counts
             return
-        if (
-            not told
-            and not self._poll
-            and _MISSED < time.time() - letter.at < 2 * _LOOK_SECONDS
-        ):
+        if not told and not self._poll and _MISSED < time.time() - letter.at < 2 * _LOOK_SECONDS:
             log.warning("changes are not told here; looking for them instead")
             self._poll = True
             self._changed.set()
@@ -211,9 +196,7 @@ class PostOffice:
     async def _answer(self, inbox: Inbox, letter: Letter) -> None:
         group = inbox.group
         try:
-            deciding = asyncio.create_task(
-                self._desk.decide(group, lambda: _message(inbox, letter), letter)
-            )
+            deciding = asyncio.create_task(self._desk.decide(group, lambda: _message(inbox, letter), letter))
             if not letter.report:
                 done, _ = await asyncio.wait({deciding}, timeout=_NOTE_AFTER)
                 if not done:
@@ -227,9 +210,7 @@ class PostOffice:
         except RemoteError as error:
             log.error(
                 "not answered",
-                extra={
-                    "facts": {"group": group.name, "id": letter.id, "why": str(error)}
-                },
+                extra={"facts": {"group": group.name, "id": letter.id, "why": str(error)}},
             )
             await asyncio.sleep(_LOOK_SECONDS)  # it stays, and is taken up again
         finally:
@@ -265,9 +246,7 @@ class _GoneError(Exception):
 def _message(inbox: Inbox, letter: Letter) -> bytes:
     # A report waits for as long as it takes: nobody waits for its answer.
     age = time.time() - letter.at
-    if not letter.report and (
-        age > LONGEST_WAIT or (age > _UNHEARD and not inbox.is_noted(letter))
-    ):
+    if not letter.report and (age > LONGEST_WAIT or (age > _UNHEARD and not inbox.is_noted(letter))):
         raise _GoneError
     try:
         return inbox.read(letter)
@@ -285,9 +264,7 @@ def _message(inbox: Inbox, letter: Letter) -> bytes:
 
 def _lock(folder: str) -> int:
     if not is_ours(folder):
-        raise RemoteError(
-            f"{folder} must be a folder of your own that nobody else can open: chmod 700"
-        )
+        raise RemoteError(f"{folder} must be a folder of your own that nobody else can open: chmod 700")
     descriptor = os.open(
         os.path.join(folder, ".lock"),
         os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
@@ -297,7 +274,5 @@ def _lock(folder: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise RemoteError(
-            f"another lockgate serve answers in {folder} already"
-        ) from None
+        raise RemoteError(f"another lockgate serve answers in {folder} already") from None
     return descriptor

@@ -29,25 +29,16 @@ def reported(parts: Parts, event: ToolRequested) -> bool:
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
-        session.hold_secrets(
-            tx, context.subject, call, sources(mask.result(found), call.tool), now
-        )
+        session.hold_secrets(tx, context.subject, call, sources(mask.result(found), call.tool), now)
         told, masked = mask.analysis(analysis), mask.call(call)
         session.expect(tx, context.subject, masked, told, digest, now)
         taints = session.provenance(tx, context.subject)
         column = LabelState.of(frozenset(taint.label for taint in taints))
         decision = Decision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
-        body = record.decided(
-            context, masked, digest, taints, told, decision, found=mask.result(found)
-        )
-        tx.append_audit(
-            now, {**body, **record.cascade(decision, 0.0, None, ""), "reported": True}
-        )
+        body = record.decided(context, masked, digest, taints, told, decision, found=mask.result(found))
+        tx.append_audit(now, {**body, **record.cascade(decision, 0.0, None, ""), "reported": True})
         if not agrees:
-            rules = sorted(
-                {effect.rule for effect in told.effects}
-                | {match.rule for match in found.pattern_matches}
-            )
+            rules = sorted({effect.rule for effect in told.effects} | {match.rule for match in found.pattern_matches})
             facts = {
                 "digest": digest,
                 "call": call.call_id,

@@ -47,11 +47,7 @@ class FairQueue(Generic[T]):
         """Say how much of the worker's time a group's job took."""
         self._spent[group] = self._spent.get(group, 0.0) + seconds
         if len(self._spent) > 4096:
-            self._spent = {
-                name: spent
-                for name, spent in self._spent.items()
-                if name in self._waiting
-            }
+            self._spent = {name: spent for name, spent in self._spent.items() if name in self._waiting}
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))

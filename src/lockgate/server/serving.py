@@ -51,9 +51,7 @@ def check(settings: Settings) -> None:
     if settings.listen:
         host, _ = address(settings.listen)
         if not settings.certificate and not _is_loopback(host):
-            raise RemoteError(
-                f"{host} can be reached by other machines: give --tls-cert and --tls-key"
-            )
+            raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
 
 
 def address(listen: str) -> tuple[str, int]:
@@ -74,9 +72,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-async def serve(
-    where: Folders, settings: Settings, ready: asyncio.Event | None = None
-) -> None:
+async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None = None) -> None:
     """Serve until SIGTERM or SIGINT.
 
     Raises:
@@ -121,9 +117,7 @@ async def serve(
 async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
     """Wait for the end. A part that fails ends all: half a gate would look like a whole one."""
     stopping = asyncio.create_task(stop.wait())
-    done, _ = await asyncio.wait(
-        [*tasks, stopping], return_when=asyncio.FIRST_COMPLETED
-    )
+    done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
     for task in (*tasks, stopping):
         task.cancel()
     await asyncio.gather(*tasks, stopping, return_exceptions=True)
@@ -171,15 +165,11 @@ def _unix_socket(path: str) -> socket.socket:
 
 def _tcp_socket(host: str, port: int) -> socket.socket:
     try:
-        family, kind, number, _, place = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )[0]
+        family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, number)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
         listening.listen(512)
     except OSError as error:
-        raise RemoteError(
-            f"{host}:{port} cannot be listened on: {error.strerror}"
-        ) from error
+        raise RemoteError(f"{host}:{port} cannot be listened on: {error.strerror}") from error
     return listening

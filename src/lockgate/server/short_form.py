@@ -50,9 +50,7 @@ def read_short(message: bytes) -> tuple[str, Request]:
         raise BadInputError(f"type must be {TYPE}")
     plain = name.replace("-", "").lower()
     if not is_id(plain):
-        raise BadInputError(
-            "request_id must be a UUID, or 32 lower-case letters and digits"
-        )
+        raise BadInputError("request_id must be a UUID, or 32 lower-case letters and digits")
     call = ToolCall("Bash", {"command": command})
     return name, Request(
         plain,
@@ -67,13 +65,9 @@ def write_short(key: bytes, message: bytes, name: str, reply: Reply) -> bytes:
     allowed = answer.verdict is Verdict.ALLOW and not reply.failed
     body: Mapping[str, Any] = {
         "decision": "allow" if allowed else "deny",
-        "reason": ""
-        if allowed
-        else reply.failed or answer.to_agent or answer.to_person,
+        "reason": "" if allowed else reply.failed or answer.to_agent or answer.to_person,
         "request_id": name,
         "request_sha256": digest(message),
     }
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps(
-        {**body, "mac": authenticated(key, ANSWER, canonical.encode())}
-    ).encode()
+    return json.dumps({**body, "mac": authenticated(key, ANSWER, canonical.encode())}).encode()

@@ -51,9 +51,7 @@ def _peer_uid(connection: Any) -> int:
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return -1
-    _, uid, _ = _CREDENTIALS.unpack(
-        connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size)
-    )
+    _, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
     return int(uid)
 
 
@@ -87,22 +85,14 @@ class Web:
             return PlainTextResponse("the request is too large\n", 413)
         name = (group.name, digest(message))
         if name not in self._open and not self._desk.has_room(group.name):
-            return PlainTextResponse(
-                "too many requests of this group are open\n", 429, {"Retry-After": "1"}
-            )
+            return PlainTextResponse("too many requests of this group are open\n", 429, {"Retry-After": "1"})
         again = name in self._open
         if not again:
-            task = asyncio.create_task(
-                self._desk.decide(group, lambda: message, _Way(report))
-            )
+            task = asyncio.create_task(self._desk.decide(group, lambda: message, _Way(report)))
             self._open[name] = task
-        return await self._answer(
-            group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS
-        )
+        return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)
 
-    async def _answer(
-        self, group: Group, message: bytes, name: tuple[str, str], seconds: float
-    ) -> Response:
+    async def _answer(self, group: Group, message: bytes, name: tuple[str, str], seconds: float) -> Response:
         task = self._open[name]
         done, _ = await asyncio.wait({task}, timeout=seconds)
         if not done:
@@ -120,11 +110,7 @@ class Web:
         if group is None or not right:
             return None
         client = request.client
-        if (
-            client is not None
-            and client.host == _PEER
-            and client.port not in (group.uid, os.geteuid())
-        ):
+        if client is not None and client.host == _PEER and client.port not in (group.uid, os.geteuid()):
             return None
         return group
 

@@ -34,9 +34,7 @@ class Worker:
         self._queue: FairQueue[_Job] = FairQueue()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lockgate-gate")
         try:
-            self._parts = self._thread.submit(
-                blind_parts, where, self._current
-            ).result()
+            self._parts = self._thread.submit(blind_parts, where, self._current).result()
         except BaseException:
             self._thread.shutdown()
             raise
@@ -58,9 +56,7 @@ class Worker:
                 continue
             began = time.perf_counter()
             try:
-                result = await asyncio.wrap_future(
-                    self._thread.submit(work, self._parts)
-                )
+                result = await asyncio.wrap_future(self._thread.submit(work, self._parts))
             except Exception as error:  # noqa: BLE001 - it is told to whoever waits
                 if not done.cancelled():
                     done.set_exception(error)
@@ -108,10 +104,7 @@ class Workers:
 
     def run(self) -> list[asyncio.Task[None]]:
         """Start them. The tasks end when they are cancelled."""
-        return [
-            asyncio.create_task(worker.run(), name="lockgate-worker")
-            for worker in self._all
-        ]
+        return [asyncio.create_task(worker.run(), name="lockgate-worker") for worker in self._all]
 
     def close(self) -> None:
         """End the threads."""

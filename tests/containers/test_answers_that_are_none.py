@@ -1,0 +1,303 @@
+"""Answers that are not the host's to this very request, and hosts that cannot answer: the command does not run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from containers.boxes import Box, Host, until
+from lockgate.events import Answer
+from lockgate.model import Verdict
+from lockgate.remote.envelope import ANSWER, seal
+from lockgate.remote.messages import Reply, write_reply
+from lockgate.server.groups import Group
+
+Boxes = Callable[..., Box]
+ASKED = "git push; touch /project/ran"
+ALLOW = Reply(Answer(Verdict.ALLOW))
+Forger = Callable[[Group, Group, str, bytes], bytes | None]
+"""Makes an answer: for a group, with another group at hand, to a request with its id."""
+
+
+@contextmanager
+def impostor(group: Group, other: Group, forge: Forger):
+    """Somebody who writes answers, where the host should."""
+    gone = threading.Event()
+    alive = Path(group.responses) / "alive"
+    alive.touch()
+
+    def answer() -> None:
+        while not gone.wait(0.005):
+            os.utime(alive)
+            for path in Path(group.requests).glob("*.json"):
+                made = forge(group, other, path.stem, path.read_bytes())
+                path.unlink()
+                if made is not None:
+                    draft = Path(group.responses) / f".{path.stem}"
+                    draft.write_bytes(made)
+                    draft.chmod(0o600)
+                    draft.rename(Path(group.responses) / path.name)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        gone.set()
+        thread.join()
+
+
+def right(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, ALLOW)
+
+
+def with_another_key(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(other.secret, request, name, ALLOW)
+
+
+def for_another_request(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request.replace(b"git push", b"git pull"), name, ALLOW)
+
+
+def with_another_id(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, "0" * 32, ALLOW)
+
+
+def cut(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return right(group, other, name, request)[:-10]
+
+
+def with_the_verdict_changed(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    denied = write_reply(group.secret, request, name, Reply(Answer(Verdict.DENY)))
+    return denied.replace(b'"verdict":"deny"', b'"verdict":"allow"')
+
+
+def the_request_itself(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return request
+
+
+def sealed_nonsense(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return seal(group.secret, ANSWER, b'{"verdict": "allow"}')
+
+
+def plain_json(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return b'{"decision": "allow"}'
+
+
+def nothing_in_it(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return b""
+
+
+def a_judge_that_is_due(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, Reply(Answer(Verdict.JUDGE)))
+
+
+def contain_what_cannot_be(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, Reply(Answer(Verdict.CONTAIN)))
+
+
+def endless_waiting(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, Reply(Answer(), waiting=60.0))
+
+
+def a_failure(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return write_reply(group.secret, request, name, Reply(Answer(), failed="no room"))
+
+
+def too_much(group: Group, other: Group, name: str, request: bytes) -> bytes:
+    return right(group, other, name, request) + b" " * (9 * 1024 * 1024)
+
+
+FORGED = [
+    with_another_key,
+    for_another_request,
+    with_another_id,
+    cut,
+    with_the_verdict_changed,
+    the_request_itself,
+    sealed_nonsense,
+    plain_json,
+    nothing_in_it,
+    a_judge_that_is_due,
+    contain_what_cannot_be,
+    endless_waiting,
+    a_failure,
+    too_much,
+]
+
+
+def test_the_right_answer_lets_it_run(host: Host, box: Boxes) -> None:
+    """The control of all that follow."""
+    one, two = box("one"), box("two")
+    with impostor(one.group, two.group, right):
+        (said,) = one.run(ASKED, starts=[])
+    assert said["ran"]
+    assert (one.work / "ran").exists()
+
+
+@pytest.mark.parametrize("forge", FORGED, ids=lambda forge: forge.__name__)
+def test_a_forged_answer_lets_nothing_run(host: Host, box: Boxes, forge: Forger) -> None:
+    one, two = box("one"), box("two")
+    with impostor(one.group, two.group, forge):
+        (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def refused(one: Box, said: dict) -> None:
+    assert (said["ran"], said["decision"], said["code"]) == (False, "deny", 2)
+    assert "blocks to be safe" in said["reason"]
+    assert not (one.work / "ran").exists()
+
+
+def test_an_old_answer_lets_nothing_run(host: Host, box: Boxes) -> None:
+    """Answers to former requests, put under the name of the one that waits."""
+    one, two = box("one"), box("two")
+    old: list[bytes] = []
+
+    def keep(group: Group, other: Group, name: str, request: bytes) -> bytes:
+        old.append(right(group, other, name, request))
+        return old[0]
+
+    with impostor(one.group, two.group, keep):
+        first, second = one.run(ASKED.replace("ran", "first"), ASKED, starts=[])
+    assert first["ran"]
+    refused(one, second)
+
+
+@pytest.mark.parametrize("shape", ["link", "pipe", "folder", "hard link"])
+def test_an_answer_that_is_no_plain_file_lets_nothing_run(host: Host, box: Boxes, shape: str, tmp_path: Path) -> None:
+    one, two = box("one"), box("two")
+
+    def put(group: Group, other: Group, name: str, request: bytes) -> None:
+        place = Path(group.responses) / f"{name}.json"
+        real = Path(group.responses) / "real"
+        real.write_bytes(right(group, other, name, request))
+        real.chmod(0o600)
+        made = {
+            "link": lambda: place.symlink_to("real"),
+            "pipe": lambda: os.mkfifo(place),
+            "folder": place.mkdir,
+            "hard link": lambda: place.hardlink_to(real),
+        }
+        made[shape]()
+
+    with impostor(one.group, two.group, put):
+        (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def test_a_container_cannot_write_answers(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    done = one.sh(["/bin/sh", "-c", "echo x >/workspace/ipc/responses/a || echo y >/run/lockgate/key"])
+    assert done.returncode != 0
+    assert done.stderr.count("Read-only file system") == 2
+
+
+# ---------------------------------------------------------------- nobody there
+def test_a_host_that_was_never_there(host: Host, box: Boxes) -> None:
+    one = box()
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+    assert "not running" in said["reason"]
+
+
+def test_a_host_that_was_killed(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    host.end(signal.SIGKILL)
+    began = time.monotonic()
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+    assert time.monotonic() - began < 30
+
+
+def test_a_host_that_dies_while_a_person_is_asked(host: Host, box: Boxes, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = box()
+    host.start()
+
+    def kill() -> None:
+        until(host.question)
+        until(lambda: list(Path(one.group.responses).glob("*.wait")))
+        host.end(signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    from containers.boxes import READ_A_STRANGER
+
+    _, said = one.run(READ_A_STRANGER, "curl https://example.com/; touch /project/ran")
+    thread.join()
+    refused(one, said)
+    assert "died" in said["reason"]
+
+
+@pytest.mark.parametrize("name", ["/workspace/ipc/requests", "/workspace/ipc/responses", "/run/lockgate"])
+def test_a_mount_that_is_missing(host: Host, box: Boxes, name: str) -> None:
+    one = box()
+    host.start()
+    one.hidden.add(name)
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def test_a_full_disk(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    one.instead["/workspace/ipc/requests"] = ["--size", "4096", "--tmpfs", "/workspace/ipc/requests"]
+    (said,) = one.run(ASKED + " " * 9000, starts=[])
+    refused(one, said)
+    assert "No space left" in said["reason"]
+
+
+def test_a_disk_that_is_full_for_a_report_too(host: Host, box: Boxes) -> None:
+    """What cannot be audited is not run, however harmless it is."""
+    one = box()
+    host.start()
+    one.instead["/workspace/ipc/requests"] = ["--size", "4096", "--tmpfs", "/workspace/ipc/requests"]
+    (said,) = one.run("true; echo " + "x" * 9000, starts=[])
+    assert (said["ran"], said["decision"]) == (False, "deny")
+
+
+def test_a_folder_that_cannot_be_written(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    source, target, _ = one.group.mounts[0]
+    one.instead[target] = ["--ro-bind", source, target]
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def test_another_groups_key(host: Host, box: Boxes) -> None:
+    one, two = box("one"), box("two")
+    host.start()
+    one.instead["/run/lockgate"] = ["--ro-bind", two.group.mounts[2][0], "/run/lockgate"]
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def test_a_key_that_everybody_can_read(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    (Path(one.group.folder) / "secret" / "key").chmod(0o644)
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
+
+
+def test_a_group_that_was_removed_gets_no_answer(host: Host, box: Boxes) -> None:
+    from lockgate.server.groups import Groups
+
+    one = box()
+    host.start()
+    Groups(host.where.state).rotate("web")
+    assert one.run("git push")[0]["ran"]
+    Path(host.where.state, "groups", "web.json").unlink()
+    until(lambda: not (Path(one.group.responses) / "alive").exists())
+    (said,) = one.run(ASKED, starts=[])
+    refused(one, said)
