@@ -221,6 +221,18 @@ LOCAL = {
     "git status && git diff main...HEAD": "",
 }
 
+UNREAD = {
+    'bash -c "git push $(cat x)"': "push(*)? force_push(*)? delete_remote(*)? push(*)",
+    'bash -c "git push origin $BRANCH"': "push(*)",
+    'eval "git push -f origin $BRANCH"': "push(*) force_push(*)",
+    "git push -f origin main; case x in": "push(main) force_push(main)",
+    "if; 'git' push; git commit -m 'x": "",
+    "echo 'git push -f' \"$X\"": "",
+    "python3 -c \"print('git push -f $X')\"": "",
+    'eval "$(ssh-agent -s)" && git push': "push(work)",
+    "true; " * 1600 + "git push -f": "push(*) force_push(*)",
+}
+
 MOVING = {
     "git checkout -b fix && git commit -am x && git push -u origin HEAD": "push(fix)",
     "git checkout -b fix && git push": "push(fix)",
@@ -255,12 +267,19 @@ def test_a_line_of_git_is_found_wherever_and_however_it_stands(command: str, fou
     assert acts(command) == parsed(found)
 
 
+@pytest.mark.parametrize(("command", "found"), UNREAD.items(), ids=range(len(UNREAD)))
+def test_what_cannot_be_read_is_looked_at(command: str, found: str) -> None:
+    assert acts(command) == parsed(found)
+
+
 @pytest.mark.parametrize(("command", "found"), MOVING.items())
 def test_the_current_branch_follows_what_was_checked_out(command: str, found: str) -> None:
     assert acts(command) == parsed(found)
 
 
 def test_a_script_that_is_run_is_looked_into() -> None:
+    moving = {f"{WORK}/deploy.sh": "git checkout topic\ngit push\n"}
+    assert acts("./deploy.sh", scripts=moving) == parsed("push(topic) push(work)")
     assert acts("./deploy.sh", scripts={f"{WORK}/deploy.sh": "#!/bin/sh\ngit push -f\n"}) == parsed(FORCE)
     assert acts("bash deploy.sh main", scripts={f"{WORK}/deploy.sh": 'git push origin "$1"\n'}) == parsed("push(main)")
 

@@ -18,6 +18,9 @@ _WINDING = lazy_re(r"[;\n|`(){}]|(?<!&)&(?!&)|\b(?:for|while|until|select|if|cas
 _SILENT = frozenset({"cd", "echo", "true", "test", "[", "set", "export"})
 """Commands beside git that cannot put another name in the place of the current branch's."""
 _UPSTREAM = (("push.default", "upstream"), ("push.default", "tracking"))
+_UNREAD = frozenset({"shell:unparsed", "shell:too-complex", "shell:fault", "analysis:error"})
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "eval"})
+_GLIMPSE = lazy_re(r"(?<![\w.-])git[ \t]+([^;&|\n`()]*)")
 
 
 class Lines:
@@ -29,10 +32,14 @@ class Lines:
         self.found: list[Line] = []
         self.others = False
         """Whether a program runs that could print the name of any branch."""
-        command = question.call.tool_input.get("command")
-        self.straight = isinstance(command, str) and not _WINDING.search(command)
-        self.elsewhere = any(effect.rule.startswith("variable:GIT_") for effect in question.analysis.effects)
-        for command_line in question.analysis.commands:
+        effects = question.analysis.effects
+        text = question.call.tool_input.get("command")
+        text = text if isinstance(text, str) else ""
+        scripts = any(effect.changed is not None for effect in effects)
+        self.straight = not scripts and not _WINDING.search(text)
+        self.elsewhere = any(effect.rule.startswith("variable:GIT_") for effect in effects)
+        unread = [text] if any(effect.rule in _UNREAD for effect in effects) else []
+        for command_line in (*question.analysis.commands, *_glimpsed(question.analysis.commands, unread)):
             line = line_of(command_line)
             if line is None:
                 self.others |= command_line.words[0] not in _SILENT
@@ -89,6 +96,20 @@ class Lines:
     def asked(self, branch: str) -> bool:
         """Whether a name that is not known can only be that of the current branch."""
         return branch == ANY and not self.others and any(map(asks_for_branch, self.found))
+
+
+def _glimpsed(commands: Sequence[Command], unread: Sequence[str]) -> Iterator[Command]:
+    """Lines in text that is not read, or not known whole: by their looks, which can only make a decision stricter."""
+    dynamic = (
+        word
+        for command in commands
+        if command.words[0].rpartition("/")[2] in _SHELLS
+        for word in command.words[1:]
+        if not known(word)
+    )
+    for text in dict.fromkeys((*unread, *dynamic)):
+        for match in _GLIMPSE.finditer(text):
+            yield Command(("git", *match[1].replace("'", "").replace('"', "").split()), ("",))
 
 
 def _expanded(text: str, line: Line) -> Sequence[Command]:
