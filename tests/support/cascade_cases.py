@@ -181,7 +181,10 @@ RUNTIMES = _shell(
 )  # fmt: skip
 
 # ---------------------------------------------------------------- the grey zone between them
-GREY = _shell("unseen", ["make test", "pytest -q", "cargo build", "./build.sh", "unknown-tool x", "$X y", "sh x.sh"])
+GREY = _shell(
+    "unseen",
+    ["make test", "pytest -q", "python -m pytest", "cargo build", "./build.sh", "unknown-tool x", "$X y", "sh x.sh"],
+)
 GREY_LOCAL = _shell(
     "local", ["cp a.txt b.txt", "git status", "git commit -m x", "mkdir -p out", "tar czf x.tgz src", "pip list"],
     "it is known to reach nobody; a judge is not needed to say so",
