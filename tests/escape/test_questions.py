@@ -212,6 +212,17 @@ def test_another_call_is_another_question(store: SqliteStore, other: dict[str, A
     assert ask(store, NOW + 2, **other).approval != row.approval
 
 
+@pytest.mark.parametrize("approve", [None, True, False])
+def test_a_question_that_rests_on_something_else_by_now_is_over(store: SqliteStore, approve: bool | None) -> None:
+    row = ask(store)
+    if approve is not None:
+        decide(store, row, approve=approve)
+    again = ask(store, NOW + 2, basis="c" * 64)
+    with store.reading() as tx:
+        states = {each.approval: each.state for each in tx.approvals()}
+    assert states == {row.approval: "denied" if approve is False else "changed", again.approval: "pending"}
+
+
 def test_calls_without_an_id_are_each_their_own(store: SqliteStore) -> None:
     call = CALL._replace(call_id="")
     assert ask(store, call=call).approval != ask(store, call=call).approval

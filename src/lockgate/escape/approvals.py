@@ -45,6 +45,8 @@ def ask(
 ) -> ApprovalRow:
     """Put a question to a person. The same question about the same call is not put twice while its time runs.
 
+    One about the same call that rests on something else is over with that: it could only be answered in vain.
+
     Where a gate was ended while it waited and is asked again, it so finds the question that it had put, and what a
     person has said to it meanwhile.
 
@@ -61,11 +63,11 @@ def ask(
     subject = context.subject
     for overdue in tx.overdue_approvals(now):
         _end(tx, overdue._replace(state="expired", decided_at=overdue.decided_at or now))
-    for state in ("pending", "approved", "denied") if call.call_id else ():
-        for row in tx.approvals(session=subject.session, state=state):
-            same = (row.agent, row.call_id, row.digest, row.basis) == (subject.agent, call.call_id, digest, basis)
-            if same and not _over(row, now):
-                return row
+    for row in _about_call(tx, subject, call):
+        if (row.digest, row.basis) == (digest, basis) and not _over(row, now):
+            return row
+        if row.state != "denied":
+            _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
     row = ApprovalRow(
         _new_id(tx),
         subject.session,
@@ -80,6 +82,13 @@ def ask(
     )
     tx.put_approval(row)
     return row
+
+
+def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[ApprovalRow]:
+    """The questions about a call that were not used or ended."""
+    states = ("pending", "approved", "denied") if call.call_id else ()
+    rows = [row for state in states for row in tx.approvals(session=subject.session, state=state)]
+    return [row for row in rows if (row.agent, row.call_id) == (subject.agent, call.call_id)]
 
 
 def _new_id(tx: Transaction) -> str:
