@@ -397,6 +397,7 @@ def test_every_value_is_shown_with_its_layer() -> None:
         ("table.execute.both", '["contain", "judge", "ask"]', "shipped"),
         ("bash_patterns.safe", '"a"', "layer0"),
         ("tools.X", '"safe"', "layer1"),
+        ("services (not declared)", '"all flags"', "shipped"),
         ("services.s.public_sink", "false", "layer1"),
         ("trusted_domains", '"h (content too)"', "layer1"),
         ("secret_paths", '"p"', "layer1"),

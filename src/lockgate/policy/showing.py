@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lockgate.policy.commands import NOT_SAFE
 from lockgate.policy.decide import possible
 from lockgate.policy.merging import PATHS, SHIPPED
-from lockgate.policy.profiles import COLUMNS, FALLS_BACK, Profile
+from lockgate.policy.profiles import ALL, COLUMNS, FALLS_BACK, LOCKBOX, Profile
 from lockgate.policy.rules import flags_of
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _OPENING = ("override_safe", "unsafe", "safe")
 _DEFAULT_CATEGORY = "unsafe_acting"
 """What a tool is of which nothing is known: any other category is looser."""
+_UNDECLARED = {LOCKBOX: "public_source, public_sink", ALL: "all flags"}
 _STRICTNESS = ("allow", "ask", "deny")
 _NAMES = {NOT_SAFE: "not safe any more"}
 
@@ -49,6 +50,7 @@ def values(compiled: Compiled) -> Iterator[Value]:
     for name, flags in compiled["services"].items():
         for flag, (value, layer) in flags.items():
             yield Value(f"services.{name}.{flag}", value, layer)
+    yield Value("services (not declared)", _UNDECLARED[compiled["profile"]["unknown_services"]], SHIPPED)
 
 
 def _cells(compiled: Compiled) -> Iterator[Value]:
