@@ -8,16 +8,20 @@ import shlex
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
-from lockgate.adapters import claude_doctor, claude_install
+from lockgate.adapters import claude_doctor, claude_install, other_doctor
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands, look
 from lockgate.cli.state import SELF_TEST, paint
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders, folders
+from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _SECONDS = 20
@@ -40,7 +44,7 @@ def doctor(as_json: bool, project: str) -> None:
     """
     where = folders()
     seen = look(where, project, os.environ, _client_version())
-    found = [*claude_doctor.checks(seen), *_own_checks(seen), _self_test(seen)]
+    found = [*_client_checks(seen), *_own_checks(seen), *_self_tests(seen)]
     failed = any(check.state == "fail" for check in found)
     if as_json:
         click.echo(json.dumps({"ok": not failed, "checks": [check._asdict() for check in found]}, indent=2))
@@ -48,6 +52,18 @@ def doctor(as_json: bool, project: str) -> None:
         for check in found:
             click.echo(_line(check))
     raise click.exceptions.Exit(1 if failed else 0)
+
+
+def _has_claude(seen: Look) -> bool:
+    """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
+    registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
+    return registered or shutil.which("claude") is not None or not other_doctor.guarded(seen)
+
+
+def _client_checks(seen: Look) -> Iterator[Check]:
+    if _has_claude(seen):
+        yield from claude_doctor.checks(seen)
+    yield from other_doctor.checks(seen)
 
 
 def _line(check: Check) -> str:
@@ -228,6 +244,16 @@ def _state(where: Folders) -> Iterator[Check]:
 
 
 # ---------------------------------------------------------------- the proof
+def _self_tests(seen: Look) -> Iterator[Check]:
+    if _has_claude(seen):
+        yield _self_test(seen)
+    for client in dict(other_doctor.guarded(seen)):
+        tried = other_doctor.trial(client, seen, SELF_TEST)
+        if tried is not None:
+            command, payload = tried
+            yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+
+
 def _self_test(seen: Look) -> Check:
     """Send a call that must be refused through the registered hook, as the client does."""
     name = "self-test"
@@ -243,6 +269,10 @@ def _self_test(seen: Look) -> Check:
         "tool_input": {"file_path": os.path.join(seen.folders.state, "lockgate.db"), "content": ""},
         "tool_use_id": SELF_TEST,
     }
+    return _tried(name, command, payload, seen, "run: lockgate install claude-code")
+
+
+def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
     try:
         done = subprocess.run(  # noqa: S603 - the very command that the client runs
             ["/bin/sh", "-c", command],
@@ -255,15 +285,13 @@ def _self_test(seen: Look) -> Check:
             cwd=seen.project,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Check(
-            name, "fail", f"the hook does not answer ({type(error).__name__})", "run: lockgate install claude-code"
-        )
+        return Check(name, "fail", f"the hook does not answer ({type(error).__name__})", mend)
     if done.returncode == 0 and _denied(done.stdout):
         return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
     if done.returncode == 2:
         says = f"the gate cannot decide and blocks everything: {visible(done.stderr.strip(), 200)}"
         return Check(name, "fail", says, "mend what failed above, or install it again")
-    return Check(name, "fail", "the hook let a call through that it must refuse", "run: lockgate install claude-code")
+    return Check(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
 def _registered(seen: Look) -> str:
@@ -281,8 +309,12 @@ def _registered(seen: Look) -> str:
 
 
 def _denied(stdout: str) -> bool:
+    """Whether an answer refuses a call for the place that it touches, in whichever client's dialect."""
     try:
-        specific = json.loads(stdout)["hookSpecificOutput"]
-        return bool(specific["permissionDecision"] == "deny" and "place:" in specific["permissionDecisionReason"])
-    except (ValueError, TypeError, KeyError):
+        answer = json.loads(stdout)
+        answer = {**answer, **answer.get("hookSpecificOutput", {})}
+    except (ValueError, TypeError, AttributeError):
         return False
+    verdict = answer.get("permissionDecision") or answer.get("permission") or answer.get("decision")
+    reason = answer.get("permissionDecisionReason") or answer.get("agent_message") or answer.get("reason")
+    return verdict == "deny" and "place:" in str(reason)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from lockgate.adapters import CLIENTS
+
 
 @click.command(short_help="Answer one event of an agent client.", context_settings={"ignore_unknown_options": True})
-@click.argument("client", type=click.Choice(["claude-code"]))
+@click.argument("client", type=click.Choice(CLIENTS))
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def hook(client: str, options: tuple[str, ...]) -> None:
     """Answer one event of an agent client: JSON on stdin, the answer on stdout.

@@ -1,0 +1,118 @@
+"""What only Codex's transcript says: where a command runs, what was searched, where a session came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockgate.adapters import codex_files
+from lockgate.adapters.codex_cells import starts, working_folder
+from lockgate.adapters.open_sessions import listening
+from lockgate.adapters.vocabulary import table
+from lockgate.analysis import analyse
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.events import Context
+from lockgate.model import Subject, ToolCall
+
+WORK = "/home/user/work"
+STAYS_OPEN = table("codex")["stays_open"]
+
+
+def _transcript(folder: Path, *bodies: dict[str, Any], kind: str = "response_item") -> str:
+    file = folder / "rollout.jsonl"
+    file.write_text("".join(f"{json.dumps({'type': kind, 'payload': body})}\n" for body in bodies))
+    return str(file)
+
+
+def _call(call_id: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "function_call", "name": "exec_command", "call_id": call_id, "arguments": json.dumps(arguments)}
+
+
+def _cell(source: str) -> dict[str, Any]:
+    return {"type": "custom_tool_call", "name": "exec", "call_id": "c9", "input": source}
+
+
+@pytest.mark.parametrize(("cell", "command", "folder"), [
+    ('await tools.exec_command({"cmd": "ls", "workdir": "/tmp"})', "ls", "/tmp"),
+    ("await tools.exec_command({cmd: 'ls', workdir: 'src'})", "ls", f"{WORK}/src"),
+    ("await tools.exec_command({cmd: `ls`})", "ls", WORK),
+    ('tools.exec_command({cmd: "a"}); tools.exec_command({cmd: "b", workdir: "/tmp"})', "b", "/tmp"),
+    ('tools.exec_command({cmd: "a", workdir: "/x"}); tools.exec_command({cmd: "a", workdir: "/y"})', "a", ""),
+    ('tools.exec_command({cmd: "ls", workdir: where})', "ls", ""),
+    ('tools.exec_command({cmd, workdir: "/tmp"})', "ls", "/tmp"),
+    ('tools.exec_command({cmd: "ls", timeout: f({a: [1, "}"]}), workdir: "/tmp"})', "ls", "/tmp"),
+    ('tools.exec_command({...options})', "ls", ""),
+    ('tools.exec_command({["work" + "dir"]: "/tmp", cmd: "ls"})', "ls", ""),
+    ('tools["exec_" + "command"]({cmd: "ls", workdir: "/tmp"})', "ls", ""),
+    ('const t = tools; t.exec_command({cmd: "ls"})', "ls", ""),
+    ('const run = tools.exec_command; run({cmd: "ls", workdir: "/tmp"})', "ls", ""),
+    ('/"/; tools["exec" + "_command"]({cmd: "ls", workdir: "/x"}); /"/; tools.exec_command({cmd: "ls"})', "ls", ""),
+    ('eval("x"); tools.exec_command({cmd: "ls"})', "ls", ""),
+    ('tools.exec_command({cmd: "python3 -c \'import this\'", workdir: "/tmp"})', "python3 -c 'import this'", "/tmp"),
+    ('tools.exec_command({cmd: "other"})', "ls", ""),
+    ('text("hello")', "ls", ""),
+])  # fmt: skip
+def test_a_cell_says_where_a_command_runs(tmp_path: Path, cell: str, command: str, folder: str) -> None:
+    transcript = _transcript(tmp_path, _cell(cell))
+    assert working_folder(transcript, "exec-1", command, WORK) == folder
+
+
+@pytest.mark.parametrize(
+    "cell", ["tools.exec_command({cmd: 'x", "tools.exec_command({", "tools.exec_command({a: (", "tools"]
+)
+def test_a_cell_that_breaks_off_says_nothing(cell: str) -> None:
+    assert all(start.folder is None for start in starts(cell))
+
+
+@pytest.mark.parametrize(("arguments", "folder"), [
+    ({"cmd": "ls", "workdir": "/tmp"}, "/tmp"), ({"cmd": "ls", "workdir": ".."}, "/home/user"), ({"cmd": "ls"}, WORK),
+    ({"cmd": "ls", "workdir": 7}, ""),
+])  # fmt: skip
+def test_a_plain_call_says_where_it_runs(tmp_path: Path, arguments: dict[str, Any], folder: str) -> None:
+    transcript = _transcript(tmp_path, _call("c1", **arguments), _call("c2", cmd="ls", workdir="/elsewhere"))
+    assert working_folder(transcript, "c1", "ls", WORK) == folder
+
+
+def test_without_a_transcript_nobody_knows(tmp_path: Path) -> None:
+    assert working_folder(str(tmp_path / "gone"), "c1", "ls", WORK) == ""
+
+
+def test_searches_are_told_late(tmp_path: Path) -> None:
+    call = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search", "query": "asyncio"}}
+    talk = {"type": "message", "content": [{"text": '"web_search_call"'}]}
+    context = Context("codex", Subject("s"), WORK, transcript=_transcript(tmp_path, talk, call, call))
+    (found,) = codex_files.searches(context)
+    assert (found.call.tool, found.call.call_id, found.call.tool_input) == ("WebSearch", "ws_1", {"query": "asyncio"})
+
+
+@pytest.mark.parametrize(("body", "kind", "read"), [
+    ({"type": "function_call_output", "output": "x"}, "response_item", True),
+    ({"type": "custom_tool_call_output", "output": "x"}, "response_item", True),
+    ({"message": "summary"}, "compacted", True),
+    ({"type": "message", "content": "function_call_output"}, "response_item", False),
+])  # fmt: skip
+def test_a_transcript_shows_whether_something_was_read(
+    tmp_path: Path, body: dict[str, Any], kind: str, read: bool
+) -> None:
+    assert codex_files.has_history(_transcript(tmp_path, body, kind=kind)) is read
+
+
+def test_a_fork_names_its_parent(tmp_path: Path) -> None:
+    transcript = _transcript(tmp_path, {"id": "own", "forked_from_id": "parent"}, kind="session_meta")
+    assert codex_files.parent_sessions(transcript, "own") == ("parent",)
+
+
+@pytest.mark.parametrize(("command", "program"), [
+    ("bash", "bash"), ("bash -lc python3", "python3"), ("ls; python3", "python3"), ("node", "node"), ("psql", "psql"),
+    ("docker exec -it c sh", "sh"), ("ssh host", "ssh"), ("cd a && vim x", "vim"), ("tmux", "tmux"),
+    ("python3 a.py", ""), ("bash -c ls", ""), ("python3 - <<E\nprint(1)\nE\n", ""), ("echo 1 | python3", ""),
+    ("python3 < a.py", ""), ("psql -c 'select 1'", ""), ("ssh host uptime", ""), ("ssh host <<E\nls\nE\n", ""),
+    ("cat x | ssh host", ""), ("ls", ""), ("git log | less", ""), ("R -f x.R", ""), ("echo 'x", ""),
+])  # fmt: skip
+def test_which_programs_stay_open(command: str, program: str) -> None:
+    call = ToolCall("Bash", {"command": command}, WORK)
+    analysis = analyse(call, Surroundings(home="/home/user", workspace=WORK))
+    assert listening(call, analysis, STAYS_OPEN) == program
