@@ -26,10 +26,10 @@ CALL = ToolCall("Bash", {"command": "ls", "more": {"deep": [1]}}, "/w/sub", "t1"
 class World:
     """Plugins in files of a folder, asked in the order in which they were written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seconds: float = 20) -> None:
         self.folder = folder
         self.log: list[tuple[str, ...]] = []
-        self.plugins = Plugins(str(folder), lambda *told: self.log.append(told), seconds=0.3)
+        self.plugins = Plugins(str(folder), lambda *told: self.log.append(told), seconds)
         self.entries: list[PluginEntry] = []
 
     def write(self, code: str, name: str = "policy") -> None:
@@ -183,7 +183,8 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("code", "says"), FAILURES.values(), ids=FAILURES)
-def test_a_plugin_that_fails_denies_and_is_named(world: World, code: str, says: str) -> None:
+def test_a_plugin_that_fails_denies_and_is_named(tmp_path: Path, code: str, says: str) -> None:
+    world = World(tmp_path, 0.3 if "longer" in says else 20)
     world.write(code)
     (found,) = world.ask()
     assert found.verdict is Verdict.DENY
@@ -282,7 +283,8 @@ def test_a_changed_file_is_loaded_again_and_one_that_is_gone_denies(world: World
     assert world.ask()[0].reason == "the plugin `policy` cannot be loaded: there is no such file"
 
 
-def test_calls_that_never_come_back_are_bounded(world: World) -> None:
+def test_calls_that_never_come_back_are_bounded(tmp_path: Path) -> None:
+    world = World(tmp_path, 0.3)
     world.write("import threading\nnever = threading.Event()\ndef before_tool_use():\n    never.wait()\n")
     before = threading.active_count()
     for _ in range(MOST_LATE + 4):

@@ -19,7 +19,9 @@ from lockgate.plugins.model import HookContext
 from lockgate.text import visible
 
 SECONDS = 1.0
-"""For one call of one plugin, and for loading it."""
+"""For one call of one plugin."""
+_LOADING = 2
+"""How many times as long loading one may take."""
 
 Log = Callable[[str, str, str], None]
 """Told of what failed: the plugin's name, the class of the error, and its place in the code."""
@@ -38,7 +40,7 @@ class Plugins:
         Args:
             home: The user's home folder.
             log: Told of what failed.
-            seconds: For one call of one plugin, and for loading it.
+            seconds: For one call of one plugin; loading one may take twice as long.
         """
         self._home, self._log, self._seconds = home, log, seconds
         self._loaded: dict[PluginEntry, tuple[object, Plugin]] = {}
@@ -76,9 +78,10 @@ class Plugins:
                 return kept[1]
             from lockgate.plugins.calling import Late
 
-            outcome = call(lambda: load(entry, self._home), self._seconds, Late())
+            most = self._seconds * _LOADING
+            outcome = call(lambda: load(entry, self._home), most, Late())
             if not isinstance(outcome.value, Plugin):
-                raise PluginError(self._failure(entry, outcome, "cannot be loaded"))
+                raise PluginError(self._failure(entry, outcome, "cannot be loaded", most))
             self._loaded[entry] = (mark, outcome.value)
             return outcome.value
 
@@ -125,7 +128,7 @@ class Plugins:
 
         outcome = call(work, self._seconds, plugin.late)
         if outcome.error is not None or outcome.late:
-            return Objection(plugin.rule, self._failure(entry, outcome, "failed"))
+            return Objection(plugin.rule, self._failure(entry, outcome, "failed", self._seconds))
         try:
             verdict, reason = verdict_of(outcome.value)
         except PluginError as error:
@@ -135,11 +138,11 @@ class Plugins:
             return None
         return Objection(plugin.rule, reason or f"the plugin `{name_of(entry)}` objects", verdict)
 
-    def _failure(self, entry: PluginEntry, outcome: Outcome, what: str) -> str:
+    def _failure(self, entry: PluginEntry, outcome: Outcome, what: str, seconds: float) -> str:
         """What is said of a plugin that failed. Its own words go nowhere, but for those of ours about it."""
         if outcome.error is None:
             self._log(name_of(entry), "TimeoutError", "?")
-            return f"the plugin `{name_of(entry)}` {what}: it took longer than {self._seconds:g} s"
+            return f"the plugin `{name_of(entry)}` {what}: it took longer than {seconds:g} s"
         kind = visible(type(outcome.error).__name__, 60)
         self._log(name_of(entry), kind, visible(place_of(outcome.error), 100))
         says = str(outcome.error) if isinstance(outcome.error, PluginError) else kind
