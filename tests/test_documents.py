@@ -20,7 +20,7 @@ DOCS = {path.name: path.read_text("utf-8") for path in [ROOT / "README.md", *(RO
 
 SAMPLES = [
     pytest.param(sample, id=f"{name}-{number}")
-    for name in ("configuration.md", "guide.md", "lockbox-compatibility.md")
+    for name in ("approvals.md", "configuration.md", "guide.md", "lockbox-compatibility.md")
     for number, sample in enumerate(re.findall(r"```yaml\n(.*?)```", DOCS[name], re.DOTALL), 1)
 ]
 
