@@ -310,6 +310,18 @@ def _unsafe_folder(path: Path) -> None:
     path.parent.chmod(0o777)
 
 
+def _link_into_an_unsafe_folder(path: Path) -> None:
+    unsafe = path.parent.parent / "unsafe"
+    unsafe.mkdir()
+    path.rename(unsafe / "real.py")
+    path.symlink_to(unsafe / "real.py")
+    unsafe.chmod(0o777)
+
+
+def _below_an_unsafe_folder(path: Path) -> None:
+    path.parent.parent.chmod(0o777)
+
+
 def _folder_instead(path: Path) -> None:
     path.unlink()
     path.mkdir()
@@ -327,6 +339,8 @@ UNSAFE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a file that all can write": (_unsafe_file, "others can write to the file"),
     "a file that a group can write": (_group_file, "others can write to the file"),
     "a folder that all can write": (_unsafe_folder, "others can write to its folder"),
+    "a folder above it that all can write": (_below_an_unsafe_folder, "others can write to a folder above it"),
+    "a link to what others can replace": (_link_into_an_unsafe_folder, "others can write to its folder"),
     "a folder": (_folder_instead, "not a regular file"),
     "nothing": (_gone, "there is no such file"),
     "too much": (_large, "larger than"),
@@ -343,6 +357,13 @@ def test_a_file_that_is_not_safe_is_not_loaded(tmp_path: Path, spoil: Callable[[
     (found,) = world.ask()
     assert found.verdict is Verdict.DENY
     assert says in found.reason
+
+
+def test_a_link_to_a_safe_file_is_followed(world: World) -> None:
+    world.write(returning('{"decision": "deny", "reason": "linked"}'), "real")
+    (world.folder / "link.py").symlink_to(world.folder / "real.py")
+    world.entries = [PluginEntry(str(world.folder / "link.py"))]
+    assert [each.reason for each in world.ask()] == ["linked"]
 
 
 def test_paths_are_relative_to_the_configuration_and_the_home_folder(world: World) -> None:

@@ -62,10 +62,13 @@ def read(path: str) -> Code:
         PluginError: It is not there, or others than the user and the administrator could have changed it.
     """
     try:
-        _check(os.stat(os.path.dirname(path)), "its folder", sticky=True)
-        descriptor = open_regular(path)
+        # Where a link leads is what is run, and what has to be safe.
+        real = os.path.realpath(path)
+        for link in dict.fromkeys((path, real)):
+            _check_folders(os.path.dirname(link))
+        descriptor = open_regular(real, follow=False)
         try:
-            _check(os.fstat(descriptor), "it", sticky=False)
+            _check(os.fstat(descriptor), "the file", _OTHERS)
             data = read_open(descriptor, MOST_BYTES)
         finally:
             os.close(descriptor)
@@ -78,12 +81,21 @@ def read(path: str) -> Code:
     return Code(path, data, sha256(data).hexdigest())
 
 
-def _check(found: os.stat_result, what: str, *, sticky: bool) -> None:
+def _check_folders(folder: str) -> None:
+    """Whether nobody else can put another file in the place of one in this folder."""
+    _check(os.stat(folder), "its folder", _OTHERS, sticky=True)
+    while folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+        # Above it a group may write, as in a home folder whose group is the user's own.
+        _check(os.stat(folder), "a folder above it", stat.S_IWOTH, sticky=True)
+
+
+def _check(found: os.stat_result, what: str, others: int, *, sticky: bool = False) -> None:
     if found.st_uid not in (os.geteuid(), 0):
         raise PluginError(f"{what} belongs to another user")
     # In a folder with the sticky bit others can add files, but not replace this one.
-    if found.st_mode & _OTHERS and not (sticky and found.st_mode & stat.S_ISVTX):
-        raise PluginError(f"others can write to {what if what != 'it' else 'the file'}: chmod go-w")
+    if found.st_mode & others and not (sticky and found.st_mode & stat.S_ISVTX):
+        raise PluginError(f"others can write to {what}: chmod go-w")
 
 
 def load(code: Code) -> Any:
