@@ -37,6 +37,7 @@ class Court:
             consultants=driver._parts.consultants._replace(can_judge=lambda _: self.case.judge != "absent"),
         )
         driver._monitor = Monitor(driver._parts)
+        driver._unchanged = Monitor(driver._parts._replace(contain=lambda *_: None))
         self.sessions = {column: self._session(column) for column in COLUMNS}
 
     def _session(self, column: str) -> Session:

@@ -122,7 +122,9 @@ class Gate:
         if self._remove:
             shutil.rmtree(self._remove, ignore_errors=True)
 
-    def session(self, name: str = "", *, agent: str = "", cwd: str | os.PathLike[str] = "") -> Session:
+    def session(
+        self, name: str = "", *, agent: str = "", cwd: str | os.PathLike[str] = "", ask: Ask | None = None
+    ) -> Session:
         """One agent's conversation: what its labels belong to.
 
         Args:
@@ -130,11 +132,12 @@ class Gate:
                 Without one a new id is made.
             agent: For a sub-agent, its id. It begins with the labels of the main agent.
             cwd: The folder that its calls run in; the workspace where it is not given.
+            ask: Who puts a question before a person, where that is not whom the gate was opened with.
         """
         folder = os.path.abspath(os.path.join(self._workspace, os.fspath(cwd)))
         subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
         context = Context(self._client, subject, cwd=folder, workspace=self._workspace)
-        return Session(self._driver, context, self._ask)
+        return Session(self._driver, context, self._ask if ask is None else ask)
 
     @property
     def workspace(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from lockgate import session as labelling
@@ -33,8 +33,6 @@ from lockgate.gate import Parts
 from lockgate.model import Effect, EffectKind, Label, ToolCall
 from lockgate.plugins import HookDecision
 
-_STRANGERS_TEXT = Effect(EffectKind.INGEST, "a message", "prompt:others", "others can write it", gives=Label.UNTRUSTED)
-
 
 class Session:
     """One agent's conversation. Get it from :meth:`Gate.session`."""
@@ -51,8 +49,14 @@ class Session:
         """The conversation's id."""
         return self._context.subject.session
 
+    def asking(self, ask: Ask) -> Session:
+        """The same conversation, with somebody else who puts a question before a person."""
+        return Session(self._driver, self._context, ask)
+
     # ---------------------------------------------------------------- calls
-    async def check(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "") -> Decision:
+    async def check(
+        self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "", rewrites: bool = True
+    ) -> Decision:
         """Decide on a call that is about to run.
 
         Args:
@@ -62,18 +66,22 @@ class Session:
             tool_input: Its input.
             call_id: The id of this call, where the framework gives it one. The result then is known to be this call's.
             cwd: The folder that it runs in, where that is not the session's.
+            rewrites: Whether the call can be run with another input. Where it cannot, none is contained.
         """
         try:
             event = self._requested(tool, tool_input, call_id, cwd)
-            return decision_of(event.call, await self._driver.answered(event, self._asking.wait))
+            answer = await self._driver.answered(event, self._asking.wait, rewrites=rewrites)
+            return decision_of(event.call, answer)
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
             return undecided(tool_input, error)
 
-    def check_sync(self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "") -> Decision:
+    def check_sync(
+        self, tool: str, tool_input: Mapping[str, Any], *, call_id: str = "", cwd: str = "", rewrites: bool = True
+    ) -> Decision:
         """Do what :meth:`check` does, and block until it is decided."""
         try:
             event = self._requested(tool, tool_input, call_id, cwd)
-            return decision_of(event.call, self._driver.answer(event, self._asking.block))
+            return decision_of(event.call, self._driver.answer(event, self._asking.block, rewrites=rewrites))
         except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
             return undecided(tool_input, error)
 
@@ -122,12 +130,7 @@ class Session:
 
         A call that could only run contained goes on to the judge and the person, or is refused.
         """
-        try:
-            event = self._requested(tool_name, tool_input, "", "")
-            answer = await self._driver.answered(event, self._asking.wait, rewrites=False)
-            return hook_decision_of(decision_of(event.call, answer))
-        except Exception as error:  # noqa: BLE001 - what cannot be decided is denied
-            return hook_decision_of(undecided(tool_input, error))
+        return hook_decision_of(await self.check(tool_name, tool_input, rewrites=False))
 
     async def after_tool_use(self, tool_name: str, tool_input: Mapping[str, Any], tool_output: Any) -> Result:
         """Do what :meth:`finished` does, under the name that hooks have for it."""
@@ -157,8 +160,28 @@ class Session:
             LockgateError: It could not be noted. The agent must not read the text then.
         """
         if not human:
-            self._driver.submit(self._expose).result()
+            self.exposed("a message", {Label.UNTRUSTED})
         self._note(PromptSubmitted(self._context, text, human))
+
+    def exposed(self, what: str, labels: Collection[Label]) -> None:
+        """Something enters the conversation that no call of a tool brings: a document that was looked up for it.
+
+        Args:
+            what: Where it comes from, for the person and the audit.
+            labels: What it makes the conversation.
+
+        Raises:
+            LockgateError: It could not be noted. The agent must not read it then.
+        """
+        effects = [effect for label, effect in _exposures(what) if label in labels]
+
+        def note(parts: Parts) -> None:
+            with parts.store.transaction() as tx:
+                now = parts.clock()
+                parts.enter(tx, self._context, now)
+                labelling.expose(tx, self._context.subject, "program", effects, now)
+
+        self._driver.submit(note).result()
 
     def started(self) -> None:
         """The conversation begins. Only needed to have its beginning in the audit."""
@@ -195,12 +218,6 @@ class Session:
 
         return self._driver.submit(look).result()
 
-    def _expose(self, parts: Parts) -> None:
-        with parts.store.transaction() as tx:
-            now = parts.clock()
-            parts.enter(tx, self._context, now)
-            labelling.expose(tx, self._context.subject, "prompt", (_STRANGERS_TEXT,), now)
-
     def _note(self, event: Event) -> None:
         self._driver.answer(event, self._asking.block)
 
@@ -214,3 +231,11 @@ class Session:
         context = self._context._replace(cwd=call.cwd)
         by_caller = self._ask == "caller"
         return ToolRequested(context, call, askable=by_caller, waits=not by_caller and self._ask != "deny")
+
+
+def _exposures(what: str) -> tuple[tuple[Label, Effect], ...]:
+    rule, because = "program:exposed", "the program says so"
+    return (
+        (Label.UNTRUSTED, Effect(EffectKind.INGEST, what, rule, because, gives=Label.UNTRUSTED)),
+        (Label.SECRET, Effect(EffectKind.READ_SECRET, what, rule, because, gives=Label.SECRET)),
+    )
