@@ -46,7 +46,9 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
 """Payloads, and how many modules of ours they may take."""
 
 
-def _imported(tmp_path: Path, payload: dict[str, Any], shell: str = "/bin/bash") -> frozenset[str]:
+def _imported(
+    tmp_path: Path, payload: dict[str, Any], shell: str = "/bin/bash", client: str = "claude-code"
+) -> frozenset[str]:
     body = {
         "session_id": "s",
         "transcript_path": "",
@@ -55,7 +57,7 @@ def _imported(tmp_path: Path, payload: dict[str, Any], shell: str = "/bin/bash")
         "tool_use_id": "t",
         **payload,
     }
-    argv = [sys.executable, "-X", "importtime", "-I", "-S", HOOK, "claude-code", *folders(tmp_path)]
+    argv = [sys.executable, "-X", "importtime", "-I", "-S", HOOK, client, *folders(tmp_path)]
     environment = {**os.environ, "SHELL": shell}
     for _ in range(2):  # the first process makes the state, which takes more
         done = subprocess.run(
@@ -94,3 +96,24 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
     assert "lockgate.escape.containment.rewriting" in opaque
     assert not opaque & HEAVY
     assert len([name for name in opaque if name.startswith("lockgate.escape.containment")]) <= 3
+
+
+@pytest.mark.parametrize(
+    ("client", "payload", "most"),
+    [
+        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 118),
+        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 100),
+        (
+            "gemini-cli",
+            {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a"}},
+            90,
+        ),
+    ],
+)
+def test_another_client_is_as_light(tmp_path: Path, client: str, payload: dict[str, Any], most: int) -> None:
+    imported = _imported(tmp_path, payload, client=client)
+    ours = sorted(name for name in imported if name.split(".")[0] == "lockgate")
+    assert not imported & HEAVY
+    assert len(ours) <= most, (len(ours), ours)
+    others = {"codex", "gemini", "claude_code"} - {client.partition("-")[0]}
+    assert not {f"lockgate.adapters.{name}" for name in others} & imported, "a hook imports its own client alone"
