@@ -89,9 +89,14 @@ def tried(attack: dict[str, Any], ways: tuple[str, ...], kept: dict[str, str]) -
     return Outcome(attack["name"], control, contained, attack["heard"])
 
 
+def begun() -> dict[str, str]:
+    """The state of a session that is untrusted and secret: files of the gate's, by name."""
+    return world({"mode": "prepare", "token": "", "files": {}, "way": ""})
+
+
 def run(chosen: list[dict[str, Any]], ways: tuple[str, ...], jobs: int = 2) -> list[Outcome]:
     """Try attacks, each in worlds of its own."""
-    kept = world({"mode": "prepare", "token": "", "files": {}, "way": ""})
+    kept = begun()
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(lambda attack: tried(attack, ways, kept), chosen))
 

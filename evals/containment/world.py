@@ -146,7 +146,7 @@ def _try(order: dict, outsider: Outsider) -> dict:
         "OUT": OUT,
     }
     command, decision = order["command"], ""
-    if order["mode"] == "contained":
+    if order["mode"] == "contained" and order["way"] != "none":
         decision, command = Session(order["way"]).asked(command)
     status, said = _as_client(command, {**os.environ, **facts}, outsider)
     if order.get("after"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Plan
+from lockgate.escape.containment.proc import settings
 
 _OPTIONS = {READ_ONLY: "--ro-bind", WRITABLE: "--bind", EMPTY: "--tmpfs", DEVICES: "--dev", PROCESSES: "--proc"}
 
@@ -33,4 +34,6 @@ def arguments(plan: Plan, filter_descriptor: int, status_descriptor: int) -> lis
     said = [*ISOLATION, "--seccomp", str(filter_descriptor), "--json-status-fd", str(status_descriptor)]
     for mount in plan.mounts:
         said += [_OPTIONS[mount.kind], *([mount.source] if mount.source else []), mount.target]
+        if mount.kind == PROCESSES:
+            said += [word for path in settings() for word in ("--ro-bind", path, path)]
     return [*said, "--chdir", plan.cwd]

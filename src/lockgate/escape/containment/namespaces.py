@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from lockgate.escape.containment.confining import execute, restrict
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, Mount, Plan
+from lockgate.escape.containment.proc import settings
 
 _NEW = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 """``CLONE_NEW...``: user, mount, pid, net, ipc, uts, cgroup."""
@@ -30,8 +31,6 @@ _DEATH_SIGNAL, _DROP_BOUNDING, _SECCOMP, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 24, 2
 _CAPABILITIES = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 _BASE = "/tmp"  # noqa: S108 - any folder that is there: a file system in memory covers it at once
 _NODES = ("null", "zero", "full", "random", "urandom", "tty")
-_KERNEL = ("sys", "sysrq-trigger", "irq", "bus")
-"""Parts of ``/proc`` that set something for the whole machine."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,8 +70,8 @@ def _be_first(plan: Plan, calls: bytes, stands: int, close: tuple[int, ...], kee
         _bring_up_loopback()
         _build(plan.mounts)
         _write("/proc/sys/user/max_user_namespaces", "0")
-        for name in _KERNEL:
-            _cover(f"/proc/{name}")
+        for path in settings():
+            _cover(path)
         _drop_privileges()
         restrict(plan.writable)
         _filter(calls)
@@ -162,9 +161,8 @@ def _devices(target: str) -> None:
 
 
 def _cover(path: str) -> None:
-    if os.path.exists(path):
-        _mount(path, path, "", _BIND | _RECURSIVE)
-        _restrict(path, _SET_READ_ONLY)
+    _mount(path, path, "", _BIND | _RECURSIVE)
+    _restrict(path, _SET_READ_ONLY)
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
