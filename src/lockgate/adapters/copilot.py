@@ -96,6 +96,7 @@ def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
     parent = identifier(payload, "parentAgentId", maybe=True) if agent else ""
     return Context(
         client=CLIENT,
+        process=claude_files.client_process(""),
         subject=Subject(parent or session, agent),
         cwd=cwd,
         workspace=cwd,

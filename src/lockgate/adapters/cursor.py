@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from lockgate.adapters import vocabulary
+from lockgate.adapters import claude_files, vocabulary
 from lockgate.adapters.payload import identifier, mapping, optional, shown, text
 from lockgate.adapters.plain import (
     OBJECTS,
@@ -97,6 +97,7 @@ def _context(payload: Mapping[str, Any]) -> Context:
     agent = identifier(payload, "subagent_id", maybe=True)
     return Context(
         client=CLIENT,
+        process=claude_files.client_process(""),
         subject=Subject(parent or identifier(payload, "conversation_id"), agent),
         cwd=cwd,
         workspace=root or cwd,

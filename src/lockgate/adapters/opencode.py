@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from lockgate.adapters import vocabulary
+from lockgate.adapters import claude_files, vocabulary
 from lockgate.adapters.payload import identifier, mapping, optional, shown, text
 from lockgate.adapters.plain import (
     OBJECTS,
@@ -71,6 +71,7 @@ def _context(payload: Mapping[str, Any]) -> Context:
     cwd = text(payload, "cwd")
     return Context(
         client=CLIENT,
+        process=claude_files.client_process(""),
         subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
         cwd=cwd,
         workspace=optional(payload, "workspace") or cwd,
