@@ -11,7 +11,15 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
-from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, ResultQuestion, RulesQuestion
+from lockgate.deliberation import (
+    JudgeQuestion,
+    Objection,
+    Opinion,
+    PersonQuestion,
+    ResultQuestion,
+    RuleSets,
+    RulesQuestion,
+)
 from lockgate.digests import sha256
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, ToolCall
@@ -65,8 +73,8 @@ class Consultants(Record):
 
     has_rules: Callable[[Configuration], bool] = lambda _: False
     """Whether there is a rule set or a plugin to be asked."""
-    reads_results: Callable[[Configuration], bool] = lambda _: False
-    """Whether there is a plugin to be asked about results."""
+    rule_sets: Callable[[Configuration], RuleSets] = lambda _: RuleSets()
+    """Which rules and plugins these are. Only plugins are asked about results."""
     can_judge: Callable[[Configuration], bool] = lambda _: False
     """Whether a judge can be asked on this machine."""
     rules: Callable[[RulesQuestion], Sequence[Objection]] = lambda _: ()
