@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lockgate import Gate, JudgeQuestion, Opinion, Question, Session
+from lockgate import Gate, HookDecision, JudgeQuestion, Opinion, Question, Session
+from lockgate.errors import PluginError
 from lockgate.escape import approvals, bells
 from lockgate.store.sqlite import SqliteStore
 
@@ -256,3 +257,47 @@ def _raises(_: JudgeQuestion) -> Opinion:
 )
 async def test_a_judge_that_fails_has_objected(both: Callable[..., Session], judge: Any) -> None:
     assert (await both(judge).check("Bash", {"command": "curl https://x.example.com/?q=1"})).verdict == "deny"
+
+
+# ---------------------------------------------------------------- plugins
+class Careful:
+    """Objects to a word in a call, and to another in a result."""
+
+    def before_tool_use(self, tool_name: str, tool_input: dict[str, Any]) -> dict[str, str] | None:
+        if "forbidden" in str(tool_input):
+            return {"decision": "deny", "reason": "it names what is forbidden"}
+        return None
+
+    async def after_tool_use(self, tool_output: str) -> HookDecision:
+        return HookDecision("classified" not in tool_output, "it is classified")
+
+
+class Failing:
+    def before_tool_use(self, tool_name: str) -> None:
+        raise RuntimeError(tool_name)
+
+
+async def test_plugins_of_the_program(opened: Open) -> None:
+    session = opened(plugins=[Careful()]).session()
+    assert (await session.check("Bash", {"command": "ls"})).allowed
+    decision = await session.check("Bash", {"command": "ls forbidden"})
+    assert (decision.verdict, decision.tier) == ("deny", "rules")
+    assert "what is forbidden" in decision.reason
+    assert not session.check_sync("Bash", {"command": "ls forbidden"}).allowed
+    result = await session.finished("Bash", {"command": "ls"}, "classified: 7")
+    assert result.changed
+    assert "7" not in result.output
+    assert not (await session.finished("Bash", {"command": "ls"}, "open")).changed
+
+
+async def test_a_plugin_of_the_program_that_fails_denies(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+    decision = await opened(plugins=[Careful(), Failing()]).session().check("Bash", {"command": "ls"})
+    assert decision.verdict == "deny"
+    assert "Failing" in decision.reason
+    assert "Failing" in caplog.text
+
+
+def test_an_object_that_is_no_plugin(opened: Open) -> None:
+    for wrong in (object(), Careful):
+        with pytest.raises(PluginError):
+            opened(plugins=[wrong])

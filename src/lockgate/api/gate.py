@@ -7,13 +7,14 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from lockgate.adapters import claude_code
 from lockgate.api.driving import AsyncPerson, Driver
 from lockgate.api.model import Ask, Call, Decision, Result
+from lockgate.api.objecting import with_plugins
 from lockgate.api.session import Session
 from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
 from lockgate.errors import ConfigError
@@ -60,6 +61,7 @@ class Gate:
         config: Mapping[str, Any] | None = None,
         ask: Ask = "wait",
         judge: Callable[[JudgeQuestion], Opinion] | None = None,
+        plugins: Sequence[object] = (),
         client: str = _CLIENT,
     ) -> Self:
         """Open the gate.
@@ -71,10 +73,12 @@ class Gate:
             config: What ``lockgate.yaml`` could say, over what the files of this machine and of the workspace say.
             ask: Who puts a question before a person.
             judge: Stands in for the judge of the configuration.
+            plugins: Objects with ``before_tool_use``, ``after_tool_use`` or both, asked after the configuration's.
             client: The name of the program, for the audit.
 
         Raises:
             ConfigError: ``config`` is not valid.
+            PluginError: One of ``plugins`` is none.
             StoreError: The state cannot be opened or trusted.
         """
         remove = tempfile.mkdtemp(prefix="lockgate-") if ephemeral else ""
@@ -88,11 +92,10 @@ class Gate:
             parts = open_parts(where, has_rule=has_rule, program=program, remember=REMEMBER_SECONDS)
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
-            if judge is None:
-                return parts
-            return parts._replace(
-                consultants=parts.consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
-            )
+            consultants = with_plugins(parts.consultants, where.home, plugins) if plugins else parts.consultants
+            if judge is not None:
+                consultants = consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
+            return parts._replace(consultants=consultants)
 
         try:
             driver = Driver(make, _waiter(where))

@@ -14,7 +14,7 @@ from lockgate.model import Verdict
 from lockgate.plugins import files
 from lockgate.plugins.answers import verdict_of
 from lockgate.plugins.calling import Outcome, call, place_of
-from lockgate.plugins.loading import Hook, Plugin, load, name_of
+from lockgate.plugins.loading import Hook, Plugin, load, name_of, plugin_of
 from lockgate.plugins.model import HookContext
 from lockgate.text import visible
 
@@ -64,6 +64,21 @@ class Plugins:
             return {**told, "tool_output": question.text}
 
         return self._ask(question.sets.plugins, lambda plugin: plugin.after, given)
+
+    def add(self, name: str, loaded: object) -> PluginEntry:
+        """Take an object of this program for a plugin, which is loaded by that.
+
+        Args:
+            name: What it is called in reasons and records; no file's name.
+            loaded: The object, or a module.
+
+        Raises:
+            PluginError: It is no plugin.
+        """
+        entry = PluginEntry(name)
+        with self._lock:
+            self._loaded[entry] = (self._mark(entry), plugin_of(entry, loaded))
+        return entry
 
     def loaded(self, entry: PluginEntry) -> Plugin:
         """A plugin, loaded now where it was not, or where its file is another one.

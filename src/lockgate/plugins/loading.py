@@ -65,9 +65,9 @@ def load(entry: PluginEntry, home: str) -> Plugin:
     library("pluggy")
     if files.is_file(entry.text):
         code = files.read(files.path_of(entry.text, home, entry.base))
-        return _plugin(entry, files.load(code), code.digest[:12], code.path, code.digest)
+        return plugin_of(entry, files.load(code), code.digest[:12], code.path, code.digest)
     loaded, version, source = _entry_point(entry.text)
-    return _plugin(entry, loaded, version, source, "")
+    return plugin_of(entry, loaded, version, source, "")
 
 
 def _entry_point(name: str) -> tuple[Any, str, str]:
@@ -85,7 +85,12 @@ def _entry_point(name: str) -> tuple[Any, str, str]:
     return point.load(), version, visible(point.value, 200)
 
 
-def _plugin(entry: PluginEntry, loaded: Any, version: str, source: str, digest: str) -> Plugin:
+def plugin_of(entry: PluginEntry, loaded: Any, version: str = "", source: str = "", digest: str = "") -> Plugin:
+    """Take a module or an object for a plugin.
+
+    Raises:
+        PluginError: It is none.
+    """
     from lockgate.plugins.calling import Late
 
     hooks = hooks_of(loaded)
