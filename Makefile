@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals fuzz knowledge library lock setup system clients clean
+.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ e2e: setup library clients ## the tests with real agent clients
 evals: setup library ## measure the shell analysis and the pattern library against their corpora
 	@$(BIN)/python evals/shell/run.py --misses --times
 	@$(BIN)/python evals/patterns/run.py --packages --compare
+
+containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI)
+	@$(BIN)/python evals/containment/exfiltration.py
+	@$(BIN)/python evals/containment/honest.py
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
 	@test -x .fuzz/venv/bin/python || $(BIN)/python -m venv .fuzz/venv

@@ -186,6 +186,25 @@ def test_temporary_files_and_the_cache_last_and_are_not_those_outside(machine: M
     assert machine.run("mktemp -d").returncode == 0
 
 
+def test_what_was_left_long_ago_is_dropped(machine: Machine) -> None:
+    machine.run("echo mine > ~/.cache/mine")
+    (own,) = [path for path in (machine.state / "contained").iterdir() if path.is_dir()]
+    kept = machine.write("kept/file", "mine")
+    for name, days in (("old", 40), ("young", 20)):
+        folder = own.parent / name
+        folder.mkdir()
+        (folder / "link").symlink_to(kept.parent)
+        os.utime(folder, (time.time() - days * 86_400,) * 2)
+    machine.run("true")
+    deadline = time.monotonic() + 10
+    while (own.parent / "old").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert (own.parent / "young").exists()
+    assert kept.read_text() == "mine"
+    assert machine.run("cat ~/.cache/mine").stdout == "mine\n"
+
+
 def test_a_temporary_file_that_the_command_names(machine: Machine) -> None:
     """An agent writes a script there with another tool, and runs it."""
     with tempfile.TemporaryDirectory(prefix="lockgate-test-") as folder:

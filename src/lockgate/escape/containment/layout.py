@@ -14,6 +14,7 @@ from lockgate.escape.containment import confining, hidden
 from lockgate.escape.containment.environment import TEMPORARY, contained
 from lockgate.escape.containment.guarded import Entry, Guard, survey
 from lockgate.escape.containment.host import misfit
+from lockgate.escape.containment.leftovers import used
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.record import Record
 
@@ -94,6 +95,7 @@ def own_folder(state: str, workspace: str) -> str:
     folder = os.path.join(state, "contained", name)
     for part in ("cache", "tmp"):
         os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
+    used(folder)
     nothing = _nothing(state)
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))

@@ -13,11 +13,13 @@ import signal
 import socket
 import struct
 import sys
+import time
 
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import ways
 from lockgate.escape.containment.host import Host
 from lockgate.escape.containment.layout import Layout
+from lockgate.escape.containment.leftovers import drop_unused
 from lockgate.escape.containment.sweep import Sweep
 from lockgate.record import TYPE_CHECKING
 from lockgate.text import visible
@@ -90,6 +92,8 @@ def _be_supervisor(layout: Layout, host: Host, channel: socket.socket, *, tell_f
         _say(f"this contained command was ended by a fault of the gate ({type(error).__name__}: {error})")
     try:
         channel.sendall(_RESULT.pack(status, len(folder)) + folder)
+        channel.close()
+        drop_unused(layout.folder, time.time())
     finally:
         os._exit(0)
 
