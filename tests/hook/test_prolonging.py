@@ -20,22 +20,26 @@ return Answer(Verdict.DENY, to_agent=f"waited; lent {{lent:.0f}} s")
 """
 
 
+OWN = "1.5"
+"""The deadline without any waiting: long enough for a machine with much to do."""
+
+
 def waiting(home: Path, asked: float, sleeps: float, then: str = "") -> str:
-    told = faulty(home, WAITS.format(asked=asked, sleeps=sleeps, then=then), WHOLE["PreToolUse"], "--deadline", "0.3")
+    told = faulty(home, WAITS.format(asked=asked, sleeps=sleeps, then=then), WHOLE["PreToolUse"], "--deadline", OWN)
     assert told.refuses
     return json.dumps(told.answer)
 
 
 def test_a_wait_that_was_announced_is_not_held_against_the_process(tmp_path: Path) -> None:
-    assert "waited; lent 5 s" in waiting(tmp_path, asked=5, sleeps=0.6)
+    assert "waited; lent 9 s" in waiting(tmp_path, asked=9, sleeps=2)
 
 
 def test_a_wait_that_takes_longer_than_announced_is_refused(tmp_path: Path) -> None:
-    assert "took longer than 0.5 s" in waiting(tmp_path, asked=0.2, sleeps=30)
+    assert "took longer than 1.7 s" in waiting(tmp_path, asked=0.2, sleeps=30)
 
 
 def test_a_configuration_read_after_the_wait_does_not_take_it_back(tmp_path: Path) -> None:
-    assert "waited; lent 5 s" in waiting(tmp_path, 5, 0.6, 'hook._bring_forward(0.3, "PreToolUse")')
+    assert "waited; lent 9 s" in waiting(tmp_path, 9, 2, 'hook._bring_forward(1.0, "PreToolUse")')
 
 
 def test_a_configuration_read_after_the_wait_still_ends_it(tmp_path: Path) -> None:
@@ -59,5 +63,5 @@ hook.prolong(0.2)
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
 time.sleep(600)
 """
-    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", "0.3")
+    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN)
     assert told.code == 1

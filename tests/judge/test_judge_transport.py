@@ -106,7 +106,7 @@ def test_an_endpoint_that_is_slow_in_any_way_ends_at_the_deadline(
 
 def test_a_deadline_tells_what_went_wrong_before_it(tmp_path: Path) -> None:
     with FakeJudge(BUSY, fake_judge.silent) as server:
-        opinion = judge(server, tmp_path / "s", timeout_seconds=1.5).ask(question())
+        opinion = judge(server, tmp_path / "s", timeout_seconds=3).ask(question())
     assert opinion.failed.endswith("(the endpoint answered otherwise than it must (status 503))")
 
 
