@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _needs_a_sandbox(item: pytest.Function) -> bool:
     name = item.path.name
-    if item.path.parent.name == "escape" and name != "test_seatbelt.py":
+    if item.path.parent.name in ("containers", "escape") and name != "test_seatbelt.py":
         return True
     if name in ("test_contain.py", "test_containment.py", "test_exfiltration.py", "test_honest_projects.py"):
         return True

@@ -82,7 +82,7 @@ class Inbox:
             if suffix in (SUFFIX, REPORT) and is_id(stem):
                 letter = Letter(stem, suffix == REPORT, about.st_mtime, about.st_size)
                 found.append((about.st_mtime_ns, letter))
-            elif not (is_id(name.removeprefix(".")) and 0 <= now - about.st_mtime < _DRAFT_SECONDS):
+            elif not (is_id(name.removeprefix(".")) and abs(now - about.st_mtime) < _DRAFT_SECONDS):
                 self._remove(name, about)
         return [letter for _, letter in sorted(found)]
 

@@ -14,9 +14,10 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
-from watchfiles import awatch
+from watchfiles import Change, awatch
 
 from lockgate.errors import RemoteError
+from lockgate.remote.mailbox import REPORT, SUFFIX
 from lockgate.remote.messages import LONGEST_WAIT
 from lockgate.server.desk import MOST_OF_A_GROUP, Desk, refusal, waiting_note
 from lockgate.server.groups import Group, Groups, is_ours
@@ -40,6 +41,11 @@ _BACKLOG = 192
 """Requests beside those that are open which a group may have lying there."""
 _UNHEARD = 30.0
 """Seconds after which nobody waits for a request of which it was not said that it takes longer."""
+_REFUSALS = 16
+"""Most refusals at one look."""
+_REST = 20.0
+"""How much longer than a look at a folder the time is until the next one: no group has more than its part of all."""
+_KINDS = (SUFFIX, REPORT)
 _FLOOD = "this container asks faster than it is answered; slow down"
 
 
@@ -65,6 +71,8 @@ class PostOffice:
         self._inboxes: dict[str, Inbox] = {}
         self._open: dict[str, set[Letter]] = {}
         self._full: set[str] = set()
+        self._next: dict[str, float] = {}
+        self._later: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._version = -1
         self._changed = asyncio.Event()
@@ -155,30 +163,53 @@ class PostOffice:
             poll_delay_ms=_POLL_MS,
         )
         async for changes in watching:
-            found = {places.get(os.path.dirname(path)) for _, path in changes}
-            yield [name for name in found if name is not None]
+            # A request comes by a rename; drafts that are written and requests that go away are no news.
+            new = {
+                os.path.dirname(path) for change, path in changes if change is Change.added and path.endswith(_KINDS)
+            }
+            yield [places[folder] for folder in new if folder in places]
 
     # ---------------------------------------------------------------- requests
     def _look(self, name: str, *, told: bool = True) -> None:
         """Take up what lies in a group's folder, as far as there is room."""
         self.refresh()  # a key may be another one by now
         inbox = self._inboxes.get(name)
-        if inbox is None:
+        if inbox is None or self._is_too_soon(name):
             return
+        began = time.monotonic()
+        self._look_into(inbox, told=told)
+        now = time.monotonic()
+        self._next[name] = now + (now - began) * _REST
+
+    def _is_too_soon(self, name: str) -> bool:
+        """Whether a group had its share of looks; then it is looked at later."""
+        wait = self._next.get(name, 0.0) - time.monotonic()
+        if wait <= 0:
+            return False
+        if name not in self._later:
+            self._later.add(name)
+            asyncio.get_running_loop().call_later(wait, self._look_later, name)
+        return True
+
+    def _look_later(self, name: str) -> None:
+        self._later.discard(name)
+        self._look(name)
+
+    def _look_into(self, inbox: Inbox, *, told: bool) -> None:
+        name = inbox.group.name
         busy = self._open.setdefault(name, set())
         try:
             waiting = [letter for letter in inbox.letters() if letter not in busy]
         except OSError as error:
             log.error("unreadable", extra={"facts": {"group": name, "why": error.strerror}})
             return
-        for place, letter in enumerate(waiting):
-            if len(busy) < MOST_OF_A_GROUP and not inbox.is_crowded:
-                self._take(inbox, letter, told=told)
-            elif place >= _BACKLOG:
-                self._full.add(name)
-                self._refuse(inbox, letter)
-            else:
-                self._full.add(name)
+        room = 0 if inbox.is_crowded else max(MOST_OF_A_GROUP - len(busy), 0)
+        for letter in waiting[:room]:
+            self._take(inbox, letter, told=told)
+        if len(waiting) > room:
+            self._full.add(name)
+        for letter in waiting[room + _BACKLOG :][:_REFUSALS]:
+            self._refuse(inbox, letter)
 
     def _take(self, inbox: Inbox, letter: Letter, *, told: bool) -> None:
         if inbox.was_answered(letter.id):

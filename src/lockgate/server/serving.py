@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import stat
+import sys
 from contextlib import suppress
 
 import uvicorn
@@ -21,7 +22,10 @@ from lockgate.server.post import PostOffice
 from lockgate.server.web import PeerProtocol, Web
 from lockgate.server.workers import Workers
 
-WORKERS = 2
+WORKERS = 1
+"""Threads that decide. The interpreter runs one at a time, so more of them only wait for each other."""
+_TURN = 0.0005
+"""Seconds until a thread has to let another run."""
 
 
 class Settings(Record):
@@ -80,6 +84,8 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
         StoreError: The state cannot be opened or trusted.
     """
     check(settings)
+    # Threads take turns: each call of the system gives the turn away, and by default it comes back after 5 ms only.
+    sys.setswitchinterval(_TURN)
     groups = Groups(where.state)
     workers = Workers(where, settings.workers)
     sockets: list[socket.socket] = []
