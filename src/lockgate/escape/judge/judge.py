@@ -71,8 +71,7 @@ class Judge:
             if kept is not None:
                 return _timed(kept, began)
             opinion = _run(self._asked(question))
-            if not opinion.failed:
-                self._kept.remember(question, opinion)
+            self._kept.remember(question, opinion)
         except Exception as error:  # noqa: BLE001 - the call is decided, whatever happens here
             opinion = self._failed(error)
         return _timed(opinion, began)
@@ -87,13 +86,13 @@ class Judge:
             if kept is not None:
                 return _timed(kept, began)
             opinion = await self._asked(question)
-            if not opinion.failed:
-                await asyncio.to_thread(self._kept.remember, question, opinion)
+            await asyncio.to_thread(self._kept.remember, question, opinion)
         except Exception as error:  # noqa: BLE001 - as above; a cancelled task is none of these
             opinion = self._failed(error)
         return _timed(opinion, began)
 
     async def _asked(self, question: JudgeQuestion) -> Opinion:
+        """The endpoint's opinion. Raises where there is none."""
         from lockgate.escape.judge.asking import ask
         from lockgate.escape.judge.fencing import draw_marker
         from lockgate.escape.judge.material import material_of

@@ -41,7 +41,7 @@ def recall(store: Store, settings: Settings, question: JudgeQuestion, now: float
 
 
 def remember(store: Store, settings: Settings, question: JudgeQuestion, opinion: Opinion, now: float) -> None:
-    """Keep an opinion that did not fail.
+    """Keep an opinion, which must not be a failed one.
 
     Raises:
         StoreError: The store cannot be written.
@@ -97,7 +97,7 @@ class Keeping:
 
     def remember(self, question: JudgeQuestion, opinion: Opinion) -> None:
         """As :func:`remember`."""
-        if opinion.failed or not self._settings.cache_seconds:
+        if not self._settings.cache_seconds:
             return
         try:
             store = self._open()
