@@ -95,6 +95,24 @@ with Bell(sys.argv[1], "a"):
     assert _files(state) == []
 
 
+def test_bells_of_the_dead_do_not_gather(state: str) -> None:
+    program = """import os, sys
+from lockgate.escape.bells import Bell
+for number in range(50):
+    Bell(sys.argv[1], f"dead{number}").__enter__().socket.detach()
+os._exit(0)
+"""
+    with Bell(state, "alive") as alive:
+        subprocess.run([sys.executable, "-c", program, state], check=True)
+        assert len(_files(state)) > 20
+        for _ in range(8):
+            with Bell(state, "new"):
+                pass
+        assert len(_files(state)) == 1
+        assert bells.ring(state, "alive") == 1
+        alive.heard(LONG)
+
+
 def test_what_is_no_socket_is_neither_rung_nor_removed(state: str) -> None:
     folder = Path(state) / bells.FOLDER
     folder.mkdir(mode=0o700)

@@ -2,7 +2,7 @@
 
 Whoever waits hangs up a bell: a Unix datagram socket with a name of its own in a folder that is the user's alone.
 Whoever has changed the store rings it: an empty datagram. It carries nothing, so that nothing can be forged by it: who
-is woken reads the store. A bell whose process has died is taken down by the next one that rings it.
+is woken reads the store. A bell whose process has died is taken down by the next one that rings it, or hangs one up.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FOLDER = "bells"
 """The folder below the state folder."""
+_SWEPT = 32
+"""Bells that are looked at whenever one is hung up, so that those of the dead do not gather."""
 _ADDRESS = 100
 """Most bytes of a socket's path: ``sun_path`` holds 108 on Linux and 104 on macOS, with a zero at the end."""
 
@@ -129,6 +131,14 @@ def _reached(folder: str, file: str, message: bytes | None) -> bool:
     return True
 
 
+def _sweep(folder: str) -> None:
+    """Take down some bells of the dead: of processes that were killed, and that nobody rings for."""
+    files = os.listdir(folder)
+    start = int.from_bytes(os.urandom(4), "big") % (len(files) or 1)
+    for file in (files[start:] + files[:start])[:_SWEPT]:
+        _reached(folder, file, None)
+
+
 def _hung(state: str, file: str) -> socket.socket:
     folder = os.path.join(state, FOLDER)
     with suppress(FileExistsError):
@@ -138,6 +148,7 @@ def _hung(state: str, file: str) -> socket.socket:
         raise OSError(f"{folder} is not a folder of this user alone")
     import socket
 
+    _sweep(folder)
     hung = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         with _address(folder, file) as address:
