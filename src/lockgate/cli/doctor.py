@@ -104,6 +104,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _containment(seen.folders)
     yield from _judge(seen)
     yield from _state(seen.folders)
+    yield from _people(seen)
 
 
 def _mode(name: str, path: str, forbidden: int) -> Check:
@@ -214,6 +215,13 @@ def _judge(seen: Look) -> Iterator[Check]:
         return
     settings = settings_of(found.options.judge)
     yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+
+
+def _people(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor_people import people
+
+    for status, detail, mend in people(seen.project, seen.folders.state):
+        yield Check("people", status, detail, mend)
 
 
 def _state(where: Folders) -> Iterator[Check]:

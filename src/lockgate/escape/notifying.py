@@ -31,7 +31,8 @@ FIRST_PAUSE = 1.0
 """Seconds after the first failure; each further pause is twice as long, a little more or less."""
 LONGEST_PAUSE = 60.0
 
-_PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+PATH = "/usr/local/bin:/opt/homebrew/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+"""Where a person's program is looked for: not where an environment says, which a project can set for a hook."""
 _PASSED = (
     "HOME",
     "USER",
@@ -68,7 +69,7 @@ def run_command(argv: Sequence[str], message: Mapping[str, Any], *, seconds: flo
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env={**environment, "PATH": _PATH},
+            env={**environment, "PATH": PATH},
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
