@@ -7,6 +7,7 @@ what can be written is memory, and there is no network but loopback.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import pty
@@ -14,6 +15,7 @@ import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -161,8 +163,11 @@ def _try(order: dict, outsider: Outsider) -> dict:
 def _as_client(command: str, environment: dict[str, str], outsider: Outsider) -> tuple[int, str]:
     """Run a command as an agent's client does: a shell, a pipe for its output, and a terminal that is the person's."""
     reader, writer = os.pipe()
-    pid, terminal = pty.fork()
+    terminal, screen = pty.openpty()
+    pid = os.fork()
     if pid == 0:
+        os.setsid()
+        fcntl.ioctl(screen, termios.TIOCSCTTY, 0)
         os.chdir(PROJECT)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         os.dup2(writer, 1)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 
 import click
@@ -103,8 +104,8 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield from _plugins(seen)
     yield _containment(seen.folders)
     yield from _judge(seen)
-    yield from _state(seen.folders)
     yield from _people(seen)
+    yield from _state(seen.folders)
 
 
 def _mode(name: str, path: str, forbidden: int) -> Check:
@@ -188,9 +189,8 @@ def _containment(where: Folders) -> Check:
 
     found = try_again(where.state)
     if found.problem:
-        mend = (
-            "install bubblewrap; until then a person is asked where a command could be contained (docs/containment.md)"
-        )
+        install = "install bubblewrap; " if sys.platform == "linux" else ""
+        mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
         return Check("containment", "warn", found.problem, mend)
     return Check("containment", "ok", f"commands can be contained by {found.way} {found.program}".rstrip())
 
