@@ -135,7 +135,12 @@ def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
             request = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
             path = self.path.partition("?")[0]
             if path.endswith("/responses"):
-                self._send(json.dumps(_response(model.next(request))))
+                response = _response(model.next(request))
+                if request.get("stream"):
+                    done = {"type": "response.completed", "sequence_number": 0, "response": response}
+                    self._send(f"event: {done['type']}\ndata: {json.dumps(done)}\n\n", "text/event-stream")
+                else:
+                    self._send(json.dumps(response))
             elif path.endswith("/messages"):
                 # Titles and summaries are asked for without tools.
                 turn = model.next(request) if request.get("tools") else [say("ok")]

@@ -175,10 +175,14 @@ def test_an_issue_locks_what_leaves_and_nothing_else(machine: Machine, script: S
     assert agent.tools[0].tool_input_guardrails is None  # type: ignore[union-attr]
 
 
-async def test_streaming_too(machine: Machine, script: Serve, gate: OpenGate) -> None:
-    """The steps after a model's answer are the same, whether it was streamed or not."""
-    tools = gate_agent(agent_of(script(), machine.send_mail), gate()).tools
-    assert all(isinstance(tool, FunctionTool) and tool.tool_input_guardrails for tool in tools)
+async def test_streaming(machine: Machine, script: Serve, gate: OpenGate) -> None:
+    fake = script(READ, [MAIL, shell(PUSH)], shell("cat notes.txt"), say("end"))
+    agent = agent_of(fake, machine.fetch_issue, machine.send_mail, ShellTool(machine.shell))
+    result = Runner.run_streamed(gate_agent(agent, gate()), "go on")
+    shown = str([event async for event in result.stream_events()])
+    assert result.final_output == "end"
+    assert machine.ran == ["fetch_issue 7", "cat notes.txt"]
+    assert KEY not in fake.seen() + shown
 
 
 def test_arguments_that_are_no_object(machine: Machine, script: Serve, gate: OpenGate) -> None:

@@ -19,13 +19,15 @@ from agents import (
     ShellCommandRequest,
     ShellResult,
 )
-from agents.tool import ShellCommandOutput
+from agents.tool import ShellCallOutcome, ShellCommandOutput
 
 from lockgate.api.model import Decision
 from lockgate.integrations.openai_calls import Calls, as_text, refusal_of
 
 SHELL = "Bash"
 _WRITE = "Write"
+_NOT_EXECUTED = 126
+"""The exit status that a shell gives where a command was found and cannot be executed."""
 
 
 async def awaited(value: Any) -> Any:
@@ -50,7 +52,7 @@ class Shell:
             decisions.append(decision)
             if not self.calls.permits(context, decision, self._tool, data.call_id):
                 await _not_run(self.calls, context, given[:number], data.call_id)
-                return refusal_of(decision)
+                return _refused(given, number, refusal_of(decision))
         run = [_command(decision) for decision in decisions]
         action = dataclasses.replace(data.action, commands=run)
         changed = dataclasses.replace(request, data=dataclasses.replace(data, action=action))
@@ -97,6 +99,18 @@ class Shell:
             result = await self.calls.finished(context, SHELL, {"command": run[number]}, told, f"{call_id}:{number}")
             entries.append(_entry(entry, result.output, given[number]))
         return dataclasses.replace(output, output=entries)
+
+
+def _refused(given: Sequence[str], number: int, reason: str) -> ShellResult:
+    """What the model reads where none of the commands was run, because of one of them."""
+    others = "not run: another command of this call was refused"
+    outcome = ShellCallOutcome("exit", _NOT_EXECUTED)
+    return ShellResult(
+        [
+            ShellCommandOutput(stderr=reason if index == number else others, outcome=outcome, command=command)
+            for index, command in enumerate(given)
+        ]
+    )
 
 
 def _entry(entry: ShellCommandOutput, shown: Any, command: str) -> ShellCommandOutput:
