@@ -163,6 +163,17 @@ def test_without_a_judge_the_next_verdict_holds(tmp_path: Path, judge: dict[str,
     assert "judge" not in machine.decisions()[-1]["cascade"]
 
 
+def test_a_keyring_without_a_key_is_no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real keyring library, in a process without site packages, with a back end that holds nothing."""
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    machine = Machine(tmp_path, {"key_keyring": "lockgate-judge"})
+    machine.read_a_page()
+    told = [machine.bash(FINE_PUSH) for _ in range(2)]
+    assert [verdict(each) for each in told] == ["ask", "ask"]
+    assert "there is no key for the judge" in reason(told[0])
+    assert "judge" not in reason(told[1])
+
+
 def test_the_key_of_a_hook_is_in_no_answer_record_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", KEY)
     with FakeJudge(raw(KEY.encode(), 401), honest) as server:

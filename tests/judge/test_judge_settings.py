@@ -213,6 +213,15 @@ def test_a_keyring_without_a_key_is_remembered_for_a_while(
     assert list((tmp_path / "judge").iterdir()) == []
 
 
+def test_a_server_on_this_machine_is_asked_though_the_keyring_has_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {**SERVICE, "base_url": "http://127.0.0.1:1"}
+    keyring(monkeypatch, None)
+    assert find_key(settings_of(said), {}, str(tmp_path)) is None
+    assert can_be_asked(said, {}, str(tmp_path))
+
+
 def test_a_keyring_that_waits_for_the_person_ends_at_the_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

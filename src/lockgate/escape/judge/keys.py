@@ -96,7 +96,7 @@ def why_not(configured: Mapping[str, Any] | None, environ: Mapping[str, str], st
         return f"there is no key: {settings.key_env or 'judge.key_env'} is not set, and no keyring is named"
     if not installed("httpx"):
         return EXTRA
-    if settings.key_keyring and not environ.get(settings.key_env) and _gave_none(settings, state):
+    if settings.needs_key and not environ.get(settings.key_env) and _gave_none(settings, state):
         return f"the system keyring gave no key for {settings.key_keyring}"
     return ""
 
