@@ -20,9 +20,9 @@ from lockgate.store.sqlite import SqliteStore
 HERE = Path(__file__).parent
 CALLS = 500
 GATES = 5
-EXPIRE = 40
+EXPIRE = 60
 """Seconds that a person has: time enough for all questions to be open at once on a loaded machine."""
-PATIENCE = 240.0
+PATIENCE = 300.0
 
 
 def _start(*arguments: object) -> subprocess.Popen[bytes]:
