@@ -21,7 +21,7 @@ _TEXT, _FLAG, _CALL, _LINES, _PAIRS = "text", "flag", "call", "lines", "pairs"
 _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     "tool_requested": (
         events.ToolRequested,
-        {"call": _CALL, "askable": _FLAG, "waits": _FLAG},
+        {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG},
     ),
     "tool_finished": (
         events.ToolFinished,

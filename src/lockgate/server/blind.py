@@ -55,7 +55,7 @@ def seen_here(event: Event, group: Group) -> Event:
     event = event._replace(context=context._replace(subject=subject, process=process, transcript=""))
     if isinstance(event, ToolRequested):
         asks = group.client_asks and event.askable
-        return event._replace(askable=asks, waits=not asks)
+        return event._replace(askable=asks, waits=not asks, headless=False)
     if isinstance(event, SessionStarted):
         return event._replace(parents=tuple(_named(group, parent) for parent in event.parents))
     return event
