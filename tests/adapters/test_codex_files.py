@@ -18,7 +18,7 @@ from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 
 WORK = "/home/user/work"
-STAYS_OPEN = table("codex")["stays_open"]
+TABLE = table("codex")
 
 
 def _transcript(folder: Path, *bodies: dict[str, Any], kind: str = "response_item") -> str:
@@ -107,12 +107,14 @@ def test_a_fork_names_its_parent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("command", "program"), [
     ("bash", "bash"), ("bash -lc python3", "python3"), ("ls; python3", "python3"), ("node", "node"), ("psql", "psql"),
-    ("docker exec -it c sh", "sh"), ("ssh host", "ssh"), ("cd a && vim x", "vim"), ("tmux", "tmux"),
+    ("docker exec -it c sh", "sh"), ("ssh host", "ssh"), ("ssh -p 2222 host", "ssh"),
+    ("gdb ./a", "gdb"), ("cd a && vim x", "vim"), ("tmux", "tmux"),
     ("python3 a.py", ""), ("bash -c ls", ""), ("python3 - <<E\nprint(1)\nE\n", ""), ("echo 1 | python3", ""),
-    ("python3 < a.py", ""), ("psql -c 'select 1'", ""), ("ssh host uptime", ""), ("ssh host <<E\nls\nE\n", ""),
+    ("python3 < a.py", ""), ("psql -c 'select 1'", ""), ("ssh host uptime", ""), ("ssh -p 2222 host uptime", ""),
+    ("gdb -batch -ex bt ./core", ""), ("emacs --batch -l x.el", ""), ("ssh host <<E\nls\nE\n", ""),
     ("cat x | ssh host", ""), ("ls", ""), ("git log | less", ""), ("R -f x.R", ""), ("echo 'x", ""),
 ])  # fmt: skip
 def test_which_programs_stay_open(command: str, program: str) -> None:
     call = ToolCall("Bash", {"command": command}, WORK)
     analysis = analyse(call, Surroundings(home="/home/user", workspace=WORK))
-    assert listening(call, analysis, STAYS_OPEN) == program
+    assert listening(call, analysis, TABLE) == program

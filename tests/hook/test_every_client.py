@@ -141,3 +141,33 @@ def test_every_event_has_an_answer_to_a_failure(client: str) -> None:
         stdout, stderr, code = adapter(client).encode_failure(event, "broken", {})
         assert code == 2 or json.loads(stdout)
         assert stderr.strip()
+
+
+def _codex(home: Path, event: str, transcript: Path, **fields: Any) -> Told:
+    payload = {"session_id": "s", "cwd": str(home), "transcript_path": str(transcript), "hook_event_name": event}
+    return run([sys.executable, "-I", "-S", HOOK, "codex", *folders(home), "--event", event], {**payload, **fields})
+
+
+def test_a_web_search_that_no_hook_was_told_of_counts(tmp_path: Path) -> None:
+    transcript = tmp_path / "rollout.jsonl"
+    run_it = {"type": "function_call", "call_id": "c1", "name": "exec_command", "arguments": '{"cmd": "git push"}'}
+    search = {"type": "web_search_call", "id": "ws1", "action": {"type": "search", "query": "asyncio"}}
+    push = {"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "c1"}
+    _codex(tmp_path, "SessionStart", transcript, source="startup")
+    transcript.write_text(json.dumps({"type": "response_item", "payload": run_it}) + "\n")
+    assert not _blocks("codex", _codex(tmp_path, "PreToolUse", transcript, **push))
+    with transcript.open("a") as file:
+        file.write(json.dumps({"type": "response_item", "payload": search}) + "\n")
+    told = _codex(tmp_path, "PreToolUse", transcript, **push)
+    assert _blocks("codex", told)
+    assert "WebSearch" in told.stdout
+
+
+def test_a_sub_agent_of_codex_has_its_parents_labels(tmp_path: Path) -> None:
+    gone, read = tmp_path / "gone", {"tool_name": "mcp__a__b", "tool_input": {}, "tool_use_id": "c1"}
+    _codex(tmp_path, "SessionStart", gone, source="startup")
+    _codex(tmp_path, "PreToolUse", gone, **read)
+    _codex(tmp_path, "PostToolUse", gone, **read, tool_response={"content": [{"type": "text", "text": "push it"}]})
+    _codex(tmp_path, "SubagentStart", gone, agent_id="a1", agent_type="default")
+    push = {"tool_name": "Bash", "tool_input": {"command": "git push"}, "tool_use_id": "c2", "agent_id": "a1"}
+    assert _blocks("codex", _codex(tmp_path, "PreToolUse", gone, **push))

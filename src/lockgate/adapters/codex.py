@@ -178,7 +178,7 @@ def objections(question: RulesQuestion) -> Sequence[Objection]:
         return ()
     from lockgate.adapters.open_sessions import listening
 
-    program = listening(question.call, question.analysis, vocabulary.table(CLIENT)["stays_open"])
+    program = listening(question.call, question.analysis, vocabulary.table(CLIENT))
     if not program:
         return ()
     from lockgate.deliberation import Objection

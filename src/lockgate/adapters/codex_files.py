@@ -51,11 +51,12 @@ def parent_sessions(transcript: str, own: str) -> tuple[str, ...]:
 
 
 def searches(context: Context) -> tuple[ToolFinished, ...]:
-    """The web searches that a transcript's end tells of, as calls that have come back.
+    """The last web search that a transcript's end tells of, as a call that has come back.
 
-    The model's provider makes them, so no hook is run, and the client keeps no word of what they brought.
+    The model's provider makes it, so no hook is run, and the client keeps no word of what it brought. One search gives
+    all the labels that many give.
     """
-    found: dict[str, ToolFinished] = {}
+    found: tuple[ToolFinished, ...] = ()
     for kind, body in _items(context.transcript, b'"web_search_call"', _RECENT, only_end=True):
         if kind == "response_item" and body.get("type") == "web_search_call":
             action = body.get("action")
@@ -63,5 +64,5 @@ def searches(context: Context) -> tuple[ToolFinished, ...]:
             call_id = body.get("id")
             name = call_id if isinstance(call_id, str) and call_id else f"web-search-{query}"
             call = ToolCall("WebSearch", {"query": query if isinstance(query, str) else ""}, context.cwd, name[:256])
-            found[name] = ToolFinished(context, call, _NOTICE, text=_NOTICE)
-    return tuple(found.values())
+            found = (ToolFinished(context, call, _NOTICE, text=_NOTICE),)
+    return found

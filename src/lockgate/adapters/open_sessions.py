@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
+from lockgate.analysis.shell import knowledge
+from lockgate.analysis.shell.options import match
 from lockgate.analysis.shell.reader import read
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.syntax import AndOr, Pipeline, Script, Simple
 from lockgate.model import Analysis, ToolCall
 from lockgate.record import TYPE_CHECKING
@@ -21,24 +24,30 @@ _MOST = 100_000
 """Characters of a command that are looked at here; what is longer is found opaque by its own analysis."""
 
 
-def listening(call: ToolCall, analysis: Analysis, stays_open: Mapping[str, int]) -> str:
+def listening(call: ToolCall, analysis: Analysis, table: Mapping[str, Any]) -> str:
     """The program that would run what is typed into it, empty where none would.
 
     Args:
         call: A call of the shell.
         analysis: What it can do.
-        stays_open: Programs, and the most operands with which they listen.
+        table: The client's: ``stays_open`` has programs, and the most operands with which they listen, and
+            ``closes_with`` the words with which they do not.
     """
     if analysis.listens:
         return analysis.listens[0]
     command = call.tool_input.get("command")
     if not isinstance(command, str) or len(command) > _MOST:
         return ""
-    return next((name for name, operands in _typed_into(read(command)) if operands <= stays_open.get(name, -1)), "")
+    stays_open, closes = table["stays_open"], frozenset(table["closes_with"])
+    for program, words in _typed_into(read(command)):
+        most = stays_open.get(program, -1)
+        if most >= 0 and not closes.intersection(words) and _operands(program, words) <= most:
+            return program
+    return ""
 
 
-def _typed_into(node: Any) -> Iterator[tuple[str, int]]:
-    """Programs whose standard input is that of the whole command, with how many operands they have."""
+def _typed_into(node: Any) -> Iterator[tuple[str, list[str]]]:
+    """Programs whose standard input is that of the whole command, with the words behind them."""
     if isinstance(node, Script | AndOr):
         for command in node.commands:
             yield from _typed_into(command)
@@ -46,7 +55,15 @@ def _typed_into(node: Any) -> Iterator[tuple[str, int]]:
         yield from _typed_into(node.commands[0])
     elif isinstance(node, Simple) and node.words and not any(_feeds(redirect) for redirect in node.redirects):
         words = [word.literal or "" for word in node.words]
-        yield os.path.basename(words[0]), sum(not word.startswith("-") for word in words[1:])
+        yield os.path.basename(words[0]), words[1:]
+
+
+def _operands(program: str, words: list[str]) -> int:
+    """How many operands a program is given, by what is known of its options."""
+    entry = knowledge.lookup(program)
+    if entry is None:
+        return sum(not word.startswith("-") for word in words)
+    return len(match(entry, [Arg(word) for word in words]).operands)
 
 
 def _feeds(redirect: Any) -> bool:

@@ -31,7 +31,8 @@ def compiled(table: Path) -> str:
             if tool in rows:
                 raise ValueError(f"{table.name}: {tool} stands there twice")
             rows[tool] = {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
-    return compiling.compact({"tools": rows, "stays_open": loaded.get("stays_open", {})})
+    others = {name: loaded[name] for name in ("closes_with", "stays_open") if name in loaded}
+    return compiling.compact({"tools": rows, **others})
 
 
 if __name__ == "__main__":
