@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from lockgate.cli.bench import bench
 
-NAMES = ["true", "interpreter", "pre", "pre-script", "pre-read", "refused", "post", "check-short", "check-3kb"]
+PROCESSES = ["true", "interpreter", "pre", "pre-script", "pre-read", "refused", "post"]
+NAMES = [*PROCESSES, "check-short", "check-3kb", "gate-check", "gate-finished"]
 
 
 def test_the_figures_are_whole() -> None:

@@ -160,6 +160,29 @@ def _measure_inside(rounds: int) -> list[Series]:
     return found
 
 
+def _measure_gate(rounds: int) -> list[Series]:
+    """The gate in this very process, as a program has it that runs an agent."""
+    from lockgate import Gate
+
+    given = {"command": _COMMAND}
+    check = Series("gate-check", "Gate.check_sync of that command, in process", [])
+    finished = Series("gate-finished", "Gate's look at its result, in process", [])
+    with tempfile.TemporaryDirectory() as folder, Gate.open(workspace=folder, ephemeral=True, ask="deny") as gate:
+        session = gate.session()
+        for number in range(rounds + 1):
+            name = str(number)
+            for series, work in (
+                (check, lambda name=name: session.check_sync("Bash", given, call_id=name)),
+                (finished, lambda name=name: session.finished_sync("Bash", given, _RESULT, call_id=name)),
+            ):
+                wall, cpu = time.perf_counter(), time.process_time()
+                work()
+                if number:  # the first one loads the pattern library
+                    cost = Cost((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000)
+                    series.costs.append(cost)
+    return [check, finished]
+
+
 def _report(found: list[Series], rounds: int) -> dict[str, Any]:
     base = next(series for series in found if series.name == "interpreter")
     rows = []
@@ -204,5 +227,5 @@ def bench(rounds: int, as_json: bool) -> None:
         length=rounds + 1, label="measuring", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         found = _measure_processes(rounds, bar.update)
-    report = _report(found + _measure_inside(rounds), rounds)
+    report = _report(found + _measure_inside(rounds) + _measure_gate(rounds), rounds)
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(_table(report)))
