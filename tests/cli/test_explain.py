@@ -425,3 +425,16 @@ def test_a_command_without_quotes_is_told_how_to_quote(project, arguments, says)
     done = explain(*arguments, cwd=project)
     assert done.returncode == 2
     assert says in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("profile", "clean"), [("quarantine", "deny"), ("observe", "allow")])
+def test_what_a_rule_says_is_in_the_verdicts(project, tmp_path_factory, profile, clean):
+    settings = tmp_path_factory.mktemp("config")
+    (settings / "lockgate").mkdir()
+    (settings / "lockgate" / "lockgate.yaml").write_text(f"profile: {profile}\ngit: {{force_push: deny}}\n")
+    done = explain("--json", "git push -f origin x", cwd=project, XDG_CONFIG_HOME=str(settings))
+    told = json.loads(done.stdout)
+    assert [objection["rule"] for objection in told["objections"]] == ["rules:git/force-push"]
+    assert (told["verdicts"]["clean"], told["here"]["verdicts"]["clean"]) == (clean, clean)
+    assert told["here"]["decided_by"]["clean"] == ("rules" if clean == "deny" else "labels")
+    assert told["here"]["tiers"]["clean"][-1]["verdict"] == clean

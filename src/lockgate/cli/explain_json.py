@@ -50,7 +50,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
         },
         "objections": [
             {"rule": each.rule, "verdict": each.verdict.word, "reason": visible(each.reason)}
-            for each in explanation.objections()
+            for each in explanation.objections
         ],
         "effects": [
             {

@@ -65,8 +65,8 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
     tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
     profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
     tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
-    named = set(explanation.verdicts.values())
-    for objection in explanation.objections():
+    named = set(explanation.tables.values())
+    for objection in explanation.objections:
         said = Text.assemble((objection.verdict.word, _COLOURS[objection.verdict]), " in every state: ")
         tree.add(said.append(f"{visible(objection.reason, 300)} [{visible(objection.rule, 100)}]"))
     lacking = lacking_here(explanation)

@@ -15,7 +15,7 @@ from lockgate.deliberation import Objection, RulesQuestion
 from lockgate.events import Context
 from lockgate.folders import folders
 from lockgate.gate.parts import merged
-from lockgate.model import Analysis, Effect, Label, LabelState, Subject, ToolCall, Verdict
+from lockgate.model import Analysis, Effect, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy
 from lockgate.policy.tiers import Step, steps
@@ -45,10 +45,17 @@ class Explanation(NamedTuple):
 
     call: ToolCall
     analysis: Analysis
-    verdicts: Verdicts
-    """What the profile says, on a host that can contain and judge."""
+    tables: Verdicts
+    """What the profile's table says, on a host that can contain and judge."""
     found: Found
     """Each policy with the effects that the call has under it."""
+    objections: Sequence[Objection] = ()
+    """What the built-in rules have against the call, in every state. Plugins are not asked."""
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """What the table and the rules come to, on a host that can contain and judge."""
+        return self._objected(self.tables)
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -67,22 +74,29 @@ class Explanation(NamedTuple):
 
     def here(self, lacking: Lacking) -> Verdicts:
         """The verdicts on a host that lacks something."""
-        return _verdicts(self.found, _able(self.call) - lacking.keys())
+        return self._objected(_verdicts(self.found, _able(self.call) - lacking.keys()))
 
     def steps(self, state: LabelState, lacking: Lacking) -> tuple[Step, ...]:
         """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
         able = _able(self.call) - lacking.keys()
         labels = STATES[state]
         policy, effects = max(self.found, key=lambda one: decide(one[1], labels, one[0].profile, able=able).verdict)
-        return steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
+        taken = steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
+        objection = self._strictest()
+        if objection is None or objection.verdict <= max((step.verdict or Verdict.ALLOW) for step in taken):
+            return taken
+        return (*(step._replace(verdict=None) for step in taken), Step(Tier.RULES, objection.reason, objection.verdict))
 
-    def objections(self) -> Sequence[Objection]:
-        """What the built-in rules have against the call, in every state. Plugins are not asked."""
-        from lockgate.rules.consulting import Objectors, rule_sets
+    def _strictest(self) -> Objection | None:
+        """The objection that decides; ``None`` where there is none, or where the profile only observes."""
+        if all(policy.profile.shadow for policy in self.policies):
+            return None
+        return max(self.objections, key=lambda one: one.verdict, default=None)
 
-        sets = rule_sets(_configuration(self.call.cwd))._replace(plugins=())
-        context = Context("lockgate", Subject("explain"), self.call.cwd)
-        return Objectors(folders().home, lambda *_: None).before(RulesQuestion(context, self.call, self.analysis, sets))
+    def _objected(self, verdicts: Verdicts) -> Verdicts:
+        objection = self._strictest()
+        least = Verdict.ALLOW if objection is None else objection.verdict
+        return {state: max(verdict, least) for state, verdict in verdicts.items()}
 
     def outline(self) -> OutlineStep | None:
         """The command as a tree, ``None`` where there is none, or where it was not read."""
@@ -98,7 +112,16 @@ def explained(call: ToolCall) -> Explanation:
     """Analyse a call and decide on it. Raises ``LockgateError``."""
     analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
     found = [(policy, analysis.effects) for policy, analysis in analyses]
-    return Explanation(call, merged([analysis for _, analysis in analyses]), _verdicts(found, _able(call)), found)
+    analysis = merged([analysis for _, analysis in analyses])
+    return Explanation(call, analysis, _verdicts(found, _able(call)), found, _objections(call, analysis))
+
+
+def _objections(call: ToolCall, analysis: Analysis) -> Sequence[Objection]:
+    from lockgate.rules.consulting import Objectors, rule_sets
+
+    sets = rule_sets(_configuration(call.cwd))._replace(plugins=())
+    context = Context("lockgate", Subject("explain"), call.cwd)
+    return Objectors(folders().home, lambda *_: None).before(RulesQuestion(context, call, analysis, sets))
 
 
 def _able(call: ToolCall) -> frozenset[Verdict]:
