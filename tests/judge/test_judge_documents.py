@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from lockgate.escape.judge import anthropic_messages, asking, material, settings
+from lockgate.model import LabelState, Verdict
+from lockgate.policy.profiles import shipped
 from lockgate.policy.validation import parse, schema_text
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -48,3 +50,11 @@ def test_samples_are_valid() -> None:
         assert parsed.problems == ()
         assert parsed.value is not None
         settings.settings_of(parsed.value["judge"])
+
+
+def test_no_shipped_table_lets_a_judge_decide_alone_where_both_labels_meet_a_way_out() -> None:
+    for profile in shipped().values():
+        for row in ("egress", "persist", "destroy", "tamper", "tamper_self"):
+            assert Verdict.JUDGE not in profile.cell(row, LabelState.BOTH), (profile.name, row)
+        assert not any(Verdict.JUDGE in profile.cell(row, LabelState.CLEAN) for row in profile.table)
+    assert [name for name, profile in shipped().items() if profile.says(Verdict.JUDGE)] == ["cascade", "trifecta"]

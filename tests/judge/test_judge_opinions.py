@@ -74,6 +74,7 @@ OTHERS: list[Callable[[], JudgeQuestion]] = [
     lambda: question(tool="Monitor"),
     lambda: question(labels=frozenset({Label.SECRET})),
     lambda: question(labels=frozenset({Label.SECRET, Label.UNTRUSTED})),
+    lambda: question()._replace(labels=frozenset({Label.SECRET, Label.UNTRUSTED})),
     lambda: question(kind=EffectKind.EGRESS),
 ]
 
