@@ -49,10 +49,13 @@ def decide(store: SqliteStore, row: ApprovalRow, *, approve: bool = True, now: f
 
 
 def settle(store: SqliteStore, row: ApprovalRow, now: float = NOW + 2, **changes: Any) -> str:
-    call = changes.get("call", CALL)
+    digest = call_digest(changes.get("call", CALL))
     subject, basis = changes.get("subject", ANN), changes.get("basis", BASIS)
+    twice = changes.get("twice", False)
     with store.transaction() as tx:
-        return approvals.settle(tx, row.approval, subject=subject, digest=call_digest(call), basis=basis, now=now).state
+        return approvals.settle(
+            tx, row.approval, subject=subject, digest=digest, basis=basis, now=now, twice=twice
+        ).state
 
 
 def test_ids_are_short_different_and_easily_typed(store: SqliteStore) -> None:
@@ -270,3 +273,15 @@ def test_every_way_through_ends_once_and_only_a_yes_in_time_runs(store: SqliteSt
                 assert (state == "used") <= (yes and act == "settle")
                 yes, closed = False, True
         assert runs <= 1, order
+
+
+@pytest.mark.parametrize(("changes", "state"), [({}, "used"), *((each.values[0], "changed") for each in OTHERS)])
+def test_a_second_hook_of_the_very_same_call_hears_the_same(
+    store: SqliteStore, changes: dict[str, Any], state: str
+) -> None:
+    row = ask(store)
+    decide(store, row)
+    assert settle(store, row) == "used"
+    assert settle(store, row, twice=True, **changes) == state
+    assert settle(store, row, NOW + SECONDS, twice=True) == "changed"
+    assert settle(store, row) == "changed"

@@ -121,7 +121,9 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     return row
 
 
-def settle(tx: Transaction, approval: str, *, subject: Subject, digest: str, basis: str, now: float) -> ApprovalRow:
+def settle(
+    tx: Transaction, approval: str, *, subject: Subject, digest: str, basis: str, now: float, twice: bool = False
+) -> ApprovalRow:
     """Find out what came of a question, for the call that waited. It ends here, whatever was said.
 
     Args:
@@ -131,6 +133,8 @@ def settle(tx: Transaction, approval: str, *, subject: Subject, digest: str, bas
         digest: SHA-256 of the exact call, hexadecimal.
         basis: Digest of what the call's decision rests on now.
         now: Seconds since the epoch.
+        twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
+            runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
 
     Returns:
         The question in the state ``used`` (the call may run, once), ``denied``, ``expired``, or ``changed``, where what
@@ -145,7 +149,8 @@ def settle(tx: Transaction, approval: str, *, subject: Subject, digest: str, bas
     if (row.session, row.agent) != subject:
         raise ApprovalError("the question to a person is about somebody else's call")
     if row.state == "used":
-        return row._replace(state="changed")  # by another hook for the same call: it is let run once
+        again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
+        return row if again else row._replace(state="changed")
     if row.state == "pending" or (row.state == "approved" and _over(row, now)):
         row = row._replace(state="expired", decided_at=row.decided_at or now)
     elif row.state == "approved":

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def hear(question: Question, ruling: Ruling, approval: str) -> Ruling | PersonQuestion:
+def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
     """Ask a person, or find out what the one said who was asked.
 
     Args:
         question: The call, as it is decided now.
         ruling: What is decided about it without a person.
         approval: The question that was put before, empty where none was.
+        twice: Whether two hooks of a client may wait for one call, as where they are installed twice.
 
     Returns:
         What is decided with the person's word; or the question that a person has to answer first, where none was put or
@@ -31,10 +32,11 @@ def hear(question: Question, ruling: Ruling, approval: str) -> Ruling | PersonQu
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        row = approvals.settle(
-            tx, approval, subject=question.context.subject, digest=question.digest, basis=basis, now=now
-        )
-        tx.append_audit(now, record.answered(question.context, row))
+        before = tx.approval(approval)
+        subject = question.context.subject
+        row = approvals.settle(tx, approval, subject=subject, digest=question.digest, basis=basis, now=now, twice=twice)
+        if row != before:
+            tx.append_audit(now, record.answered(question.context, row))
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
         if row.state == "used":

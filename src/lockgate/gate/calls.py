@@ -103,7 +103,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         if elsewhere:
             from lockgate.gate import approving
 
-            outcome = approving.hear(question, ruling, heard.approval)
+            outcome = approving.hear(question, ruling, heard.approval, twice=case.event.headless)
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome
