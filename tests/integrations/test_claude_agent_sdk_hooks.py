@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import pytest
 
-from lockgate import Session
+from e2e.harness.world import World
+from lockgate import Gate, Session
 from lockgate.errors import LockgateError
 from lockgate.integrations.claude_agent_sdk import hooks_for
 from support.cascade_cases import Case
 from support.court import CASES, CONTAINED, Court
+
+from .conftest import OpenGate
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +27,29 @@ def court(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Court]:
 
 
 def _heard(court: Court, payload: Any, **options: Any) -> Mapping[str, Any]:
-    (matcher,) = hooks_for(court.gate, **options)["PreToolUse"]
+    return _answered(court.gate, payload, **options)
+
+
+def _answered(gate: Gate, payload: Any, **options: Any) -> Mapping[str, Any]:
+    (matcher,) = hooks_for(gate, **options)["PreToolUse"]
     answer = asyncio.run(cast("Any", matcher.hooks[0])(payload, None, {"signal": None}))
     found: Mapping[str, Any] = answer
     return found
 
 
 def _payload(court: Court, case: Case, session: str, call_id: str) -> dict[str, Any]:
+    return _event(court.gate, case.call.tool, case.call.tool_input, session, call_id)
+
+
+def _event(gate: Gate, tool: str, tool_input: Mapping[str, Any], session: str, call_id: str) -> dict[str, Any]:
     return {
         "session_id": session,
         "transcript_path": "",
-        "cwd": court.gate.workspace,
+        "cwd": gate.workspace,
         "permission_mode": "default",
         "hook_event_name": "PreToolUse",
-        "tool_name": case.call.tool,
-        "tool_input": dict(case.call.tool_input),
+        "tool_name": tool,
+        "tool_input": dict(tool_input),
         "tool_use_id": call_id,
     }
 
@@ -86,3 +98,24 @@ def test_a_payload_that_cannot_be_read_is_denied(court: Court, change: dict[str,
 def test_what_is_no_payload_is_an_error_that_the_client_blocks_on(court: Court, payload: Any) -> None:
     with pytest.raises(LockgateError):
         _heard(court, payload)
+
+
+@pytest.mark.parametrize(
+    ("rules", "rewritten", "permission"),
+    [
+        pytest.param({}, True, None, id="no rules"),
+        pytest.param({"deny": ["Bash(bash report.sh:*)"]}, False, "deny", id="one that refuses"),
+        pytest.param({"allow": ["Bash(bash report.sh:*)"]}, True, "allow", id="one that permits"),
+    ],
+)
+def test_the_clients_own_rules_keep_their_meaning(
+    place: World, gate: OpenGate, rules: dict[str, Any], rewritten: bool, permission: str | None
+) -> None:
+    """A contained command is spelt otherwise: a rule that refuses would not find it, nor would one that permits."""
+    place.settings.write_text(json.dumps({"permissions": rules}))
+    opened = gate()
+    opened.session("s").finished_sync("WebFetch", {"url": "https://a.example.com/", "prompt": "x"}, "x")
+    answer = _answered(opened, _event(opened, "Bash", {"command": "bash report.sh"}, "s", "c"))
+    said = answer["hookSpecificOutput"]
+    assert ("updatedInput" in said) is rewritten
+    assert said.get("permissionDecision") == permission

@@ -112,7 +112,8 @@ def gated_server(calls: Calls, server: MCPServer) -> MCPServer:
     """
     if is_gated(server):
         return server
-    guard = Guard(calls, _NO_NAME.sub("_", server.name))
+    # A server without a name of its own is called by its address, which may hold credentials.
+    guard = Guard(calls, _NO_NAME.sub("_", server._error_name))
 
     def before(self: Any) -> list[ToolInputGuardrail[Any]]:
         return [*(self.__dict__.get("tool_input_guardrails") or ()), guard.before]
