@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -132,3 +133,32 @@ async def test_a_hook_that_cannot_rewrite_runs_nothing_contained(opened: Open) -
 
 def _run(tool_input: Mapping[str, Any], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", tool_input["command"]], cwd=cwd, capture_output=True, text=True, timeout=60)
+
+
+async def test_what_is_decided_is_what_was_given(opened: Open) -> None:
+    given: dict[str, Any] = {"command": "ls", "more": ["a"]}
+    decision = await opened().session().check("Bash", given)
+    given["more"].append("b")
+    assert decision.tool_input == {"command": "ls", "more": ["a"]}
+
+
+FORK = """
+import os, sys
+from lockgate import Gate
+with Gate.open(ephemeral=True, workspace=sys.argv[1], ask="deny") as gate:
+    session = gate.session()
+    assert session.check_sync("Bash", {"command": "ls"}).allowed
+    child = os.fork()
+    if not child:
+        decision = session.check_sync("Bash", {"command": "ls"})
+        gate.close()
+        os._exit(0 if decision.verdict == "deny" and "another process" in decision.reason else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.path.exists(gate._remove)
+    assert session.check_sync("Bash", {"command": "ls"}).allowed
+"""
+
+
+def test_a_process_that_was_forked_is_denied_and_does_not_hang(folder: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORK, folder], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ it. Between two steps nothing is held, so that a judge or a person who takes lon
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +41,7 @@ class Driver:
         self._waited = waited
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="lockgate-gate")
         self._advisers = ThreadPoolExecutor(_ADVISERS, thread_name_prefix="lockgate-adviser")
@@ -52,14 +54,17 @@ class Driver:
         self._monitor = Monitor(self._parts)
         self._unchanged = Monitor(self._parts._replace(contain=lambda *_: None))
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """End the threads, after the steps that have begun. Who waits in an event loop for a person waits no more.
 
         What is decided afterwards is an error, so that it is denied. A question to a person is left to expire.
+
+        Returns:
+            Whether this closed it: it may be closed already, or be another process's.
         """
         with self._lock:
-            if self._closed:
-                return
+            if self._closed or os.getpid() != self._process:
+                return False
             self._closed = True
             ended = self._worker.submit(self._parts.store.close)
             waiting = list(self._waiting)
@@ -68,6 +73,7 @@ class Driver:
         ended.result()
         self._worker.shutdown()
         self._advisers.shutdown(wait=False)
+        return True
 
     def submit(self, work: Callable[[Parts], T]) -> Future[T]:
         """Have something done in the worker thread.
@@ -78,6 +84,9 @@ class Driver:
         return self._submit(lambda: work(self._parts))
 
     def _submit(self, step: Callable[[], T]) -> Future[T]:
+        if os.getpid() != self._process:
+            # Its threads and its connection stayed behind: whoever waited for them would wait for ever.
+            raise LockgateError("the gate was opened by another process; open one in each, after the fork")
         with self._lock:
             if self._closed:
                 raise LockgateError("the gate is closed")

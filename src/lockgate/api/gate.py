@@ -121,8 +121,7 @@ class Gate:
 
     def close(self) -> None:
         """Let go of everything. Sessions can go on in another gate on the same state."""
-        self._driver.close()
-        if self._remove:
+        if self._driver.close() and self._remove:
             shutil.rmtree(self._remove, ignore_errors=True)
 
     def session(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -224,7 +225,8 @@ class Session:
     def _call(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolCall:
         if not isinstance(tool, str) or not isinstance(tool_input, Mapping):
             raise BadInputError("a call has a tool's name and a mapping as its input")
-        return ToolCall(tool, tool_input, cwd or self._context.cwd, call_id)
+        # A copy: what is decided must not change while somebody thinks about it.
+        return ToolCall(tool, copy.deepcopy(tool_input), cwd or self._context.cwd, call_id)
 
     def _requested(self, tool: str, tool_input: Mapping[str, Any], call_id: str, cwd: str) -> ToolRequested:
         call = self._call(tool, tool_input, call_id, cwd)
