@@ -1,4 +1,4 @@
-"""Fixtures of the tests with the real Claude Code."""
+"""Fixtures of the tests with the real clients."""
 
 from __future__ import annotations
 

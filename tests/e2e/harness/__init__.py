@@ -1,1 +1,1 @@
-"""Runs the real Claude Code, offline, against a scripted model and a real installation of Lockgate."""
+"""Runs the real clients, offline, against a scripted model and a real installation of Lockgate."""
