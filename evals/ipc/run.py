@@ -175,6 +175,11 @@ class World:
             process.join()
         return seen, count
 
+    def cpu(self) -> float:
+        """Seconds of processors that the host has used so far (proc_pid_stat(5), fields 14 and 15)."""
+        fields = Path(f"/proc/{self.host.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def mixed_up(self) -> int:
         """Decisions in the audit with the labels or the session of another container."""
         store = SqliteStore.open(self.where.state)
@@ -225,8 +230,11 @@ def main() -> None:
             "the same, while one floods": (paced(), seconds),
         }
         for name, (plans, flood) in phases.items():
+            used = world.cpu()
             seen, flooded = world.phase(plans, flood=flood)
-            report[name] = {**shares(seen.times), "requests": len(seen.times), "lost": seen.lost, "wrong": seen.wrong}
+            ms = round((world.cpu() - used) * 1000 / len(seen.times), 1)
+            told = {"requests": len(seen.times), "lost": seen.lost, "wrong": seen.wrong, "host_cpu_ms_each": ms}
+            report[name] = {**shares(seen.times), **told}
             if flood:
                 report[name]["flooded"] = flooded
             print(name, report[name], flush=True)
