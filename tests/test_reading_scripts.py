@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.scripts import MOST_BYTES, is_there, read_git_settings, read_script
+from lockgate.scripts import MOST_BYTES, git_hook_folders, is_there, read_git_settings, read_script
 
 
 @pytest.fixture
@@ -119,3 +119,31 @@ def test_a_repository_that_is_kept_elsewhere(tmp_path):
     (module / ".git").unlink()
     (module / ".git").symlink_to(tmp_path)
     assert read_git_settings(str(module), str(project)) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "folders"),
+    [
+        ("[core]\n\thooksPath = tools/hooks\n", ["{project}/tools/hooks"]),
+        ("[CORE] HOOKSPATH=../shared/hooks # no\n", ["{home}/shared/hooks # no"]),
+        ('[core]\n hooksPath = "~/my hooks"\n', ["{home}/my hooks"]),
+        ("[core]\n hooksPath = /srv/hooks\n hooksPath = b\n", ["/srv/hooks", "{project}/b"]),
+        ("[core]\n hooksPath =\n", []),
+        ("[core]\n bare = false\n", []),
+    ],
+)
+def test_where_git_looks_for_hooks(tmp_path: Path, settings: str, folders: list[str]) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / ".git" / "config").write_text(settings)
+    wanted = [folder.format(project=project, home=tmp_path) for folder in folders]
+    assert list(git_hook_folders(str(tmp_path), str(project))) == wanted
+
+
+def test_the_persons_own_hooks_count_and_nothing_makes_a_hook_wait(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").write_text("[core]\nhooksPath = ~/hooks\n")
+    (tmp_path / ".gitconfig").symlink_to(tmp_path / "dotfiles")
+    (tmp_path / "p" / ".git").mkdir(parents=True)
+    os.mkfifo(tmp_path / "p" / ".git" / "config")
+    assert git_hook_folders(str(tmp_path), str(tmp_path / "p")) == (str(tmp_path / "hooks"),)
+    assert git_hook_folders(str(tmp_path), "") == (str(tmp_path / "hooks"),)

@@ -278,6 +278,7 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         python_files=_python_files,
         is_git_folder=_is_git_folder,
         git_settings=_git_settings(workspace),
+        hook_folders=_hook_folders(where.home, workspace),
         read_script=_script_reader(workspace),
         is_there=_is_there(workspace),
         rules=rules,
@@ -343,6 +344,20 @@ def _is_there(workspace: str) -> Callable[[str], bool]:
 
 def _is_git_folder(folder: str) -> bool:
     return all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
+
+
+def _hook_folders(home: str, workspace: str) -> Callable[[], tuple[str, ...]]:
+    """Where the settings of the person and of the project let git look for hooks; found at the first question."""
+    found: list[tuple[str, ...]] = []
+
+    def folders() -> tuple[str, ...]:
+        if not found:
+            from lockgate.scripts import git_hook_folders
+
+            found.append(git_hook_folders(home, workspace))
+        return found[0]
+
+    return folders
 
 
 def _git_settings(workspace: str) -> Callable[[str], str | None]:

@@ -6,10 +6,13 @@ import os
 import stat
 
 from lockgate.analysis.surroundings import ScriptFile
-from lockgate.files import open_regular, read_open
+from lockgate.files import open_regular, read_open, read_regular
 
 MOST_BYTES = 64 * 1024
 """Longest script that is read. What a program has generated (``configure``) is longer."""
+
+_MOST_SETTINGS = 256 * 1024
+"""Longest file of git's settings that is read."""
 
 
 def read_script(path: str, workspace: str) -> ScriptFile | None:
@@ -63,6 +66,45 @@ def read_git_settings(folder: str, workspace: str) -> str | None:
         return ""
     found = _opened(os.path.join(place, "config"))
     return found.text if found else None
+
+
+def git_hook_folders(home: str, workspace: str) -> tuple[str, ...]:
+    """The folders that ``core.hooksPath`` names, in the user's settings and in those of the project's repository.
+
+    Args:
+        home: The user's home folder.
+        workspace: The project's root folder, absolute; empty where it is not known.
+
+    Returns:
+        Absolute paths. Settings that are included by others, or given by the environment, are not looked at.
+    """
+    files = [os.path.join(home, ".gitconfig"), os.path.join(home, ".config", "git", "config")]
+    if workspace:
+        files.append(os.path.join(workspace, ".git", "config"))
+    found: dict[str, None] = {}
+    for file in files:
+        try:
+            data = read_regular(file, _MOST_SETTINGS)
+        except (OSError, ValueError):
+            continue
+        if b"hookspath" in data.lower():
+            found |= dict.fromkeys(_hook_paths(data.decode("utf-8", "replace"), home, workspace))
+    return tuple(found)
+
+
+def _hook_paths(text: str, home: str, workspace: str) -> list[str]:
+    """The values of ``hooksPath``; whatever section it stands in, which only protects more."""
+    paths = []
+    for line in text.split("\n"):
+        name, equals, value = line.partition("=")
+        # A section's header may stand before the name, on the same line.
+        if not equals or name.rpartition("]")[2].strip().lower() != "hookspath":
+            continue
+        path = value.strip().replace('"', "").replace("\\\\", "\\")
+        path = home + path[1:] if path.startswith("~/") else path
+        if path and (workspace or path.startswith("/")):
+            paths.append(os.path.normpath(os.path.join(workspace, path)))
+    return paths
 
 
 def _leads_into(file: str, folder: str) -> bool:

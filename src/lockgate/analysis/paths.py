@@ -87,6 +87,7 @@ def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ..
         here = in_project(form, around)
         found += [effect for place in find(form) if place.project or not here if (effect := _write(place, path))]
         found += _configured_writes(form, path, around)
+        found += _hook_folder(form, path, around)
         found += _program_folder(form, path, around)
     return _unique(found)
 
@@ -113,6 +114,7 @@ def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[
         found += _own_write(form, root, around, whole=True)
         found += [effect for place in find_below(form) if (effect := _write_around(place, root))]
         found += _configured_writes(below(form), root, around)
+        found += _hook_folder(below(form), root, around)
     return _first_of_each_kind(found)
 
 
@@ -238,6 +240,16 @@ def _configured_writes(form: Path, path: str, around: Surroundings) -> list[Effe
         *_configured(form, path, around.rules.protected_paths, EffectKind.TAMPER, None),
         *_configured(form, path, around.rules.persistent_paths, EffectKind.PERSIST, None),
     ]
+
+
+def _hook_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
+    """Writing into a folder of hooks, or in the place of one."""
+    for folder in around.hook_folders():
+        names = names_of(folder)
+        if _meets(names, form) or _meets((*names, "**"), form):
+            because = "git runs what lies here as hooks (core.hooksPath)"
+            return [Effect(EffectKind.PERSIST, path, "place:persist/git-hooks", because)]
+    return []
 
 
 def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:

@@ -121,6 +121,8 @@ class Surroundings(Record):
     Empty where none begins there, or one whose settings lie in the project's own ``.git``; ``None`` where they cannot
     be read, or where the repository has hooks.
     """
+    hook_folders: Callable[[], tuple[str, ...]] = lambda: ()
+    """Absolute folders whose programs git runs as hooks, where settings name them (``core.hooksPath``)."""
     read_script: Callable[[str], ScriptFile | None] = no_script
     """Reads a file that a command runs, by its absolute path.
 

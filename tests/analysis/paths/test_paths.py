@@ -371,3 +371,17 @@ def test_hostile_patterns_are_answered(path, around):
     """Each of these would be slow where matching is not bounded by a product of lengths."""
     read_effects(path, WORK, around)
     recursive_write_effects(path, WORK, around)
+
+
+@pytest.mark.parametrize(
+    ("path", "rules"),
+    [
+        ("/home/user/work/tools/hooks/pre-commit", ["place:persist/git-hooks"]),
+        ("/home/user/work/tools/hooks", ["place:persist/git-hooks"]),
+        ("/home/user/work/tools/x", []),
+    ],
+)
+def test_a_folder_of_hooks_that_settings_name(path: str, rules: list[str]) -> None:
+    folders = ("/home/user/work/tools/hooks",)
+    around = Surroundings(home="/home/user", workspace="/home/user/work", hook_folders=lambda: folders)
+    assert [effect.rule for effect in write_effects(path, "/home/user/work", around)] == rules

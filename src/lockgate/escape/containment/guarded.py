@@ -135,6 +135,9 @@ def _patterns(around: Surroundings) -> Iterator[Names]:
     for pattern in (*rules.protected_paths, *rules.secret_paths, *rules.persistent_paths):
         names = pattern_names(pattern)
         yield from (names, (*names, "**"))
+    for folder in around.hook_folders():
+        names = names_of(folder)
+        yield from (names, (*names, "**"))
 
 
 def survey(
