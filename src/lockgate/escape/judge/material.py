@@ -7,6 +7,7 @@ see: a call is not put to it where that could be more than a value.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 
 from lockgate.analysis.redact import redact
@@ -29,6 +30,10 @@ _LINE = 400
 
 _HIDDEN = "a value that must not be sent to the judge could hold code"
 _MARK = lazy_re(r"\[redacted:[^\]]*\]")
+_NO_VALUE = CODE | frozenset("\"' \t@~*?")
+"""Characters that no key has, and that can make more of what is taken out: other words, files, a pattern of names."""
+_NAMED = lazy_re(r"(?<!\w)([A-Za-z_]\w*)[\"']?\s{0,4}(?::=|=|:)\s{0,4}[\"']?\[redacted:")
+"""A name with a value that was taken out."""
 
 
 class Material(Record):
@@ -73,12 +78,13 @@ def _call(question: JudgeQuestion) -> str:
     parts = [f"tool: {_without_credentials(call.tool)}"]
     command = rest.pop("command", None)
     if isinstance(command, str):
-        parts.append(f"command:\n{_without_credentials(command)}")
+        cleaned = _without_credentials(command)
+        _check_names(cleaned)
+        parts.append(f"command:\n{cleaned}")
     elif command is not None:
         rest["command"] = command
     if rest:
-        cleaned = _cleaned(rest)
-        parts.append(f"input: {json.dumps(cleaned, indent=1, ensure_ascii=False, default=str)}")
+        parts.append(f"input: {json.dumps(_cleaned(rest), indent=1, ensure_ascii=False, default=str)}")
     return "\n".join(parts)
 
 
@@ -115,7 +121,14 @@ def _without_credentials(text: str) -> str:
 def _check(text: str, redacted: str) -> None:
     # What was taken out is what the text has more of: which of several equal pieces it stood between does not matter.
     left = "".join(_MARK.split(redacted))
-    if any(text.count(character) > left.count(character) for character in CODE):
+    if any(text.count(character) > left.count(character) for character in _NO_VALUE):
+        raise JudgeError(_HIDDEN)
+
+
+def _check_names(command: str) -> None:
+    """Make sure that no value that was taken out of a command is used by its name: as an address, an option, a file."""
+    named = _NAMED.findall(command)
+    if any(len(re.findall(rf"(?<!\w){name}(?!\w)", command)) > named.count(name) for name in dict.fromkeys(named)):
         raise JudgeError(_HIDDEN)
 
 
