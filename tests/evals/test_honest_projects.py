@@ -29,6 +29,10 @@ def test_the_same_output_and_exit_status(tmp_path: Path, name: str, way: str) ->
 
 
 def test_a_difference_would_be_seen(tmp_path: Path) -> None:
-    project = {"name": "x", "files": {"a": ""}, "commands": ["python3 -c 'print(open(\"/proc/1/comm\").read())'; ./none"]}
+    project = {
+        "name": "x",
+        "files": {"a": ""},
+        "commands": ["python3 -c 'print(open(\"/proc/1/comm\").read())'; ./none"],
+    }
     (outcome,) = honest.tried(project, ("namespaces",), tmp_path, None)
     assert outcome.difference

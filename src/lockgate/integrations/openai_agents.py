@@ -1,4 +1,4 @@
-"""The gate for agents of the OpenAI Agents SDK (``pip install lockgate[openai-agents]``).
+"""The gate for agents of the OpenAI Agents SDK (``pip install 'lockgate[openai-agents]'``).
 
 ::
 
@@ -122,7 +122,7 @@ class _Walk:
     def _tool(self, tool: Tool, agent: Agent[Any]) -> Tool:
         calls = self._calls
         match tool:
-            case _ if is_gated(tool):
+            case _ if is_gated(tool, calls):
                 return tool
             case FunctionTool() if tool._is_agent_tool:
                 return self._agent_tool(tool, agent)
