@@ -399,6 +399,29 @@ def test_an_agent_of_another_conversation(machine: Machine, script: Serve, gate:
             gate_agent(reader, opened)
 
 
+def test_tools_of_another_conversation(machine: Machine, gate: OpenGate, script: Serve) -> None:
+    """Their calls would go on knowing only what the other has read, whoever uses them."""
+    opened = gate()
+    tools = [machine.send_mail, ShellTool(machine.shell), LocalShellTool(machine.local_shell)]
+    one = gate_agent(agent_of(script(), *tools, name="one"), opened, session="one")
+    for tool in one.tools:
+        with pytest.raises(LockgateError, match="another conversation"):
+            gate_agent(agent_of(script(), machine.fetch_issue, tool), opened, session="two")
+    with pytest.raises(LockgateError, match="another conversation"):
+        gate_agent(one.clone(name="two"), opened)
+    again = gate_agent(one.clone(name="two"), opened, session="one")
+    assert [id(tool) for tool in again.tools] == [id(tool) for tool in one.tools]
+
+
+def test_a_server_of_another_conversation(machine: Machine, gate: OpenGate, script: Serve) -> None:
+    opened = gate()
+    server = MCPServerStdio({"command": "true"}, name="tracker")
+    one = gate_agent(agent_of(script(), mcp_servers=[server]), opened, session="one")
+    with pytest.raises(LockgateError, match="another conversation"):
+        gate_agent(agent_of(script(), mcp_servers=one.mcp_servers), opened, session="two")
+    gate_agent(agent_of(script(), mcp_servers=[server]), opened, session="two")
+
+
 # ---------------------------------------------------------------- what runs elsewhere
 HOSTED: Sequence[Any] = [
     WebSearchTool(),

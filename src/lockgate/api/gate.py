@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lockgate.adapters import claude_code
+from lockgate.adapters.claude_files import client_process
 from lockgate.api.driving import AsyncPerson, Driver
 from lockgate.api.model import Ask, Call, Decision, Result
 from lockgate.api.objecting import with_plugins
@@ -49,6 +50,7 @@ class Gate:
         self._client = client
         self._ask = ask
         self._remove = remove
+        self._process = client_process(str(os.getpid()))
         self._default: Session | None = None
 
     @classmethod
@@ -138,7 +140,8 @@ class Gate:
         """
         folder = os.path.abspath(os.path.join(self._workspace, os.fspath(cwd)))
         subject = Subject(name or f"{self._client}-{secrets.token_hex(16)}", agent)
-        context = Context(self._client, subject, cwd=folder, workspace=self._workspace)
+        # Who is below this process is an agent's tool, and no person who could approve.
+        context = Context(self._client, subject, cwd=folder, workspace=self._workspace, process=self._process)
         return Session(self._driver, context, self._ask if ask is None else ask)
 
     @property

@@ -1,4 +1,4 @@
-"""The gate for agents that the Claude Agent SDK runs (``pip install lockgate[claude-agent-sdk]``).
+"""The gate for agents that the Claude Agent SDK runs (``pip install 'lockgate[claude-agent-sdk]'``).
 
 ::
 
@@ -118,7 +118,7 @@ class _Hook:
     def __init__(self, gate: Gate, ask: Ask, rewrites: bool) -> None:
         self._driver = gate.driver
         self._home = gate.home
-        self._environ = {"CLAUDE_PROJECT_DIR": gate.workspace}
+        self._environ = {"CLAUDE_PROJECT_DIR": gate.workspace, "CLAUDE_PID": str(os.getpid())}
         self._ask = ask
         self._asking = Asking(gate.driver, ask)
         self._rewrites = rewrites

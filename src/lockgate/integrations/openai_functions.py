@@ -18,6 +18,7 @@ from agents import (
 )
 from agents.mcp import MCPServer
 
+from lockgate.errors import LockgateError
 from lockgate.integrations.openai_calls import Calls, arguments_of, as_text
 from lockgate.integrations.openai_executors import Editor, LocalShell, Shell, awaited, copied
 
@@ -35,17 +36,17 @@ class Guard:
             calls: The conversation's calls.
             server: The name of the MCP server, where they are its tools.
         """
-        self._calls, self._server = calls, server
+        self.calls, self._server = calls, server
         self.before: ToolInputGuardrail[Any] = ToolInputGuardrail(self._before, name="lockgate")
         self.after: ToolOutputGuardrail[Any] = ToolOutputGuardrail(self._after, name="lockgate")
 
     def name_of(self, tool: str) -> str:
         """The name under which the gate knows a tool."""
-        return self._calls.name_of(tool) if self._server is None else f"mcp__{self._server}__{tool}"
+        return self.calls.name_of(tool) if self._server is None else f"mcp__{self._server}__{tool}"
 
     async def needs_approval(self, context: RunContextWrapper[Any], tool: str, given: Any, call_id: str) -> bool:
         """Whether the run is to be interrupted because the gate asks."""
-        return isinstance(given, Mapping) and await self._calls.asks(
+        return isinstance(given, Mapping) and await self.calls.asks(
             context, self.name_of(tool), given, call_id, rewrites=False
         )
 
@@ -55,7 +56,7 @@ class Guard:
         if given is None:
             return ToolGuardrailFunctionOutput.reject_content(_NO_ARGUMENTS)
         name = self.name_of(context.tool_name)
-        refusal = await self._calls.refusal(context, name, given, context.tool_call_id, context.tool_name)
+        refusal = await self.calls.refusal(context, name, given, context.tool_call_id, context.tool_name)
         if refusal is None:
             return ToolGuardrailFunctionOutput.allow()
         return ToolGuardrailFunctionOutput.reject_content(refusal)
@@ -64,22 +65,35 @@ class Guard:
         context = data.context
         given = arguments_of(context.tool_arguments) or {}
         name = self.name_of(context.tool_name)
-        result = await self._calls.finished(context, name, given, data.output, context.tool_call_id)
+        result = await self.calls.finished(context, name, given, data.output, context.tool_call_id)
         if not result.changed:
             return ToolGuardrailFunctionOutput.allow()
         return ToolGuardrailFunctionOutput.reject_content(as_text(result.output))
 
 
-def is_gated(tool: Any) -> bool:
-    """Whether a tool or a server is one that was gated."""
+def gated_for(tool: Any) -> Calls | None:
+    """The conversation that a tool or a server was gated for; ``None`` where it was not."""
     if isinstance(tool, FunctionTool | MCPServer):
-        return any(_is_ours(guardrail) for guardrail in tool.tool_input_guardrails or ())
+        functions = [guardrail.guardrail_function for guardrail in tool.tool_input_guardrails or ()]
+        guards = [getattr(function, "__self__", None) for function in functions]
+        return next((guard.calls for guard in guards if isinstance(guard, Guard)), None)
     wrapped = (getattr(tool, name, None) for name in ("executor", "editor", "on_invoke_tool"))
-    return any(isinstance(each, Shell | LocalShell | Editor | _Custom) for each in wrapped)
+    return next((each.calls for each in wrapped if isinstance(each, Shell | LocalShell | Editor | _Custom)), None)
 
 
-def _is_ours(guardrail: ToolInputGuardrail[Any]) -> bool:
-    return isinstance(getattr(guardrail.guardrail_function, "__self__", None), Guard)
+def is_gated(tool: Any, calls: Calls) -> bool:
+    """Whether a tool or a server is one that was gated for this conversation.
+
+    Raises:
+        LockgateError: It was gated for another one.
+    """
+    known = gated_for(tool)
+    if known is not None and not known.is_of(calls):
+        raise LockgateError(
+            f"{tool.name} was gated for another conversation, which would not know what this one has read: give the "
+            "one that was not gated, or gate both with the same session"
+        )
+    return known is not None
 
 
 def gated_function(calls: Calls, tool: FunctionTool) -> FunctionTool:
@@ -110,7 +124,7 @@ def gated_server(calls: Calls, server: MCPServer) -> MCPServer:
 
     It is another object of a class of its own that shares all state with the given one: a connection belongs to both.
     """
-    if is_gated(server):
+    if is_gated(server, calls):
         return server
     # A server without a name of its own is called by its address, which may hold credentials.
     guard = Guard(calls, _NO_NAME.sub("_", server._error_name))
