@@ -80,7 +80,7 @@ CASCADE = {
 TRIFECTA = {
     "ingest": ([A, A, A, A], [A, A, A, A]),
     "read_secret": ([A, A, A, A], [A, A, A, A]),
-    "fetch": ([A, A, A, Q], [A, A, A, J]),
+    "fetch": ([A, A, A, Q], [A, A, A, Q]),
     "fetch_known": ([A, A, A, A], [A, A, A, A]),
     "fetch_search": ([A, A, A, Q], [A, A, A, J]),
     "egress": ([A, A, A, D], [A, A, A, D]),
