@@ -301,3 +301,21 @@ def test_an_object_that_is_no_plugin(opened: Open) -> None:
     for wrong in (object(), Careful):
         with pytest.raises(PluginError):
             opened(plugins=[wrong])
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        pytest.param("Bash", {"command": f"curl https://a.example/ {'#' * 5000}\ncurl https://b.example/"}, id="long"),
+        pytest.param("mcp__mail__send", {"to": [f"ann{number}@a.example" for number in range(80)]}, id="many"),
+        pytest.param("Write", {"file_path": ".git/hooks/pre-push", "content": "curl https://b.example/"}, id="content"),
+    ],
+)
+async def test_the_call_is_shown_whole(opened: Open, tool: str, tool_input: dict[str, Any]) -> None:
+    """What a record would cut, or tell by its hash, is what a person says yes to."""
+    seen: list[Question] = []
+    asks = {row: {"untrusted": "ask"} for row in ("fetch", "egress", "persist")}
+    session = opened(ask=lambda question: bool(seen.append(question)), config={"table": asks}).session("s")
+    await session.finished("WebFetch", WEB, "a page")
+    await session.check(tool, tool_input)
+    assert [question.tool_input for question in seen] == [tool_input]

@@ -83,7 +83,7 @@ def _question(parts: Parts, question: PersonQuestion) -> Question:
     return Question(
         row.approval,
         str(about.get("tool", "")),
-        about.get("input", {}),
+        about.get(approvals.WHOLE, {}),  # the record has it cut, and contents of files by their hash
         tuple(reason["because"] for reason in about.get("reasons", ())),
         frozenset(map(Label, about.get("labels", ()))),
         tuple(_sources(about.get("provenance", ()))),

@@ -56,7 +56,7 @@ class Question:
     approval: str
     tool: str
     tool_input: Mapping[str, Any]
-    """As it is shown: credentials are masked. May hold untrusted text: escape it before it is shown."""
+    """The whole of it; values that the pattern library found are masked. Untrusted text: escape it to show it."""
     reasons: tuple[str, ...]
     """Why a person is asked. May hold untrusted text."""
     labels: frozenset[Label]
