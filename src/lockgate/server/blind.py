@@ -15,7 +15,7 @@ from lockgate import configuration
 from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.configuration import Configuration
-from lockgate.deliberation import Objection, RulesQuestion
+from lockgate.deliberation import Objection, ResultQuestion, RulesQuestion
 from lockgate.events import Context, Event, SessionStarted, ToolRequested
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Parts
@@ -173,7 +173,11 @@ def _consultants(own: Consultants) -> Consultants:
         call = question.call._replace(cwd="")
         return own.rules(question._replace(context=_nowhere(question.context), call=call))
 
-    return own._replace(rules=rules)
+    def results(question: ResultQuestion) -> Sequence[Objection]:
+        call = question.call._replace(cwd="")
+        return own.results(question._replace(context=_nowhere(question.context), call=call))
+
+    return own._replace(rules=rules, results=results)
 
 
 def _nowhere(context: Context) -> Context:

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from lockgate.deliberation import Need, PersonQuestion
 from lockgate.errors import BadInputError, LockgateError, RemoteError
@@ -29,7 +30,10 @@ from lockgate.server.short_form import is_short, read_short, write_short
 from lockgate.server.workers import Worker, Workers
 from lockgate.store.sqlite import SqliteStore
 
+T = TypeVar("T")
 log = logging.getLogger("lockgate.server")
+_ADVISERS, _ADVISERS_OF_A_GROUP = 64, 8
+"""Judges, rules and plugins that may be waited for at a time."""
 MOST_OF_A_GROUP = 64
 """Requests of one group that are open at a time: waiting for their turn, a judge or a person."""
 
@@ -65,6 +69,8 @@ class Desk:
         """Use the workers, which the caller starts and closes."""
         self._workers = workers
         self._open: dict[str, int] = {}
+        self._advisers = ThreadPoolExecutor(_ADVISERS, thread_name_prefix="lockgate-adviser")
+        self._turns: dict[str, asyncio.Semaphore] = {}
 
     def has_room(self, group: str) -> bool:
         """Whether one more request of a group may be put."""
@@ -94,6 +100,16 @@ class Desk:
         write = write_short if asked.short else write_reply
         return write(group.secret, asked.message, asked.name, reply)
 
+    async def _apart(self, group: Group, work: Callable[[], T]) -> T:
+        """Have something done that blocks. One group does not take all threads for itself."""
+        turns = self._turns.setdefault(group.name, asyncio.Semaphore(_ADVISERS_OF_A_GROUP))
+        async with turns:
+            return await asyncio.get_running_loop().run_in_executor(self._advisers, work)
+
+    def close(self) -> None:
+        """Let go of the threads. What they still ask is asked in vain."""
+        self._advisers.shutdown(wait=False, cancel_futures=True)
+
     async def _settle(self, worker: Worker, asked: Asked, outcome: _Outcome) -> Reply:
         while not isinstance(outcome, Reply):
             need, deliberation = outcome
@@ -107,9 +123,9 @@ class Desk:
         """Fetch somebody's word. The worker goes on with others meanwhile."""
         if not isinstance(need, PersonQuestion):
             consultants = await worker.step(case, lambda parts: parts.consultants)
-            return await asyncio.to_thread(consultants.said, need)
+            return await self._apart(case.group, partial(consultants.said, need))
         state = self._workers.where.state
-        await asyncio.to_thread(telling.start, state, need)
+        await self._apart(case.group, partial(telling.start, state, need))
         await waiting.waited(state, need, lambda: SqliteStore.open_existing(state))
         return None
 

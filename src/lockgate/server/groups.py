@@ -6,6 +6,7 @@ one file each; below the IPC's folder is only what is mounted into the container
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
@@ -211,3 +212,24 @@ def is_ours(folder: str) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o077
+
+
+def lock(folder: str) -> int:
+    """Lock the folder around the groups for as long as the descriptor is open that this gives.
+
+    Raises:
+        RemoteError: It is not this user's alone, or another host has it.
+    """
+    if not is_ours(folder):
+        raise RemoteError(f"{folder} must be a folder of your own that nobody else can open: chmod 700")
+    descriptor = os.open(
+        os.path.join(folder, ".lock"),
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise RemoteError(f"another lockgate serve answers in {folder} already") from None
+    return descriptor

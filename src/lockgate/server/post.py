@@ -7,7 +7,6 @@ waits gets its answer.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import time
@@ -20,7 +19,7 @@ from lockgate.errors import RemoteError
 from lockgate.remote.mailbox import REPORT, SUFFIX
 from lockgate.remote.messages import LONGEST_WAIT
 from lockgate.server.desk import MOST_OF_A_GROUP, Desk, refusal, waiting_note
-from lockgate.server.groups import Group, Groups, is_ours
+from lockgate.server.groups import Group, Groups, lock
 from lockgate.server.inbox import Inbox, Letter
 
 log = logging.getLogger("lockgate.server")
@@ -76,7 +75,7 @@ class PostOffice:
         self._tasks: set[asyncio.Task[None]] = set()
         self._version = -1
         self._changed = asyncio.Event()
-        self._lock = _lock(self._folder)
+        self._lock = lock(self._folder)
 
     def close(self) -> None:
         """Let go of everything, and tell the containers."""
@@ -291,19 +290,3 @@ def _message(inbox: Inbox, letter: Letter) -> bytes:
             extra={"facts": {"group": inbox.group.name, "id": letter.id, "why": why}},
         )
         raise _GoneError from None
-
-
-def _lock(folder: str) -> int:
-    if not is_ours(folder):
-        raise RemoteError(f"{folder} must be a folder of your own that nobody else can open: chmod 700")
-    descriptor = os.open(
-        os.path.join(folder, ".lock"),
-        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
-        0o600,
-    )
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise RemoteError(f"another lockgate serve answers in {folder} already") from None
-    return descriptor

@@ -88,10 +88,10 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
     sys.setswitchinterval(_TURN)
     groups = Groups(where.state)
     workers = Workers(where, settings.workers)
+    desk = Desk(workers)
     sockets: list[socket.socket] = []
     post: PostOffice | None = None
     try:
-        desk = Desk(workers)
         stop = asyncio.Event()
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
@@ -117,6 +117,7 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
         if settings.unix:
             with suppress(OSError):
                 os.unlink(settings.unix)
+        desk.close()
         workers.close()
 
 
