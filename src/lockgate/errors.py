@@ -12,6 +12,7 @@
      +-- PatternError           the pattern library cannot be compiled or loaded
      +-- ApprovalError          a question to a person cannot be answered
      +-- JudgeError             the judge is not set up as it must be, or gave no opinion
+     +-- KeyringError           the system's keyring cannot be asked for a secret
      +-- PluginError            a plugin cannot be loaded, or breaks its contract
      +-- RemoteError            the other side of an IPC does not answer, or not as it must
 
@@ -71,6 +72,10 @@ class ApprovalError(LockgateError):
 
 class JudgeError(LockgateError):
     """The judge is not set up as it must be, or gave no opinion."""
+
+
+class KeyringError(LockgateError):
+    """The system's keyring cannot be asked for a secret."""
 
 
 class PluginError(LockgateError):

@@ -68,14 +68,14 @@ def _noted(store: SqliteStore, row: ApprovalRow, way: str, send: Callable[[], ob
     import time
 
     from lockgate.audit.record import happened
-    from lockgate.errors import ApprovalError
+    from lockgate.errors import LockgateError
     from lockgate.events import Context
     from lockgate.model import Subject
 
     problem = ""
     try:
         send()
-    except ApprovalError as error:
+    except LockgateError as error:
         problem = str(error)
     context = Context(row.client, Subject(row.session, row.agent))
     with store.transaction() as tx:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judge.questions import KEY, judge, plain, question
-from lockgate.errors import JudgeError
+from lockgate.errors import JudgeError, LockgateError
 from lockgate.escape.judge import keys
 from lockgate.escape.judge.judge import Judge, ask
 from lockgate.escape.judge.keys import Key, can_be_asked, find_key, why_not
@@ -200,7 +200,7 @@ def test_a_keyring_without_a_key_is_remembered_for_a_while(
 ) -> None:
     state = str(tmp_path)
     keyring(monkeypatch, held, KEY)
-    with pytest.raises(JudgeError) as raised:
+    with pytest.raises(LockgateError) as raised:
         find_key(settings_of(SERVICE), {}, state)
     assert KEY not in str(raised.value)
     assert not can_be_asked(SERVICE, {}, state)

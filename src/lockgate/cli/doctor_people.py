@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from lockgate import configuration
-from lockgate.errors import ApprovalError, LockgateError
+from lockgate.errors import LockgateError
 from lockgate.escape import notifying, waiting
 from lockgate.libraries import library
 
@@ -58,7 +58,7 @@ def _webhook(webhook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "the webhook takes the library httpx", "pip install 'lockgate[judge]'"
     try:
         signed = bool(notifying.secret_of(webhook))
-    except ApprovalError as error:
+    except LockgateError as error:
         yield f"no webhook is sent: {error}", "put the secret there"
         return
     if not signed:

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lockgate.errors import ApprovalError
+from lockgate.escape.keyring import USER, secret_in
 from lockgate.libraries import library
 
 COMMAND_SECONDS = 30.0
@@ -104,6 +105,7 @@ def post(
 
     Raises:
         ApprovalError: It was not delivered.
+        KeyringError: It cannot be signed, because the keyring cannot be asked.
     """
     url = str(webhook["url"])
     if not is_safe(url):
@@ -185,6 +187,7 @@ def secret_of(webhook: Mapping[str, Any]) -> str:
 
     Raises:
         ApprovalError: It names one that is not there: an unsigned message would be taken for a forged one.
+        KeyringError: The keyring cannot be asked.
     """
     if name := webhook.get("secret_env"):
         secret = os.environ.get(str(name), "")
@@ -192,11 +195,8 @@ def secret_of(webhook: Mapping[str, Any]) -> str:
             raise ApprovalError(f"the webhook's secret is not in the variable {name}")
         return secret
     if service := webhook.get("secret_keyring"):
-        try:
-            found = library("keyring").get_password(str(service), "lockgate")
-        except Exception as error:
-            raise ApprovalError(f"the system keyring cannot be asked ({type(error).__name__})") from error
-        if not found:
-            raise ApprovalError(f"the system keyring has no secret of lockgate for {service}")
-        return str(found)
+        secret = secret_in(str(service))
+        if not secret:
+            raise ApprovalError(f"the system keyring has no secret of {USER} for {service}")
+        return secret
     return ""

@@ -13,16 +13,15 @@ from collections.abc import Mapping
 from lockgate.digests import sha256
 from lockgate.errors import JudgeError
 from lockgate.escape.judge.settings import Settings, available, settings_of
+from lockgate.escape.keyring import secret_in
 from lockgate.lazy import lazy_re
-from lockgate.libraries import installed, library
+from lockgate.libraries import installed
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
 EXTRA = "a library is missing: install Lockgate with its extra judge (docs/judge.md)"
-KEYRING_USER = "lockgate"
-"""The name under which the key stands in the keyring's service."""
 MISSING_SECONDS = 60.0
 """How long a keyring without a key is not looked into again."""
 _SENDABLE = lazy_re(r"[!-~]{1,4096}")
@@ -61,12 +60,13 @@ def find_key(settings: Settings, environ: Mapping[str, str], state: str) -> Key 
         state: The state folder: that the keyring has no key is remembered in it.
 
     Raises:
-        JudgeError: There is none, it cannot be one, or the keyring cannot be asked.
+        JudgeError: There is none, or it cannot be one.
+        KeyringError: The keyring cannot be asked.
     """
     text = environ.get(settings.key_env, "") if settings.key_env else ""
     if not text and settings.key_keyring:
         _remember(settings, state, missing=True)
-        text = _from_keyring(settings.key_keyring)
+        text = secret_in(settings.key_keyring)
         if text:
             _remember(settings, state, missing=False)
     if text:
@@ -106,17 +106,6 @@ def _gave_none(settings: Settings, state: str) -> bool:
         return 0 <= time.time() - os.stat(_note(settings, state)).st_mtime < MISSING_SECONDS
     except OSError:
         return False
-
-
-def _from_keyring(service: str) -> str:
-    try:
-        found = library("keyring").get_password(service, KEYRING_USER)
-    except ImportError:
-        raise JudgeError(f"the keyring cannot be asked: {EXTRA}") from None
-    except Exception as error:  # noqa: BLE001
-        # The libraries under it raise what they like, and their texts may name what they found.
-        raise JudgeError(f"the system keyring cannot be asked ({type(error).__name__})") from None
-    return found if isinstance(found, str) else ""
 
 
 def _note(settings: Settings, state: str) -> str:
