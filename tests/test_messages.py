@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from lockgate.messages import provenance_text
-from lockgate.model import Label, Taint, TaintState
+import pytest
+
+from lockgate.messages import denied_to_agent, denied_to_person, provenance_text
+from lockgate.model import (
+    Decision,
+    Effect,
+    EffectKind,
+    Label,
+    LabelState,
+    Reason,
+    Taint,
+    TaintState,
+    ToolCall,
+    Verdict,
+)
+
+EGRESS = Effect(EffectKind.EGRESS, "git push", "program:git/push", "`git push` can send data to another machine")
 
 
 def _taint(source: str, state: TaintState, label: Label = Label.UNTRUSTED) -> Taint:
@@ -22,3 +37,13 @@ def test_a_source_is_named_once():
     assert shown.count("WebFetch: a") == 1
     assert shown.count("(not finished yet)") == 1
     assert shown.endswith("; and 2 more")
+
+
+@pytest.mark.parametrize(("client", "named"), [("claude-code", True), ("codex", False), ("python", False)])
+def test_a_way_out_is_named_where_the_client_has_it(client: str, named: bool) -> None:
+    reason = Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.DENY)
+    decision = Decision(Verdict.DENY, LabelState.UNTRUSTED, (reason,), "quarantine")
+    call = ToolCall("Bash", {"command": "git push"})
+    for said in (denied_to_agent(call, decision, (), (), client), denied_to_person(call, decision, (), client)):
+        assert ("lockgate:escape" in said, "plan" in said) == (named, named)
+        assert "sel" in said  # it can always be done by the person: themselves, yourself

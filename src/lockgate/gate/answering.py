@@ -57,8 +57,8 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         to_agent, to_person = messages_rules.blocked(call, decision.reasons)
     else:
         hints = question.mask.analysis(ruling.analysis).hints
-        to_agent = messages.denied_to_agent(call, decision, taints, hints)
-        to_person = messages.denied_to_person(call, decision, taints)
+        to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)
+        to_person = messages.denied_to_person(call, decision, taints, question.context.client)
     return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
 
 
