@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from lockgate.digests import sha256
 from lockgate.errors import JudgeError
-from lockgate.escape.judge.settings import Settings, available, settings_of
+from lockgate.escape.judge.settings import FOLDER, Settings, available, settings_of
 from lockgate.escape.keyring import secret_in
 from lockgate.lazy import lazy_re
 from lockgate.libraries import installed
@@ -110,7 +110,7 @@ def _gave_none(settings: Settings, state: str) -> bool:
 
 def _note(settings: Settings, state: str) -> str:
     name = sha256(settings.key_keyring.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return os.path.join(state, "judge", f"no-key-{name}")
+    return os.path.join(state, FOLDER, f"no-key-{name}")
 
 
 def _remember(settings: Settings, state: str, *, missing: bool) -> None:

@@ -19,6 +19,8 @@ ANTHROPIC_MODEL = "claude-haiku-5-5"
 TIMEOUT_SECONDS = 8.0
 MAX_CONCURRENT = 4
 CACHE_SECONDS = 3600
+FOLDER = "judge"
+"""The folder in the state folder with what is remembered of asking."""
 
 _ADDRESSES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 _KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lockgate.errors import JudgeError
+from lockgate.escape.judge.settings import FOLDER
 
-_FOLDER = "judge"
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.1
 """Seconds between two looks: little beside the second that an answer takes."""
@@ -22,7 +22,7 @@ class Slots:
     """The slots of a state folder."""
 
     def __init__(self, state: str, count: int) -> None:
-        self._folder = os.path.join(state, _FOLDER)
+        self._folder = os.path.join(state, FOLDER)
         self._count = count
 
     @asynccontextmanager
