@@ -246,3 +246,23 @@ def test_other_files_and_a_plugin_in_development_have_no_switch(tmp_path: Path) 
     assert claude_files.harm_to_plugin(str(tmp_path / "other.json"), str(data), str(project)) == ""
     assert claude_files.harm_to_plugin(str(user), f"{data.parent}/lockgate-inline", str(project)) == ""
     assert claude_files.harm_to_plugin(str(user), "", str(project)) == ""
+
+
+@pytest.mark.parametrize(
+    ("above", "found"),
+    [
+        ([b"sh", b"node"], "3:7"),
+        ([b"sh", b"bash", b"claude"], "4:7"),
+        ([b"bash", b"tmux: server"], ""),
+        ([b"sshd-session"], ""),
+        ([b"sh", b"zsh"], ""),
+    ],
+)
+def test_the_nearest_ancestor_that_can_be_a_client(
+    monkeypatch: pytest.MonkeyPatch, above: list[bytes], found: str
+) -> None:
+    first = 2
+    facts = {first + place: (first + place + 1, "7", name) for place, name in enumerate(above)}
+    monkeypatch.setattr(claude_files.os, "getppid", lambda: first)
+    monkeypatch.setattr(claude_files, "_process_facts", facts.get)
+    assert claude_files.client_process("") == found

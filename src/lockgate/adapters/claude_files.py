@@ -43,6 +43,11 @@ def parse_json(data: bytes | None) -> Any:
 
 # ---------------------------------------------------------------- processes
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ash", b"busybox", b"ksh"})
+_NO_CLIENTS = frozenset(
+    {b"init", b"launchd", b"login", b"screen", b"SCREEN", b"sshd", b"sshd-session"}
+    | {b"systemd", b"tmux", b"tmux: client", b"tmux: server"}
+)
+"""What a person's own shells run below: taken for a client, it would make all of them look like an agent's."""
 
 
 def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
@@ -96,6 +101,8 @@ def _nearest_client() -> str:
     for _ in range(_ANCESTORS):
         facts = _process_facts(pid)
         if facts is None:
+            return ""
+        if facts[2] in _NO_CLIENTS:
             return ""
         if facts[2] not in _SHELLS:
             return f"{pid}:{facts[1]}"
