@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import http.client
@@ -10,6 +11,7 @@ import os
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,6 +108,27 @@ def test_a_peer_of_another_user_is_turned_away(host: Host, box: Boxes, uid: int,
 
 async def _decided(*_: object) -> bytes:
     return b"answer"
+
+
+def test_an_answer_that_nobody_fetches_is_let_go(host: Host, box: Boxes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each could be megabytes, and a container can go away as often as it likes."""
+    monkeypatch.setattr("lockgate.server.web._FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("lockgate.server.web._KEEP_SECONDS", 0.0)
+    group = box().group
+    go = threading.Event()
+
+    async def decide(*_: object) -> bytes:
+        while not go.is_set():
+            await asyncio.sleep(0.01)
+        return b"answer"
+
+    web = Web(Groups(host.where.state), cast(Desk, SimpleNamespace(has_room=lambda _: True, decide=decide)))
+    with TestClient(web.app) as client:
+        headers = {"Authorization": f"Bearer {group.key.token}"}
+        assert client.post("/v1/decide", content=b"x", headers=headers).status_code == 202
+        assert len(web) == 1
+        go.set()
+        until(lambda: not len(web))
 
 
 def test_over_tls(host: Host, box: Boxes, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ _PEER = "peer-uid"
 """Stands in the place of a client's host where it is a process of this machine; the port is its user then."""
 _FIRST_SECONDS, _NEXT_SECONDS = 1.0, 25.0
 """Seconds after which a request is answered with a note that it takes longer. Then it is put again."""
+_KEEP_SECONDS = 60.0
+"""How long an answer lies here for a client that was told that it takes longer. It comes for it at once, or is gone."""
 _CREDENTIALS = struct.Struct("3i")
 _TYPE = "application/octet-stream"
 
@@ -64,7 +66,7 @@ class Web:
         self._desk = desk
         self._known: tuple[int, dict[str, Group]] = (-1, {})
         self._open: dict[tuple[str, str], asyncio.Task[bytes]] = {}
-        """Answers that are being worked on, by group and digest of the request."""
+        """Answers that are being worked on or wait to be fetched, by group and digest of the request."""
         self.app = Starlette(
             routes=[
                 Route("/v1/decide", partial(self._ask, report=False), methods=["POST"]),
@@ -90,6 +92,7 @@ class Web:
         if not again:
             task = asyncio.create_task(self._desk.decide(group, lambda: message, _Way(report)))
             self._open[name] = task
+            task.add_done_callback(partial(self._forget_later, name))
         return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)
 
     async def _answer(self, group: Group, message: bytes, name: tuple[str, str], seconds: float) -> Response:
@@ -100,6 +103,18 @@ class Web:
             return Response(waiting_note(group, message, asked), 202, media_type=_TYPE)
         self._open.pop(name, None)
         return Response(task.result(), media_type=_TYPE)
+
+    def _forget_later(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
+        """Let an answer go that nobody fetches: a client that went away must not fill this machine's memory."""
+        task.get_loop().call_later(_KEEP_SECONDS, self._forget, name, task)
+
+    def _forget(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
+        if self._open.get(name) is task:
+            del self._open[name]
+
+    def __len__(self) -> int:
+        """How many answers are being worked on, or wait to be fetched."""
+        return len(self._open)
 
     def _group(self, request: Request) -> Group | None:
         """Whose the token is. It takes as long for a wrong one as for a right one of the same group."""
