@@ -298,6 +298,23 @@ SETTINGS = {
         "push(work) push(main)",
     ),
     "the upstream, by name only": ("git push", {"branch.work.merge": "refs/heads/main"}, "push(work)"),
+    "an upstream that the same command sets": (
+        "git branch -u origin/main && git push",
+        {"push.default": "upstream"},
+        "push(work) push(*)",
+    ),
+    "an upstream that a setting of the same command is": (
+        "git config branch.work.merge refs/heads/main && git -c push.default=upstream push",
+        {},
+        "push(work) push(main)",
+    ),
+    "an upstream that a new branch gets from where it begins": (
+        "git checkout -b fix origin/main && git push",
+        {"push.default": "upstream"},
+        "push(fix) push(*)",
+    ),
+    "a new branch without an upstream": ("git checkout -b fix && git push", {"push.default": "upstream"}, "push(fix)"),
+    "a branch that there is": ("git switch fix/a && git push", {"push.default": "upstream"}, "push(fix/a)"),
     "an alias": ("git yolo", {"alias.yolo": "push --force"}, FORCE),
     "an alias with words": ("git p origin main", {"alias.p": "push"}, "push(main)"),
     "an alias of an alias": ("git q", {"alias.q": "p -f", "alias.p": "push"}, FORCE),

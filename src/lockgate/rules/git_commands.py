@@ -144,3 +144,14 @@ def set_by(line: Line) -> tuple[str, str] | None:
         return None
     words = line.operands[1:] if line.operands[:1] == ["set"] else line.operands
     return (lowered(words[0]), words[1]) if len(words) > 1 and words[0] not in ("get", "unset", "list") else None
+
+
+def sets_upstream(line: Line) -> bool:
+    """Whether a line can give a branch an upstream. A branch that begins at one of a remote has it for its upstream."""
+    if line.has("upstream"):
+        return True
+    if line.name in ("checkout", "switch"):
+        begins = line.operands if line.has("fresh") or line.has("over") else []
+    else:
+        begins = line.operands[{"branch": 1, "worktree": 2}.get(line.name, len(line.operands)) :]
+    return any("/" in name for name in begins)

@@ -10,7 +10,16 @@ from lockgate.deliberation import RulesQuestion
 from lockgate.lazy import lazy_re
 from lockgate.model import Command
 from lockgate.rules.git_acts import ANY, CURRENT, Act, branch_of, pushed
-from lockgate.rules.git_commands import Line, asks_for_branch, is_quiet, line_of, may_be_alias, moved_to, set_by
+from lockgate.rules.git_commands import (
+    Line,
+    asks_for_branch,
+    is_quiet,
+    line_of,
+    may_be_alias,
+    moved_to,
+    set_by,
+    sets_upstream,
+)
 from lockgate.rules.repository import Repository
 
 # Without these, a command runs its parts one after another, each only where the one before it succeeded.
@@ -86,9 +95,11 @@ class Lines:
             own = self.look(folder).settings
             names = remotes or _remotes(own, branches)
             found += [act for key, value in own for act in _configured(key, value, names)]
-            if any(pair in _UPSTREAM for pair in (*own, *self.set_here)):
-                merges = [value for key, value in own if key.startswith("branch.") and key.endswith(".merge")]
+            every = (*own, *self.set_here)
+            if any(pair in _UPSTREAM for pair in every):
+                merges = [value for key, value in every if key.startswith("branch.") and key.endswith(".merge")]
                 found += [Act("push", CURRENT), *(Act("push", branch_of(value)) for value in merges)]
+                found += [Act("push", ANY) for each in self.found if sets_upstream(each)]
         for key, value in self.set_here:
             found += _configured(key, value, None)
         return found or [Act("push", CURRENT)]
