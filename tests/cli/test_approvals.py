@@ -121,6 +121,15 @@ def test_a_long_call_is_shown_uncut(desk: Desk) -> None:
     assert all(line in shown for line in lines)
 
 
+def test_names_and_the_folder_are_shown_uncut(desk: Desk) -> None:
+    """Another folder or field is another call, however long the names before it are."""
+    folder, name, tool = ("/work/" + "shop/" * 100 + "x", "note " * 100 + "bcc", "mcp__" + "mail" * 100 + "__send")
+    approval = desk.asked(tool=tool, cwd=folder, whole={name: "eve@example.com"})
+    shown = desk.run("approvals", "show", approval).stdout
+    for text in (folder, name, tool):
+        assert text in shown
+
+
 def test_list_and_its_json(desk: Desk) -> None:
     assert desk.run("approvals", "list").stdout == "no question waits\n"
     assert json.loads(desk.run("approvals", "list", "--json").stdout) == []

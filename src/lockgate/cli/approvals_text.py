@@ -45,7 +45,7 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     yield paint(f"Question {row.approval}", None, bold=True) + "  " + paint(left(row, now), _STATES.get(row.state))
     who = f"{visible(row.client, 60)}, session {visible(row.session, 80)}"
     yield f"  agent    {who}{f', sub-agent {visible(row.agent, 80)}' if row.agent else ''}"
-    yield f"  folder   {visible(str(about.get('cwd', '')), _NAME)}"
+    yield f"  folder   {_uncut(str(about.get('cwd', '')))}"
     column = visible(str(about.get("column", "")), 20)
     yield f"  policy   {visible(str(about.get('profile', '')), 60)}, in a session that is {column}"
     if row.decided_by:
@@ -76,20 +76,24 @@ def _part(title: str, body: Iterator[str]) -> Iterator[str]:
 
 def _call(row: ApprovalRow) -> Iterator[str]:
     about = row.about
-    yield paint(visible(str(about.get("tool", "")), _NAME), "cyan")
+    yield paint(_uncut(str(about.get("tool", ""))), "cyan")
     values: Mapping[str, Any] = about[WHOLE] if is_whole(row) else about.get("input") or {}
     if not is_whole(row):
         yield "(no longer kept whole; this is what the audit has)"
     for name, value in values.items():
         first, *rest = _text(value if isinstance(value, str) else json.dumps(value, indent=1))
-        yield f"{visible(name, _NAME)}: {first}"
+        yield f"{_uncut(name)}: {first}"
         yield from (f"  {line}" for line in rest)
 
 
 def _text(text: str) -> Iterator[str]:
-    """Every line of a text, uncut: an escape takes at most ten characters."""
-    for line in text.split("\n"):
-        yield visible(line, 10 * len(line) + 1)
+    """Every line of a text."""
+    yield from map(_uncut, text.split("\n"))
+
+
+def _uncut(line: str) -> str:
+    """One line of what a yes is about, whole: an escape takes at most ten characters."""
+    return visible(line, 10 * len(line) + 1)
 
 
 def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
