@@ -95,7 +95,8 @@ def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple
     from lockgate.escape.containment.host import forget
     from lockgate.escape.containment.layout import Run, lay_out
     from lockgate.folders import Folders
-    from lockgate.runtime import rules_of, surroundings_of
+    from lockgate.machine import surroundings_of
+    from lockgate.runtime import rules_of
 
     ways.check_descriptors()
     where = Folders(options["home"], options["state"], options["config"])

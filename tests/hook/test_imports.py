@@ -27,10 +27,10 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
     "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 105),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        111,
+        112,
     ),
     "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 106),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 75),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 76),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,10 +38,10 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        68,
+        69,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 56),
-    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 47),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 57),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 48),
 }
 """Payloads, and how many modules of ours they may take."""
 

@@ -15,11 +15,11 @@ from lockgate.deliberation import Objection, RulesQuestion
 from lockgate.events import Context
 from lockgate.folders import folders
 from lockgate.gate.parts import merged
+from lockgate.machine import surroundings_of
 from lockgate.model import Analysis, Effect, Label, LabelState, Subject, Tier, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.rules import Policy
 from lockgate.policy.tiers import Step, steps
-from lockgate.runtime import surroundings_of
 from lockgate.text import visible
 
 if TYPE_CHECKING:

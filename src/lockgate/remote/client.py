@@ -130,7 +130,7 @@ class RemoteGate:
     def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
         from lockgate.analysis.surroundings import Rules
-        from lockgate.runtime import surroundings_of
+        from lockgate.machine import surroundings_of
 
         around = surroundings_of(self._where.folders, context.workspace, context.transcript, Rules())
         return analyse(call, around._replace(own_paths=(*around.own_paths, *self._own())))
@@ -140,14 +140,14 @@ class RemoteGate:
         return (self._where.key_file, *([path] if kind in ("ipc", "unix") else []))
 
     def _contained(self, context: Context, call: ToolCall) -> Mapping[str, Any] | None:
-        from lockgate.runtime import containing
+        from lockgate.machine import containing
 
         contain, _ = containing(self._where.folders, self._hands.has_rule)
         return contain(context, call)
 
     def _of_the_agent(self, event: ToolFinished | ToolFailed | ToolRefused) -> ToolFinished | ToolFailed | ToolRefused:
         """The event with the call that the agent made, where that was rewritten."""
-        from lockgate.runtime import containing
+        from lockgate.machine import containing
 
         _, original = containing(self._where.folders, self._hands.has_rule)
         return event._replace(call=original(event.context, event.call))
@@ -155,7 +155,7 @@ class RemoteGate:
     # ---------------------------------------------------------------- results
     def _finished_with_file(self, event: ToolFinished) -> Answer:
         """A long result: the host looks at the whole, and the file is rewritten here."""
-        from lockgate.runtime import write_kept
+        from lockgate.machine import write_kept
 
         replies: list[Reply] = []
 

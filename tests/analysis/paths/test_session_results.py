@@ -9,7 +9,7 @@ import pytest
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Rules
 from lockgate.folders import Folders
-from lockgate.runtime import surroundings_of
+from lockgate.machine import surroundings_of
 
 SESSION = "5712da6a-a90b-4424-b0f0-9c56d55425da"
 
