@@ -181,14 +181,9 @@ def _refuse(event: str | None, message: str) -> NoReturn:
 
 def _log(state: str, event: str | None, error: BaseException) -> None:
     """Keep what failed and where, and nothing of the payload but the event's name."""
-    from lockgate.logs import note
+    from lockgate.logs import note, place_of
 
-    place = "?"
-    trace = error.__traceback__
-    while trace is not None:
-        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    note(state, event or "-", type(error).__name__, place)
+    note(state, event or "-", type(error).__name__, place_of(error))
 
 
 # ---------------------------------------------------------------- deadline

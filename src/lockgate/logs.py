@@ -11,6 +11,15 @@ NAME = "hook.log"
 _MOST_BYTES = 256 * 1024
 
 
+def place_of(error: BaseException) -> str:
+    """Where an error was raised: the name of the file and the line, and nothing of what was being done there."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
 def note(state: str, what: str, kind: str, place: str) -> None:
     """Keep that something failed. A log that cannot be written stops nothing.
 

@@ -1,4 +1,4 @@
-"""A hook in a container is a process for one event too: it loads no network and no pattern library, and opens no store."""
+"""A hook in a container is a process for one event too: it loads no network, no pattern library, gate or store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ HEAVY = frozenset(
         "watchfiles starlette uvicorn yaml hyperscan"
     ).split()
 )
+
+
+OUTSIDE = frozenset({"lockgate.runtime", "lockgate.gate", "lockgate.store.sqlite", "lockgate.guardrails.library"})
+"""What only the host needs."""
 
 
 def test_a_hook_that_asks_through_files_is_light(host: Host, tmp_path: Path) -> None:
@@ -40,3 +44,4 @@ def test_a_hook_that_asks_through_files_is_light(host: Host, tmp_path: Path) -> 
     imported = {name.strip() for _, _, name in lines}
     assert "lockgate.remote.mailbox" in imported
     assert sorted(imported & HEAVY) == []
+    assert sorted(imported & OUTSIDE) == []

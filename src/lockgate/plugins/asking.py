@@ -10,10 +10,11 @@ from typing import Any
 
 from lockgate.deliberation import Objection, PluginEntry, ResultQuestion, RulesQuestion
 from lockgate.errors import PluginError
+from lockgate.logs import place_of
 from lockgate.model import Verdict
 from lockgate.plugins import files
 from lockgate.plugins.answers import verdict_of
-from lockgate.plugins.calling import Outcome, call, place_of
+from lockgate.plugins.calling import Outcome, call
 from lockgate.plugins.loading import Hook, Plugin, load, name_of, plugin_of
 from lockgate.plugins.model import HookContext
 from lockgate.text import visible

@@ -6,7 +6,6 @@ the gate goes on. Python cannot end a thread. One that is late is left behind, a
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -103,12 +102,3 @@ def _awaited(value: Awaitable[Any], seconds: float) -> Any:
         return await asyncio.wait_for(value, max(seconds, 0) + _AFTER)
 
     return asyncio.run(bounded())
-
-
-def place_of(error: BaseException) -> str:
-    """Where an error was raised, for a log: the file's name and the line."""
-    trace, place = error.__traceback__, "?"
-    while trace is not None:
-        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
