@@ -68,6 +68,8 @@ def install(
 
     Entries are added to the client's settings and nothing else in them changes. Doing it again renews the entries.
     The pattern library is compiled, which takes a few seconds the first time.
+
+    Exit status: 0 installed, 1 it cannot be, or an agent seems to ask, 2 usage.
     """
     where = folders()
     if client != "claude-code" and (statusline or plugin):
@@ -100,6 +102,8 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
     """Take the gate out of an agent client's settings, and leave them as they were before.
 
     Labels and the audit are kept.
+
+    Exit status: 0 taken out, 1 it cannot be, or an agent seems to ask, 2 usage.
     """
     where = folders()
     try:
