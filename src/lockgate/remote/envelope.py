@@ -22,10 +22,7 @@ REQUEST, ANSWER = b"request", b"answer"
 MARK = b"LOCKGATE/1 "
 _BLOCK = 64
 """Bytes of a block of SHA-256: RFC 2104 pads the key to as many."""
-_INNER, _OUTER = (
-    bytes(b ^ 0x36 for b in range(256)),
-    bytes(b ^ 0x5C for b in range(256)),
-)
+_INNER, _OUTER = (bytes(b ^ 0x36 for b in range(256)), bytes(b ^ 0x5C for b in range(256)))
 _SEAL = len(MARK) + 64
 
 

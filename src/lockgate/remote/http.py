@@ -43,10 +43,7 @@ def exchange(place: str, ca_file: str, path: str, token: str, message: bytes, un
     try:
         connection = _connection(place, ca_file, max(until - time.monotonic(), 0.001))
         try:
-            headers = {
-                "Authorization": f"Bearer {token}",
-                "Content-Type": "application/octet-stream",
-            }
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/octet-stream"}
             connection.request("POST", path, message, headers)
             answer = connection.getresponse()
             body = answer.read(MAX_MESSAGE + 1)

@@ -70,10 +70,7 @@ class Mailbox:
                         os.fchmod(file.fileno(), 0o644)
                     _write(file.write, message)
                 os.rename(
-                    draft,
-                    name + (REPORT if report else SUFFIX),
-                    src_dir_fd=self._requests,
-                    dst_dir_fd=self._requests,
+                    draft, name + (REPORT if report else SUFFIX), src_dir_fd=self._requests, dst_dir_fd=self._requests
                 )
             except BaseException:
                 os.unlink(draft, dir_fd=self._requests)

@@ -92,11 +92,7 @@ def read_request(key: bytes, message: bytes) -> Request:
         BadInputError: It does not follow the schema.
     """
     said = parse(unseal(key, REQUEST, message))
-    exactly(
-        said,
-        {"v", "id", "event", "wait", "report", "able", "found", "home", "own", "kept"},
-        "the request",
-    )
+    exactly(said, {"v", "id", "event", "wait", "report", "able", "found", "home", "own", "kept"}, "the request")
     _same_version(said)
     if not is_id(said["id"]):
         raise BadInputError("id must be 32 lower-case letters and digits")
@@ -122,10 +118,7 @@ def read_request(key: bytes, message: bytes) -> Request:
 def _first_of_each(effects: Sequence[Effect]) -> list[Effect]:
     """As many effects as there is room for; what decides comes first, which is one of each sort."""
     first = {(effect.row, effect.gives): effect for effect in reversed(effects)}
-    return [
-        *first.values(),
-        *(effect for effect in effects if effect not in first.values()),
-    ][:_EFFECTS]
+    return [*first.values(), *(effect for effect in effects if effect not in first.values())][:_EFFECTS]
 
 
 def _same_version(said: Mapping[str, Any]) -> None:
@@ -147,11 +140,7 @@ def _effect_json(effect: Effect) -> dict[str, Any]:
 
 def _effect(value: object) -> Effect:
     said = obj(value, "found")
-    exactly(
-        said,
-        {"kind", "what", "rule", "because", "variant", "address", "gives"},
-        "found",
-    )
+    exactly(said, {"kind", "what", "rule", "because", "variant", "address", "gives"}, "found")
     rule = text(said["rule"], "rule", _RULE_MOST)
     if not rule.isprintable():
         raise BadInputError("rule is not the name of one")

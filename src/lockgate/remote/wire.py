@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 _TEXT, _FLAG, _CALL, _LINES, _PAIRS = "text", "flag", "call", "lines", "pairs"
 
 _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
-    "tool_requested": (
-        events.ToolRequested,
-        {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG},
-    ),
+    "tool_requested": (events.ToolRequested, {"call": _CALL, "askable": _FLAG, "waits": _FLAG, "headless": _FLAG}),
     "tool_finished": (
         events.ToolFinished,
         {
@@ -38,22 +35,13 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     ),
     "tool_failed": (events.ToolFailed, {"call": _CALL, "error": _TEXT}),
     "tool_refused": (events.ToolRefused, {"call": _CALL, "reason": _TEXT}),
-    "prompt_submitted": (
-        events.PromptSubmitted,
-        {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES},
-    ),
+    "prompt_submitted": (events.PromptSubmitted, {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES}),
     "session_started": (events.SessionStarted, {"how": _TEXT, "parents": _LINES}),
     "session_ended": (events.SessionEnded, {"why": _TEXT}),
     "agent_started": (events.AgentStarted, {}),
     "agent_stopped": (events.AgentStopped, {}),
-    "config_changed": (
-        events.ConfigChanged,
-        {"source": _TEXT, "file": _TEXT, "harm": _TEXT},
-    ),
-    "instructions_loaded": (
-        events.InstructionsLoaded,
-        {"file": _TEXT, "reason": _TEXT},
-    ),
+    "config_changed": (events.ConfigChanged, {"source": _TEXT, "file": _TEXT, "harm": _TEXT}),
+    "instructions_loaded": (events.InstructionsLoaded, {"file": _TEXT, "reason": _TEXT}),
 }
 """Each kind of event: its type, and the fields that travel. Of a result these are its texts, and not the record."""
 
@@ -81,12 +69,7 @@ def to_json(event: Event) -> dict[str, Any]:
     for field, sort in fields.items():
         value = getattr(event, field)
         if sort is _CALL:
-            value = {
-                "tool": value.tool,
-                "input": value.tool_input,
-                "cwd": value.cwd,
-                "call_id": value.call_id,
-            }
+            value = {"tool": value.tool, "input": value.tool_input, "cwd": value.cwd, "call_id": value.call_id}
         elif sort in (_LINES, _PAIRS):
             value = list(value)
         body[field] = value
@@ -121,10 +104,7 @@ def _context(value: object) -> Context:
     said = obj(value, "context")
     exactly(said, set(_CONTEXT), "context")
     texts = {field: text(said[field], field, _NAME_MOST) for field in _CONTEXT}
-    subject = Subject(
-        _identifier(texts.pop("session"), "session"),
-        _identifier(texts.pop("agent"), "agent"),
-    )
+    subject = Subject(_identifier(texts.pop("session"), "session"), _identifier(texts.pop("agent"), "agent"))
     return Context(subject=subject, **texts)
 
 

@@ -103,11 +103,7 @@ def _configure(parts: Parts, where: Folders, current: Callable[[], Case]) -> Cal
         if found is None or now - at > _REMEMBER:
             program = {"profile": profile} if profile else None
             found = configuration.load(
-                parts.store,
-                home=where.home,
-                config_dir=where.config,
-                workspace="",
-                program=program,
+                parts.store, home=where.home, config_dir=where.config, workspace="", program=program
             )
             kept[profile] = (now, found)
         return found
@@ -120,10 +116,7 @@ def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
     home = case.request.home if os.path.isabs(case.request.home) else "/root"
     transcript = case.request.event.context.transcript
     paths = (case.group.inside, _KEY_PLACE, *filter(os.path.isabs, case.request.own))
-    clients = (
-        f"{home}/.claude/projects",
-        *([os.path.dirname(transcript)] if os.path.isabs(transcript) else []),
-    )
+    clients = (f"{home}/.claude/projects", *([os.path.dirname(transcript)] if os.path.isabs(transcript) else []))
     return Surroundings(
         home=home,
         workspace=context.workspace,

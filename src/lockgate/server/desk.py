@@ -16,13 +16,7 @@ from lockgate.escape import telling, waiting
 from lockgate.events import Answer, ToolRequested
 from lockgate.gate import Monitor, Parts
 from lockgate.record import Record
-from lockgate.remote.messages import (
-    LONGEST_WAIT,
-    Reply,
-    Request,
-    read_request,
-    write_reply,
-)
+from lockgate.remote.messages import LONGEST_WAIT, Reply, Request, read_request, write_reply
 from lockgate.server.blind import Case
 from lockgate.server.groups import Group
 from lockgate.server.reports import reported
@@ -145,11 +139,7 @@ def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
 
 # ---------------------------------------------------------------- in the worker's thread
 def _begin(
-    worker: Worker,
-    group: Group,
-    read: Callable[[], bytes],
-    expected: Expected,
-    parts: Parts,
+    worker: Worker, group: Group, read: Callable[[], bytes], expected: Expected, parts: Parts
 ) -> tuple[Asked, _Outcome]:
     asked = _asked(group, read(), expected)
     if asked.case is None:
@@ -219,8 +209,4 @@ def _tell(group: Group, asked: Asked, reply: Reply, seconds: float) -> None:
         "verdict": "failed" if reply.failed else reply.answer.verdict.word,
         "ms": round(seconds * 1000, 1),
     }
-    log.log(
-        logging.WARNING if reply.failed else logging.INFO,
-        "answered",
-        extra={"facts": facts},
-    )
+    log.log(logging.WARNING if reply.failed else logging.INFO, "answered", extra={"facts": facts})

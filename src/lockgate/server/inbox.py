@@ -97,10 +97,7 @@ class Inbox:
         try:
             about = os.fstat(descriptor)
             if about.st_uid != self.group.uid:
-                raise OSError(
-                    errno.EPERM,
-                    f"it belongs to user {about.st_uid}, and the group is {self.group.uid}",
-                )
+                raise OSError(errno.EPERM, f"it belongs to user {about.st_uid}, and the group is {self.group.uid}")
             if about.st_nlink != 1:
                 raise OSError(errno.EMLINK, "it has other names")
             return read_open(descriptor, MAX_MESSAGE)
@@ -162,13 +159,7 @@ class Inbox:
 
     def _put(self, name: str, data: bytes) -> None:
         draft = f".{name}.{os.urandom(4).hex()}"
-        replace(
-            name,
-            data,
-            draft=draft,
-            folder=self._responses,
-            mode=0o600 if self._is_own() else 0o644,
-        )
+        replace(name, data, draft=draft, folder=self._responses, mode=0o600 if self._is_own() else 0o644)
 
     def _is_own(self) -> bool:
         return self.group.uid == os.geteuid()

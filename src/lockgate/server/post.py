@@ -107,10 +107,7 @@ class PostOffice:
                 try:
                     self._inboxes[name] = Inbox(group)
                 except OSError as error:
-                    log.error(
-                        "no folders",
-                        extra={"facts": {"group": name, "why": error.strerror}},
-                    )
+                    log.error("no folders", extra={"facts": {"group": name, "why": error.strerror}})
                     continue
                 self._inboxes[name].touch()
         self._changed.set()
@@ -238,10 +235,7 @@ class PostOffice:
         except _GoneError:
             inbox.discard(letter)
         except RemoteError as error:
-            log.error(
-                "not answered",
-                extra={"facts": {"group": group.name, "id": letter.id, "why": str(error)}},
-            )
+            log.error("not answered", extra={"facts": {"group": group.name, "id": letter.id, "why": str(error)}})
             await asyncio.sleep(_LOOK_SECONDS)  # it stays, and is taken up again
         finally:
             self._done(group.name, letter)
@@ -262,10 +256,7 @@ class PostOffice:
     def _refuse(self, inbox: Inbox, letter: Letter) -> None:
         with suppress(RemoteError, _GoneError):
             if letter.size <= _SMALL and not letter.report and not inbox.is_crowded:
-                inbox.answer(
-                    letter,
-                    refusal(inbox.group, _message(inbox, letter), letter.id, _FLOOD),
-                )
+                inbox.answer(letter, refusal(inbox.group, _message(inbox, letter), letter.id, _FLOOD))
         inbox.discard(letter)
 
 
@@ -285,8 +276,5 @@ def _message(inbox: Inbox, letter: Letter) -> bytes:
     except OSError as error:
         # There is nothing that an answer could be bound to: the container's side hears nothing, and refuses.
         why = error.strerror or "it cannot be read"
-        log.warning(
-            "refused",
-            extra={"facts": {"group": inbox.group.name, "id": letter.id, "why": why}},
-        )
+        log.warning("refused", extra={"facts": {"group": inbox.group.name, "id": letter.id, "why": why}})
         raise _GoneError from None

@@ -39,11 +39,6 @@ def reported(parts: Parts, event: ToolRequested) -> bool:
         tx.append_audit(now, {**body, **record.cascade(decision, 0.0, None, ""), "reported": True})
         if not agrees:
             rules = sorted({effect.rule for effect in told.effects} | {match.rule for match in found.pattern_matches})
-            facts = {
-                "digest": digest,
-                "call": call.call_id,
-                "tool": call.tool,
-                "rules": rules[:32],
-            }
+            facts = {"digest": digest, "call": call.call_id, "tool": call.tool, "rules": rules[:32]}
             tx.append_audit(now, record.happened(context, "discrepancy", facts))
     return agrees

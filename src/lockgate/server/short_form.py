@@ -42,21 +42,14 @@ def read_short(message: bytes) -> tuple[str, Request]:
     """
     said = parse(message)
     exactly(said, {"type", "request_id", "command"}, "the request")
-    name, command = (
-        text(said["request_id"], "request_id"),
-        text(said["command"], "command"),
-    )
+    name, command = (text(said["request_id"], "request_id"), text(said["command"], "command"))
     if said["type"] != TYPE:
         raise BadInputError(f"type must be {TYPE}")
     plain = name.replace("-", "").lower()
     if not is_id(plain):
         raise BadInputError("request_id must be a UUID, or 32 lower-case letters and digits")
     call = ToolCall("Bash", {"command": command})
-    return name, Request(
-        plain,
-        ToolRequested(Context(_CLIENT, Subject(SEED_SESSION)), call, askable=False),
-        _WAIT,
-    )
+    return name, Request(plain, ToolRequested(Context(_CLIENT, Subject(SEED_SESSION)), call, askable=False), _WAIT)
 
 
 def write_short(key: bytes, message: bytes, name: str, reply: Reply) -> bytes:
