@@ -8,8 +8,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from containers.boxes import READ_A_STRANGER, Box, Host, call, until
 from lockgate.escape import bells
+from lockgate.remote.keys import read_key
 
 Boxes = Callable[..., Box]
 
@@ -90,6 +93,44 @@ def test_a_group_can_be_kept_from_running_anything_unasked(host: Host, box: Boxe
     host.end(signal.SIGKILL)
     (said,) = one.run("echo hello")
     assert (said["ran"], said["decision"]) == (False, "deny")
+
+
+REFUSING = {
+    "rules about git": ("git: {rewrite: deny}", "git commit --amend -m x"),
+    "a branch": ("git: {protected_branches: [main]}", "git branch -D main"),
+    "a plugin": ("plugins: [./no.py]", "ls"),
+    "protected files": ("protected_paths: ['**/deploy.yaml']", "echo x >deploy.yaml"),
+    "files that are run later": ("persistent_paths: ['**/deploy.yaml']", "echo x >deploy.yaml"),
+    "a pattern": ("bash_patterns: {acting: ['^tar ']}", "tar cf x.tar a"),
+}
+
+
+@pytest.mark.parametrize(("text", "command"), REFUSING.values(), ids=REFUSING)
+def test_what_only_the_host_refuses_does_not_run_unasked(host: Host, box: Boxes, text: str, command: str) -> None:
+    """A container knows the shipped tables alone: where this machine's person says more, it asks."""
+    one = box()
+    host.configure(f"{text}\ntable: {{persist: deny}}\n")
+    plugin = Path(host.where.config, "no.py")
+    plugin.write_text("def before_tool_use(tool_input):\n    return {'decision': 'deny', 'reason': 'not here'}\n")
+    plugin.chmod(0o600)
+    host.start()
+    with host.refusing():
+        _, said = one.run(READ_A_STRANGER, f"{command}; touch /project/ran")
+    assert (said["ran"], said["decision"]) == (False, "deny")
+    assert not (one.work / "ran").exists()
+
+
+def test_what_the_host_refuses_from_now_on_is_asked_about_from_now_on(host: Host, box: Boxes) -> None:
+    one = box()
+    host.start()
+    (said,) = one.run("git commit --amend -m x; touch /project/ran")
+    assert said["ran"]
+    host.configure("git: {rewrite: deny}\n")
+    until(lambda: not read_key(f"{one.group.folder}/secret/key").local)
+    (said,) = one.run("git commit --amend -m x; touch /project/other")
+    assert (said["ran"], said["decision"]) == (False, "deny")
+    host.configure("profile: quarantine\n")
+    until(lambda: read_key(f"{one.group.folder}/secret/key").local)
 
 
 def test_the_host_classifies_what_was_reported_again(host: Host, box: Boxes) -> None:

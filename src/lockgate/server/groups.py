@@ -137,6 +137,22 @@ class Groups:
             raise RemoteError(f"the key of {name} cannot be written: {error.strerror}") from error
         return group
 
+    def let_local(self, allowed: bool) -> None:
+        """Tell every container whether what is provably local may run at once, where its group allows that at all.
+
+        Raises:
+            RemoteError: A key cannot be written.
+        """
+        for group in self.all().values():
+            key = group.key._replace(local=group.local and allowed)
+            try:
+                if _kept_key(group) != key_file(key):
+                    _write_key(group, key)
+            except FileNotFoundError:
+                continue  # it was removed meanwhile
+            except OSError as error:
+                raise RemoteError(f"the key of {group.name} cannot be written: {error.strerror}") from error
+
     def remove(self, name: str) -> None:
         """Forget a group and remove its folders. Its labels and its audit stay.
 
@@ -161,10 +177,22 @@ class Groups:
             json.dumps(said).encode(),
             draft=os.path.join(self._folder, draft),
         )
-        place = os.path.join(group.folder, SECRET, KEY)
-        replace(place, key_file(group.key), draft=os.path.join(group.folder, SECRET, draft))
-        if group.uid != os.geteuid():
-            _give_key(place, group.uid)
+        _write_key(group, group.key)
+
+
+def _write_key(group: Group, key: Key) -> None:
+    place = os.path.join(group.folder, SECRET, KEY)
+    replace(place, key_file(key), draft=os.path.join(group.folder, SECRET, f".{group.name}.{os.getpid()}"))
+    if group.uid != os.geteuid():
+        _give_key(place, group.uid)
+
+
+def _kept_key(group: Group) -> bytes:
+    """What stands in the file of a group's key; nothing where there is none."""
+    try:
+        return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)
+    except FileNotFoundError:
+        return b""
 
 
 def new_secret() -> bytes:

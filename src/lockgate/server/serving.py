@@ -18,6 +18,7 @@ from lockgate.folders import Folders
 from lockgate.record import Record
 from lockgate.server.desk import Desk
 from lockgate.server.groups import Groups
+from lockgate.server.locality import Locality
 from lockgate.server.post import PostOffice
 from lockgate.server.web import PeerProtocol, Web
 from lockgate.server.workers import Workers
@@ -96,6 +97,9 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
         for name in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
         tasks = workers.run()
+        locality = Locality(where, groups, workers)
+        await locality.look()
+        tasks.append(asyncio.create_task(locality.run()))
         if settings.folder:
             post = PostOffice(settings.folder, groups, desk, poll=settings.poll)
             tasks.append(asyncio.create_task(post.run()))

@@ -1,0 +1,65 @@
+"""Which containers may let run at once what is provably local: none, where this machine's rules have to be asked first.
+
+A container's side knows the shipped tables, and not what the person of this machine has configured. A result that only
+the configuration calls secret is labelled when it comes back; a call that the configuration refuses must not have run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from lockgate import configuration
+from lockgate.analysis.surroundings import no_category
+from lockgate.configuration import Configuration
+from lockgate.errors import LockgateError
+from lockgate.folders import Folders
+from lockgate.gate import Parts
+from lockgate.server.groups import Groups
+from lockgate.server.workers import Workers
+
+_LOOK_SECONDS = 1.0
+_HOST = ""
+"""The host's own turn among the groups', none of which has this name."""
+
+
+class Locality:
+    """Keeps what the keys of all groups say of it in step with the configuration."""
+
+    def __init__(self, where: Folders, groups: Groups, workers: Workers) -> None:
+        """Use the workers once they run."""
+        self._where, self._groups, self._workers = where, groups, workers
+        self._said: tuple[bool, int] | None = None
+
+    async def look(self) -> None:
+        """Look once. A configuration that cannot be read counts as one that refuses."""
+        refuses = await self._workers.of(_HOST).do(_HOST, partial(_refuses, self._where))
+        seen = (refuses, self._groups.version())
+        if seen != self._said:
+            await asyncio.to_thread(self._groups.let_local, not refuses)
+            self._said = seen
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            await self.look()
+
+
+def _refuses(where: Folders, parts: Parts) -> bool:
+    try:
+        found = configuration.load(parts.store, home=where.home, config_dir=where.config, workspace="")
+    except LockgateError:
+        return True
+    return may_refuse(found)
+
+
+def may_refuse(found: Configuration) -> bool:
+    """Whether a configuration can refuse a call that has no effect for the shipped tables."""
+    return found.sets_rules or any(
+        rules.protected_paths
+        or rules.persistent_paths
+        or rules.command_category is not no_category
+        or rules.tool_category is not no_category
+        for rules in (policy.rules for policy in found.policies)
+    )
