@@ -43,6 +43,16 @@ class Launch(Record):
     """The settings file that the hooks stand in."""
     plugin: str = ""
     """For hooks of the installed plugin: its data folder, which lies beside the user's settings."""
+    remote: tuple[str, ...] = ()
+    """The words that say which gate outside of this container is asked, as :func:`remote_words` gives them."""
+
+
+def remote_words(place: str, key_file: str = "", ca_file: str = "") -> tuple[str, ...]:
+    """What tells a hook to ask a gate outside of the container; nothing where the gate is on this machine."""
+    if not place:
+        return ()
+    options = ("--remote", place, "--key-file", key_file, "--ca-file", ca_file)
+    return tuple(word for pair in zip(options[::2], options[1::2], strict=True) if pair[1] for word in pair)
 
 
 def quoted(text: str) -> str:
@@ -58,7 +68,7 @@ def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str
     """
     words = [launch.python, "-I", "-S", launch.hook, client]
     words += ["--home", launch.folders.home, "--state", launch.folders.state, "--config", launch.folders.config]
-    words += ["--event", event]
+    words += ["--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
     shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)

@@ -40,9 +40,7 @@ _MISSING = "this needs further packages: install lockgate[server]"
     metavar="HOST:PORT",
     help="Listen on TCP too. Beyond loopback that needs TLS.",
 )
-@click.option(
-    "--tls-cert", metavar="FILE", type=click.Path(exists=True, dir_okay=False)
-)
+@click.option("--tls-cert", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 @click.option("--tls-key", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--poll",
@@ -115,9 +113,7 @@ class _Lines(logging.Formatter):
         level, what = record.levelname.lower(), visible(record.getMessage(), 300)
         if self._as_json:
             return json.dumps({"at": at, "level": level, "what": what, **facts})
-        said = " ".join(
-            f"{name}={visible(str(value), 300)}" for name, value in facts.items()
-        )
+        said = " ".join(f"{name}={visible(str(value), 300)}" for name, value in facts.items())
         return f"{at} {level} {what} {said}".rstrip()
 
 

@@ -36,9 +36,7 @@ def groups() -> None:
     type=click.Path(file_okay=False),
     help="As for lockgate serve.",
 )
-@click.option(
-    "--profile", metavar="NAME", default="", help="The profile that decides for it."
-)
+@click.option("--profile", metavar="NAME", default="", help="The profile that decides for it.")
 @click.option(
     "--uid",
     type=click.IntRange(0),
@@ -78,9 +76,7 @@ def add(
     """
     require_person("let a container ask the gate")
     if profile and profile not in shipped():
-        raise click.UsageError(
-            f"there is no profile {visible(profile)!r}; known: {', '.join(sorted(shipped()))}"
-        )
+        raise click.UsageError(f"there is no profile {visible(profile)!r}; known: {', '.join(sorted(shipped()))}")
     if not os.path.isabs(inside) or not inside.isprintable():
         raise click.UsageError("--inside must be an absolute path")
     folder = os.path.join(os.path.realpath(ipc), name)
@@ -108,9 +104,7 @@ def add(
     for source, target, mode in group.mounts:
         click.echo(f"  -v {visible(source, 400)}:{visible(target, 400)}:{mode}")
     click.echo("and inside of it:")
-    click.echo(
-        f"  lockgate install claude-code --remote ipc:{inside} --key-file /run/lockgate/key"
-    )
+    click.echo(f"  lockgate install claude-code --remote ipc:{inside} --key-file /run/lockgate/key")
 
 
 @groups.command("list")
@@ -123,9 +117,7 @@ def list_command(as_json: bool) -> None:
             click.echo(json.dumps(shown))
         else:
             profile = group.profile or "as configured"
-            click.echo(
-                f"{group.name}  profile: {profile}  uid: {group.uid}  {visible(group.folder, 400)}"
-            )
+            click.echo(f"{group.name}  profile: {profile}  uid: {group.uid}  {visible(group.folder, 400)}")
 
 
 @groups.command()
@@ -134,9 +126,7 @@ def remove(name: str) -> None:
     """Remove a group and its folders. Its labels and its audit stay."""
     require_person("take a container from the gate")
     _act("container-removed", name, lambda known: known.remove(name), {})
-    click.echo(
-        f"{visible(name)} is not decided for any more: its container is refused everything"
-    )
+    click.echo(f"{visible(name)} is not decided for any more: its container is refused everything")
 
 
 @groups.command()
@@ -145,9 +135,7 @@ def rotate(name: str) -> None:
     """Give a group another key, at once. What it asks with the old one is refused."""
     require_person("change a container's key")
     _act("container-key", name, lambda known: known.rotate(name), {})
-    click.echo(
-        f"{visible(name)} has a new key; it lies where the old one did, so nothing is to be mounted again"
-    )
+    click.echo(f"{visible(name)} has a new key; it lies where the old one did, so nothing is to be mounted again")
 
 
 @groups.command()
@@ -157,9 +145,7 @@ def token(name: str) -> None:
     require_person("see a container's token")
     group = Groups(folders().state).all().get(name)
     if group is None:
-        raise click.ClickException(
-            f"there is no group {visible(name)!r}; see: lockgate serve groups list"
-        )
+        raise click.ClickException(f"there is no group {visible(name)!r}; see: lockgate serve groups list")
     click.echo(group.key.token)
 
 
@@ -171,16 +157,11 @@ def _shown(group: Group) -> Mapping[str, Any]:
         "profile": group.profile,
         "client_asks": group.client_asks,
         "local": group.local,
-        "mounts": [
-            {"from": source, "to": target, "mode": mode}
-            for source, target, mode in group.mounts
-        ],
+        "mounts": [{"from": source, "to": target, "mode": mode} for source, target, mode in group.mounts],
     }
 
 
-def _act(
-    event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]
-) -> None:
+def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
     """Change the groups, and write it into the audit."""
     from lockgate.store.sqlite import SqliteStore
 
@@ -192,9 +173,7 @@ def _act(
             with store.transaction() as tx:
                 tx.append_audit(
                     time.time(),
-                    happened(
-                        Context("cli", Subject("")), event, {"group": name, **facts}
-                    ),
+                    happened(Context("cli", Subject("")), event, {"group": name, **facts}),
                 )
         finally:
             store.close()
