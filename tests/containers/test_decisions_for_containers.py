@@ -75,6 +75,7 @@ def test_what_is_provably_local_runs_without_an_answer_and_is_reported(host: Hos
     one = box()
     host.start()
     one.run("echo hello")
+    until(lambda: not list(Path(one.group.requests).iterdir()))
     host.end(signal.SIGKILL)
     (said,) = one.run(call("ls -la >/dev/null", "local"))
     assert said["ran"]
