@@ -243,11 +243,10 @@ def prolong(seconds: float) -> float:
     """
     import signal
 
-    from lockgate.adapters.claude_command import HOOK_TIMEOUT, hook_timeout
+    from lockgate.adapters.claude_command import hook_timeout
 
-    patience = hook_timeout(_Deadline.event) if _SPEAKS[0] == "claude-code" else HOOK_TIMEOUT
     left = signal.getitimer(signal.ITIMER_REAL)[0]
-    most = patience - _MARGIN - (time.monotonic() - _BEGAN) - left
+    most = hook_timeout(_Deadline.event) - _MARGIN - (time.monotonic() - _BEGAN) - left
     lent = max(min(seconds, most), 0.0)
     _Deadline.lent += lent
     _arm(left + lent)
