@@ -19,34 +19,21 @@ from lockgate.errors import LockgateError
 from lockgate.folders import folders
 from lockgate.text import visible
 
-_MISSING = "this needs further packages: install lockgate[server]"
+_MISSING = "this takes further packages: pip install 'lockgate[server]'"
 
 
 @click.group(invoke_without_command=True, short_help="Decide for containers.")
+@click.option("--ipc", metavar="DIR", type=click.Path(file_okay=False), help="The folder of the groups' folders.")
+@click.option("--unix", metavar="PATH", type=click.Path(dir_okay=False), help="Listen on a Unix socket too.")
+@click.option("--listen", metavar="HOST:PORT", help="Listen on TCP too. Beyond loopback that needs TLS.")
 @click.option(
-    "--ipc",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="The folder of the groups' folders.",
+    "--tls-cert",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="For --listen: the certificate, PEM.",
 )
-@click.option(
-    "--unix",
-    metavar="PATH",
-    type=click.Path(dir_okay=False),
-    help="Listen on a Unix socket too.",
-)
-@click.option(
-    "--listen",
-    metavar="HOST:PORT",
-    help="Listen on TCP too. Beyond loopback that needs TLS.",
-)
-@click.option("--tls-cert", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
-@click.option("--tls-key", metavar="FILE", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--poll",
-    is_flag=True,
-    help="Look for requests, where the system does not tell of changes.",
-)
+@click.option("--tls-key", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Its key, PEM.")
+@click.option("--poll", is_flag=True, help="Look for requests, where the system does not tell of changes.")
 @click.option("--json", "as_json", is_flag=True, help="Log one JSON object a line.")
 @click.pass_context
 def serve(
@@ -74,12 +61,7 @@ def serve(
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
     settings = serving.Settings(
-        os.path.abspath(ipc) if ipc else "",
-        unix or "",
-        listen or "",
-        tls_cert or "",
-        tls_key or "",
-        poll,
+        os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
     _log_to_stderr(as_json)
     _run(serving.serve(folders(), settings))

@@ -29,46 +29,15 @@ def groups() -> None:
 
 @groups.command()
 @click.argument("name")
-@click.option(
-    "--ipc",
-    metavar="DIR",
-    required=True,
-    type=click.Path(file_okay=False),
-    help="As for lockgate serve.",
-)
+@click.option("--ipc", metavar="DIR", required=True, type=click.Path(file_okay=False), help="As for lockgate serve.")
 @click.option("--profile", metavar="NAME", default="", help="The profile that decides for it.")
-@click.option(
-    "--uid",
-    type=click.IntRange(0),
-    help="The user of its agent, as this machine numbers users.  [yours]",
-)
-@click.option(
-    "--inside",
-    metavar="DIR",
-    default="/workspace/ipc",
-    show_default=True,
-    help="Where it is mounted.",
-)
-@click.option(
-    "--client-asks",
-    is_flag=True,
-    help="Let its client put questions, where a person sits before it.",
-)
-@click.option(
-    "--no-local",
-    is_flag=True,
-    help="Let it run nothing before this machine has answered.",
-)
+@click.option("--uid", type=click.IntRange(0), help="The user of its agent, as this machine numbers users.  [yours]")
+@click.option("--inside", metavar="DIR", default="/workspace/ipc", show_default=True, help="Where it is mounted.")
+@click.option("--client-asks", is_flag=True, help="Let its client put questions, where a person sits before it.")
+@click.option("--no-local", is_flag=True, help="Let it run nothing before this machine has answered.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def add(
-    name: str,
-    ipc: str,
-    profile: str,
-    uid: int | None,
-    inside: str,
-    client_asks: bool,
-    no_local: bool,
-    as_json: bool,
+    name: str, ipc: str, profile: str, uid: int | None, inside: str, client_asks: bool, no_local: bool, as_json: bool
 ) -> None:
     """Add a group: make its folders and its key, and print what to mount.
 
@@ -81,22 +50,8 @@ def add(
         raise click.UsageError("--inside must be an absolute path")
     folder = os.path.join(os.path.realpath(ipc), name)
     user = os.geteuid() if uid is None else uid
-    group = Group(
-        name,
-        new_secret(),
-        folder,
-        user,
-        profile,
-        client_asks,
-        not no_local,
-        os.path.normpath(inside),
-    )
-    _act(
-        "container-added",
-        name,
-        lambda known: known.add(group),
-        {"profile": profile, "uid": user},
-    )
+    group = Group(name, new_secret(), folder, user, profile, client_asks, not no_local, os.path.normpath(inside))
+    _act("container-added", name, lambda known: known.add(group), {"profile": profile, "uid": user})
     if as_json:
         click.echo(json.dumps(_shown(group)))
         return
@@ -110,7 +65,10 @@ def add(
 @groups.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(as_json: bool) -> None:
-    """List the groups. Keys are not shown."""
+    """List the groups. Keys are not shown.
+
+    Exit status: 0 listed (also where there are none).
+    """
     for group in Groups(folders().state).all().values():
         shown = _shown(group)
         if as_json:
@@ -123,7 +81,10 @@ def list_command(as_json: bool) -> None:
 @groups.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Remove a group and its folders. Its labels and its audit stay."""
+    """Remove a group and its folders. Its labels and its audit stay.
+
+    Exit status: 0 removed, 1 there is none or an agent seems to ask, 3 the state cannot be used.
+    """
     require_person("take a container from the gate")
     _act("container-removed", name, lambda known: known.remove(name), {})
     click.echo(f"{visible(name)} is not decided for any more: its container is refused everything")
@@ -132,7 +93,10 @@ def remove(name: str) -> None:
 @groups.command()
 @click.argument("name")
 def rotate(name: str) -> None:
-    """Give a group another key, at once. What it asks with the old one is refused."""
+    """Give a group another key, at once. What it asks with the old one is refused.
+
+    Exit status: 0 changed, 1 there is none or an agent seems to ask, 3 the state cannot be used.
+    """
     require_person("change a container's key")
     _act("container-key", name, lambda known: known.rotate(name), {})
     click.echo(f"{visible(name)} has a new key; it lies where the old one did, so nothing is to be mounted again")
@@ -141,7 +105,10 @@ def rotate(name: str) -> None:
 @groups.command()
 @click.argument("name")
 def token(name: str) -> None:
-    """Print the group's bearer token, for programs of your own over the Unix socket or HTTPS."""
+    """Print the group's bearer token, for programs of your own over the Unix socket or HTTPS.
+
+    Exit status: 0 printed, 1 there is none or an agent seems to ask.
+    """
     require_person("see a container's token")
     group = Groups(folders().state).all().get(name)
     if group is None:
@@ -171,10 +138,7 @@ def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[
         try:
             act(Groups(state))
             with store.transaction() as tx:
-                tx.append_audit(
-                    time.time(),
-                    happened(Context("cli", Subject("")), event, {"group": name, **facts}),
-                )
+                tx.append_audit(time.time(), happened(Context("cli", Subject("")), event, {"group": name, **facts}))
         finally:
             store.close()
     except StoreError as error:
