@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from lockgate import configuration
+from lockgate.adapters.claude_command import CALL_TIMEOUT
 from lockgate.errors import LockgateError
 from lockgate.escape import notifying, waiting
 from lockgate.libraries import library
 
-_HOOK_WAITS = 3600
+_HOOK_WAITS = CALL_TIMEOUT - 30
 """Seconds that a hook can wait at most, a little less than the client."""
 Found = tuple[Literal["ok", "warn"], str, str]
 """How it is, what was seen, and how to mend it."""
