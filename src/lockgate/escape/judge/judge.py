@@ -137,8 +137,26 @@ def _run(work: Coroutine[Any, Any, Opinion]) -> Opinion:
     import asyncio
 
     loop = asyncio.new_event_loop()
+    settled = _settled(work)
     try:
-        return loop.run_until_complete(work)
+        outcome = loop.run_until_complete(settled)
     finally:
+        settled.close()
         work.close()
         loop.close()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+async def _settled(work: Coroutine[Any, Any, Opinion]) -> Opinion | Exception:
+    """What comes of it, after answers that were half read have been let go of."""
+    import asyncio
+
+    outcome: Opinion | Exception
+    try:
+        outcome = await work
+    except Exception as error:  # noqa: BLE001 - it is raised again
+        outcome = error
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    return outcome
