@@ -261,7 +261,7 @@ def test_a_disk_that_is_full_for_a_report_too(host: Host, box: Boxes) -> None:
     one = box()
     host.start()
     one.instead["/workspace/ipc/requests"] = ["--size", "4096", "--tmpfs", "/workspace/ipc/requests"]
-    (said,) = one.run("true; echo " + "x" * 9000, starts=[])
+    (said,) = one.run("true; echo " + "€" * 1900, starts=[])
     assert (said["ran"], said["decision"]) == (False, "deny")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +104,7 @@ REFUSING = {
     "a plugin": ("plugins: [./no.py]", "ls"),
     "protected files": ("protected_paths: ['**/deploy.yaml']", "echo x >deploy.yaml"),
     "files that are run later": ("persistent_paths: ['**/deploy.yaml']", "echo x >deploy.yaml"),
+    "secret files": ("secret_paths: ['**/customers.csv']", "cat customers.csv"),
     "a pattern": ("bash_patterns: {acting: ['^tar ']}", "tar cf x.tar a"),
 }
 
@@ -110,7 +113,7 @@ REFUSING = {
 def test_what_only_the_host_refuses_does_not_run_unasked(host: Host, box: Boxes, text: str, command: str) -> None:
     """A container knows the shipped tables alone: where this machine's person says more, it asks."""
     one = box()
-    host.configure(f"{text}\ntable: {{persist: deny}}\n")
+    host.configure(f"{text}\ntable: {{persist: deny, read_secret: deny}}\n")
     plugin = Path(host.where.config, "no.py")
     plugin.write_text("def before_tool_use(tool_input):\n    return {'decision': 'deny', 'reason': 'not here'}\n")
     plugin.chmod(0o600)
@@ -119,6 +122,63 @@ def test_what_only_the_host_refuses_does_not_run_unasked(host: Host, box: Boxes,
         _, said = one.run(READ_A_STRANGER, f"{command}; touch /project/ran")
     assert (said["ran"], said["decision"]) == (False, "deny")
     assert not (one.work / "ran").exists()
+
+
+def test_where_services_are_declared_the_host_is_asked(host: Host, box: Boxes) -> None:
+    one = box()
+    host.configure("services: {Bash: {public_sink: forbidden}}\n")
+    host.start()
+    assert not read_key(f"{one.group.folder}/secret/key").local
+
+
+PATTERNS = """schema_version: "1.0.0"
+patterns:
+  input:
+    acme:
+      name: Names of Acme
+      description: They stay here.
+      mode: block
+      rules: [{id: name, type: name, pattern: 'acme_[a-z]{8}', examples: {match: [acme_aaaaaaaa]}}]
+"""
+
+
+def test_a_file_of_patterns_is_asked_before_a_call_runs(host: Host, box: Boxes) -> None:
+    one = box()
+    host.configure("profile: quarantine\n")
+    Path(host.where.config, "patterns.yaml").write_text(PATTERNS)
+    host.start()
+    (said,) = one.run("echo acme_abcdefgh; touch /project/ran")
+    assert (said["ran"], said["decision"]) == (False, "deny")
+    assert not (one.work / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["x " * 1200, "AKIA" + "Z2J4X6QH" * 2, "postgres://me:hunter2@db/x", "-----BEGIN RSA PRIVATE KEY-----"],
+    ids=["long", "key", "address", "block"],
+)
+def test_what_the_pattern_library_should_see_first_is_asked_about(host: Host, box: Boxes, words: str) -> None:
+    one = box()
+    host.start()
+    one.run(call(f"echo '{words}'", "asked"), call("echo hello; ls src", "reported"))
+    rows = {row["call"]: row for row in until(lambda: two_decided(host))}
+    assert (rows["asked"].get("reported"), rows["reported"].get("reported")) == (None, True)
+
+
+def two_decided(host: Host) -> list[dict[str, Any]]:
+    rows = [row for row in host.audit() if row["event"] == "decision"]
+    return rows if len(rows) == 2 else []
+
+
+def test_a_host_that_gave_no_sign_of_life_lately_is_no_host(host: Host, box: Boxes) -> None:
+    """What it last said of its configuration may hold no longer."""
+    one = box()
+    host.start()
+    host.end(signal.SIGKILL)
+    assert one.run("echo hello")[0]["ran"]
+    os.utime(f"{one.group.responses}/alive", (1, 1))
+    (said,) = one.run("echo hello", starts=[])
+    assert (said["ran"], said["decision"]) == (False, "deny")
 
 
 def test_what_the_host_refuses_from_now_on_is_asked_about_from_now_on(host: Host, box: Boxes) -> None:

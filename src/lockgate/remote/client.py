@@ -15,6 +15,7 @@ from lockgate.deliberation import Objection, RulesQuestion
 from lockgate.errors import RemoteError
 from lockgate.events import Answer, Context, Event, ToolFailed, ToolFinished, ToolRefused, ToolRequested
 from lockgate.folders import Folders
+from lockgate.lazy import lazy_re
 from lockgate.model import Analysis, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.remote.keys import VARIABLE, read_key
@@ -30,6 +31,10 @@ LOCAL_TOOLS = frozenset({"Bash", "Glob", "Grep", "Read"})
 """Tools whose calls can be provably local. Of others the host has to know more than their effects."""
 _MARK = "[REDACTED:"
 """Stands where a value was taken out. Whoever writes it somewhere may destroy the value there: the host decides."""
+_PLAIN_MOST = 2000
+"""Characters of a call that may run unanswered."""
+_CREDENTIAL = lazy_re(r"(?=[A-Za-z_+-]*[0-9])(?=[0-9_+-]*[A-Za-z])[A-Za-z0-9_+-]{20}|-----BEGIN |://[^/@\s]*@")
+"""What most credentials have and few honest words do: twenty characters with letters and digits among them."""
 _MARGIN = 0.25
 """Seconds that are left for the refusal when the host does not answer."""
 _RESULTS = (ToolFinished, ToolFailed, ToolRefused)
@@ -100,7 +105,7 @@ class RemoteGate:
             if objections:
                 return _objected(objections)
         found = analysis.effects
-        if self._key.local and not found and call.tool in LOCAL_TOOLS and not _has_mark(call):
+        if not found and self._may_report(call):
             self._report(event)
             return Answer()
         contained = self._contained(context, call)
@@ -111,6 +116,16 @@ class RemoteGate:
         if contained is None:
             raise RemoteError("the host wants a call contained that cannot be")
         return answer._replace(new_input=contained)
+
+    def _may_report(self, call: ToolCall) -> bool:
+        """Whether a call without effects may run at once. Over a socket a report takes as long as an answer."""
+        if not self._key.local or not self._place_is_files or call.tool not in LOCAL_TOOLS or not _is_plain(call):
+            return False
+        return self._mailbox().is_tended()
+
+    @property
+    def _place_is_files(self) -> bool:
+        return self._where.place.startswith("ipc:")
 
     def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
@@ -161,7 +176,7 @@ class RemoteGate:
         request = self._request(event, **more)
         message = write_request(self._key.secret, request)
         until = time.monotonic() + self._seconds
-        ask = self._through_files if self._where.place.startswith("ipc:") else self._through_http
+        ask = self._through_files if self._place_is_files else self._through_http
         return ask(request.id, message, until)
 
     def _request(self, event: Event, **more: Any) -> Request:
@@ -171,14 +186,7 @@ class RemoteGate:
 
     def _report(self, event: Event) -> None:
         request = self._request(event, report=True)
-        message = write_request(self._key.secret, request)
-        if self._where.place.startswith("ipc:"):
-            self._mailbox().send(request.id, message, report=True)
-            return
-        from lockgate.remote.http import exchange
-
-        until = time.monotonic() + self._seconds
-        exchange(self._where.place, self._where.ca_file, "/v1/report", self._key.token, message, until)
+        self._mailbox().send(request.id, write_request(self._key.secret, request), report=True)
 
     def _mailbox(self) -> Mailbox:
         from lockgate.remote.mailbox import Mailbox
@@ -227,7 +235,14 @@ def _final(reply: Reply) -> Reply:
     return reply
 
 
-def _has_mark(call: ToolCall) -> bool:
+def _is_plain(call: ToolCall) -> bool:
+    """Whether no text of a call is one that the pattern library should see before it runs.
+
+    This is no search for secrets: what is long, or has a long word of letters and digits, is asked about.
+    """
     from lockgate.analysis.patterns.fields import fields_of
 
-    return any(_MARK in field.text for field in fields_of(call.tool_input))
+    texts = [field.text for field in fields_of(call.tool_input)]
+    if sum(map(len, texts)) > _PLAIN_MOST:
+        return False
+    return not any(_MARK in text or _CREDENTIAL.search(text) for text in texts)

@@ -10,11 +10,14 @@ import asyncio
 from functools import partial
 
 from lockgate import configuration
-from lockgate.analysis.surroundings import no_category
+from lockgate.analysis.surroundings import Rules, no_category, no_service
 from lockgate.configuration import Configuration
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders
 from lockgate.gate import Parts
+from lockgate.guardrails.layers import looks_at
+from lockgate.model import EffectKind, Verdict
+from lockgate.policy.profiles import COLUMNS, Profile
 from lockgate.server.groups import Groups
 from lockgate.server.workers import Workers
 
@@ -51,15 +54,31 @@ def _refuses(where: Folders, parts: Parts) -> bool:
         found = configuration.load(parts.store, home=where.home, config_dir=where.config, workspace="")
     except LockgateError:
         return True
-    return may_refuse(found)
+    return may_refuse(found) or has_patterns(where)
 
 
 def may_refuse(found: Configuration) -> bool:
     """Whether a configuration can refuse a call that has no effect for the shipped tables."""
-    return found.sets_rules or any(
+    return found.sets_rules or any(_adds_refusals(policy.rules, policy.profile) for policy in found.policies)
+
+
+def has_patterns(where: Folders) -> bool:
+    """Whether this machine's person has a file of patterns, which can refuse any call for the texts in it."""
+    return any(look.data is not None or look.problem for look in looks_at(where, ""))
+
+
+def _adds_refusals(rules: Rules, profile: Profile) -> bool:
+    return bool(
         rules.protected_paths
         or rules.persistent_paths
         or rules.command_category is not no_category
         or rules.tool_category is not no_category
-        for rules in (policy.rules for policy in found.policies)
+        or rules.service is not no_service
+        or (rules.secret_paths and _refuses_to_read(profile))
     )
+
+
+def _refuses_to_read(profile: Profile) -> bool:
+    """Whether reading a secret is refused anywhere. In the shipped profiles it only gives the label."""
+    row = EffectKind.READ_SECRET.value
+    return any(profile.cell(row, column) != (Verdict.ALLOW,) for column in COLUMNS)
