@@ -52,7 +52,9 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
 def own_paths(where: Folders) -> tuple[str, ...]:
     """What belongs to the gate: state, configuration, code, and the environment that it is installed in."""
     package = os.path.dirname(os.path.abspath(lockgate.__file__))
-    paths = {where.state, where.config, package}
+    # A program may keep its state elsewhere: what the other gates of this user know is no agent's to read all the same.
+    usual = os.path.join(where.home, ".local", "state", "lockgate")
+    paths = {where.state, usual, where.config, package}
     environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
         paths.add(environment)

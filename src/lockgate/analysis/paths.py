@@ -48,7 +48,7 @@ _WRITE_KINDS = {
     "destroy": EffectKind.DESTROY,
     "shared": EffectKind.EGRESS,
 }
-_OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".json", ".md", ".toml", ".txt")
+_OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
 

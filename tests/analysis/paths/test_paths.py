@@ -135,7 +135,7 @@ def test_gates_own_files_are_never_written_and_its_state_never_read(around):
     ):
         assert {(e.kind, e.variant) for e in write_effects(path, WORK, around)} >= {(EffectKind.TAMPER, Variant.SELF)}
     for path in ("~/.local/state/lockgate/key", "~/.local/state/lockgate/*", "~/.local/state/lock????/state.db"):
-        assert {(e.kind, e.variant) for e in read_effects(path, WORK, around)} == {(EffectKind.TAMPER, Variant.SELF)}
+        assert {(e.kind, e.variant) for e in read_effects(path, WORK, around)} >= {(EffectKind.TAMPER, Variant.SELF)}
     assert read_effects("/opt/lockgate/lib/gate.py", WORK, around) == ()
     installed = around._replace(own_paths=("/home/user/work/.venv", "/x/lib/python3.12/site-packages/lockgate"))
     for path in (".venv/pyvenv.cfg", "/x/lib/python3.12/site-packages/lockgate/py.typed"):
