@@ -124,9 +124,11 @@ def test_what_only_the_host_refuses_does_not_run_unasked(host: Host, box: Boxes,
     assert not (one.work / "ran").exists()
 
 
-def test_where_services_are_declared_the_host_is_asked(host: Host, box: Boxes) -> None:
+@pytest.mark.parametrize("text", ["services: {mcp__tracker: {public_source: true}}", "profile: [no, profile]"])
+def test_where_the_host_may_know_more_it_is_asked(host: Host, box: Boxes, text: str) -> None:
+    """Also where the configuration is not valid: what its person meant is not known."""
     one = box()
-    host.configure("services: {Bash: {public_sink: forbidden}}\n")
+    host.configure(f"{text}\n")
     host.start()
     assert not read_key(f"{one.group.folder}/secret/key").local
 
