@@ -143,6 +143,8 @@ class Effect(Record):
     """The label that the call's result gives to its subject."""
     changed: float | None = None
     """For what was found in a script file: when that was last changed, in seconds since the epoch."""
+    uncontainable: str = ""
+    """What it needs that no contained command has, in words; empty where it may work contained."""
 
     @property
     def row(self) -> str:

@@ -46,6 +46,16 @@ def test_code_that_cannot_be_seen_through_is_contained(world: Containing) -> Non
     assert world.records()[-1]["verdict"] == "contain"
 
 
+@pytest.mark.parametrize(
+    "command", ["docker exec web ls", "sudo ./build.sh", "./build.sh && docker compose restart api", "podman start web"]
+)
+def test_what_could_only_fail_contained_is_asked_about(world: Containing, command: str) -> None:
+    world.taint()
+    answer, _ = world.ask("Bash", {"command": command})
+    assert answer.verdict is Verdict.ASK
+    assert answer.new_input is None
+
+
 def test_a_clean_session_is_not_contained(world: Containing) -> None:
     assert world.bash("./build.sh") is Verdict.ALLOW
 

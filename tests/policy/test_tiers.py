@@ -53,6 +53,18 @@ def test_the_steps_come_in_their_order_and_end_with_the_one_that_decides(
         assert (taken[-2].verdict, taken[-1].tier) == (J, Tier.PERSON)
 
 
+@given(calls, labels, profiles, hosts)
+def test_what_could_only_fail_contained_is_decided_as_where_there_is_no_sandbox(
+    call: Sequence[Effect], label: frozenset[Label], profile: Profile, able: frozenset[Verdict]
+) -> None:
+    marked = [effect._replace(uncontainable="it needs a service") for effect in call]
+    with_sandbox, without = decide(marked, label, profile, able=able), decide(call, label, profile, able=able - {C})
+    assert with_sandbox.verdict is without.verdict
+    assert with_sandbox.verdict >= decide(call, label, profile, able=able).verdict
+    told = [step.says for step in steps(marked, label, profile, able=able | {C}, lacking=LACKING)]
+    assert "it runs where it can reach nobody" not in told
+
+
 # ---------------------------------------------------------------- laws: for every profile, and for one's own tables
 
 words = st.sampled_from(list(Verdict))

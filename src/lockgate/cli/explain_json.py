@@ -61,6 +61,7 @@ def whole(explanation: Explanation) -> dict[str, Any]:
                 "because": effect.because,
                 "address": effect.address,
                 "gives": effect.gives.value if effect.gives else None,
+                "uncontainable": effect.uncontainable,
                 "verdicts": _words(explanation.of(effect)),
             }
             for effect in analysis.effects

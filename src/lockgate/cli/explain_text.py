@@ -167,6 +167,8 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: S
     if outline is not None and (texts := _commands_with(effect, outline)):
         branch.add(Text(f"in {visible(texts[0], _LONGEST_COMMAND)}" + (", and elsewhere" if len(texts) > 1 else "")))
     branch.add(Text(f"rule {effect.rule}", style="dim"))
+    if effect.uncontainable:
+        branch.add(Text(f"is not contained: {visible(effect.uncontainable)}"))
     if effect.gives is not None:
         branch.add(Text(f"its result makes the session {effect.gives.value}"))
     if len(explanation.analysis.effects) > 1:

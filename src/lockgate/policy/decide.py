@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
+_CONTAINING = frozenset((Verdict.CONTAIN,))
+
 
 def possible(chain: Chain, able: frozenset[Verdict]) -> Verdict:
     """The first verdict of a chain that the host can do; what it cannot do is skipped toward stricter."""
@@ -42,7 +44,8 @@ def decide(
     judged = False
     for effect in effects:
         row = effect.row
-        verdict = possible(profile.cell(row, column), able)
+        # What could only fail in a sandbox is decided as where there is none.
+        verdict = possible(profile.cell(row, column), able - _CONTAINING if effect.uncontainable else able)
         if verdict is Verdict.JUDGE and flagged is not None:
             judged = True
             verdict = profile.when_flagged(row, column) if flagged else Verdict.ALLOW

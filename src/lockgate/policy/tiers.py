@@ -52,7 +52,7 @@ def steps(
     return (
         *_before_the_table(effects, labels, decision),
         *_table(chains, decision),
-        *_contained(chains, decision, able, lacking),
+        *_contained(effects, chains, decision, able, lacking),
         *_judged(effects, labels, profile, chains, decision, able, lacking),
         *([Step(Tier.PERSON, "a person is asked", Verdict.ASK)] if decision.verdict is Verdict.ASK else []),
     )
@@ -85,14 +85,20 @@ def _table(chains: Mapping[str, Chain], decision: Decision) -> list[Step]:
 
 
 def _contained(
-    chains: Mapping[str, Chain], decision: Decision, able: frozenset[Verdict], lacking: Mapping[Verdict, str]
+    effects: Sequence[Effect],
+    chains: Mapping[str, Chain],
+    decision: Decision,
+    able: frozenset[Verdict],
+    lacking: Mapping[Verdict, str],
 ) -> list[Step]:
     if decision.verdict is Verdict.CONTAIN:
         return [Step(Tier.CONTAINMENT, "it runs where it can reach nobody", Verdict.CONTAIN)]
     if not _asked_for(Verdict.CONTAIN, chains, decision):
         return []
-    cannot = "another of its effects cannot be contained" if Verdict.CONTAIN in able else lacking[Verdict.CONTAIN]
-    return [Step(Tier.CONTAINMENT, cannot)]
+    if Verdict.CONTAIN not in able:
+        return [Step(Tier.CONTAINMENT, lacking[Verdict.CONTAIN])]
+    could_not = (each.uncontainable for each in effects if each.uncontainable and Verdict.CONTAIN in chains[each.row])
+    return [Step(Tier.CONTAINMENT, next(could_not, "another of its effects cannot be contained"))]
 
 
 def _judged(

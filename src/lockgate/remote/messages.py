@@ -117,7 +117,7 @@ def read_request(key: bytes, message: bytes) -> Request:
 
 def _first_of_each(effects: Sequence[Effect]) -> list[Effect]:
     """As many effects as there is room for; what decides comes first, which is one of each sort."""
-    first = {(effect.row, effect.gives): effect for effect in reversed(effects)}
+    first = {(effect.row, effect.gives, bool(effect.uncontainable)): effect for effect in reversed(effects)}
     return [*first.values(), *(effect for effect in effects if effect not in first.values())][:_EFFECTS]
 
 
@@ -135,12 +135,13 @@ def _effect_json(effect: Effect) -> dict[str, Any]:
         "variant": effect.variant.value,
         "address": effect.address if len(effect.address) <= _TEXT_MOST else "",
         "gives": effect.gives.value if effect.gives else None,
+        "uncontainable": effect.uncontainable[:_TEXT_MOST],
     }
 
 
 def _effect(value: object) -> Effect:
     said = obj(value, "found")
-    exactly(said, {"kind", "what", "rule", "because", "variant", "address", "gives"}, "found")
+    exactly(said, {"kind", "what", "rule", "because", "variant", "address", "gives", "uncontainable"}, "found")
     rule = text(said["rule"], "rule", _RULE_MOST)
     if not rule.isprintable():
         raise BadInputError("rule is not the name of one")
@@ -149,8 +150,9 @@ def _effect(value: object) -> Effect:
         gives = None if said["gives"] is None else Label(said["gives"])
     except (ValueError, TypeError):
         raise BadInputError("found says what no effect is") from None
-    what, because, address = (text(said[field], field, _TEXT_MOST) for field in ("what", "because", "address"))
-    return Effect(kind, what, rule, because, variant, address, gives)
+    fields = ("what", "because", "address", "uncontainable")
+    what, because, address, uncontainable = (text(said[field], field, _TEXT_MOST) for field in fields)
+    return Effect(kind, what, rule, because, variant, address, gives, uncontainable=uncontainable)
 
 
 # ---------------------------------------------------------------- answers

@@ -57,6 +57,13 @@ WORDS: dict[str, tuple[Template, ...]] = {
 }
 """The vocabulary of ``effects:`` in the knowledge; ``docs/knowledge.md`` describes it."""
 
+NEEDS: dict[str, str] = {
+    "service": "`{what}` talks to a service of this machine, which a contained command cannot reach",
+    "privilege": "`{what}` needs rights that a contained command cannot get",
+    "network": "`{what}` needs the network, which a contained command has not",
+}
+"""The vocabulary of ``needs:``: why such a command could only fail if it ran contained."""
+
 _HIDING = frozenset({"shell:dynamic-code", "shell:unparsed", "shell:too-complex", "shell:arithmetic", "shell:subscript",
                      "shell:prompt-expansion", "shell:dynamic-command"})  # fmt: skip
 """Rules that say that the shell itself runs something whose name is not known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.contact import Contact
-from lockgate.analysis.shell.findings import WORDS, made_by
+from lockgate.analysis.shell.findings import NEEDS, WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
@@ -223,8 +223,15 @@ class Invocation:
 
             found = unprinted(found) if saves(self, options) else found
         self.own += found
+        self._needs()
         self._faithful(options)
         return printed(self)
+
+    def _needs(self) -> None:
+        """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
+        if self.entry.needs and all(effect.rule != "shell:project-file" for effect in self.own):
+            why = NEEDS[self.entry.needs].format(what=self.what)
+            self.own = [effect._replace(uncontainable=why) for effect in self.own]
 
     def _asks_about_subcommand(self) -> bool:
         """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``."""

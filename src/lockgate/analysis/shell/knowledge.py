@@ -64,6 +64,8 @@ class Entry(Record):
     """The language of the code that it reads from standard input where it has no operand."""
     runtime: bool = False
     """Whether it runs code of a language that can do anything. It says so of itself and not of its subcommands."""
+    needs: str = ""
+    """What of this machine it cannot do anything without, and no contained command has: a word of ``NEEDS``."""
     stdin_after: int = 0
     """How many operands it may have that are no code, so that it still reads standard input."""
     default: Sequence[str] = ()
@@ -107,7 +109,7 @@ def lookup(program: str) -> Entry | None:
 def subcommand(entry: Entry, word: str) -> Entry | None:
     """The entry of a subcommand, or ``None``.
 
-    It has its parent's style, and its options too unless they stand before it only.
+    It has its parent's style, what that needs, and its options too unless they stand before it only.
     """
     if entry.any_case:
         word = word.lower()
@@ -122,7 +124,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         return None
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
-    return Entry(**{"style": entry.style, **raw})._replace(name=f"{entry.name}/{word}")
+    return Entry(**{"style": entry.style, "needs": entry.needs, **raw})._replace(name=f"{entry.name}/{word}")
 
 
 def changed(entry: Entry, given: set[str]) -> Entry:

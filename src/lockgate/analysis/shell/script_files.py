@@ -131,7 +131,9 @@ class _Inside(Findings):
             variant = Variant.SCRIPT if _is_held(effect, self.around) else effect.variant
             # The project's packages are read by its scripts all day.
             gives = None if effect.rule.startswith("place:vendored") else effect.gives
-            effect = effect._replace(because=self._said(effect), variant=variant, gives=gives, changed=0.0)
+            effect = effect._replace(
+                because=self._said(effect), variant=variant, gives=gives, changed=0.0, uncontainable=""
+            )
         if len(self.effects) < _MOST_EFFECTS:
             super().add(effect, quiet=quiet)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.analysis.shell import analyse_shell, roles
-from lockgate.analysis.shell.findings import WORDS
+from lockgate.analysis.shell.findings import NEEDS, WORDS
 from lockgate.analysis.shell.programs import build
 from lockgate.analysis.shell.roles import ROLES
 
@@ -26,9 +26,41 @@ def test_example(family, command, kinds, around):
     ]
 
 
-@pytest.mark.parametrize("name", sorted({*ROLES, *WORDS}))
+@pytest.mark.parametrize("name", sorted({*ROLES, *WORDS, *NEEDS}))
 def test_every_word_of_the_format_is_described(name):
     assert f"`{name}`" in DOCS.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "need"),
+    [
+        ("docker exec web ls", "service"),
+        ("docker compose exec web pytest", "service"),
+        ("docker-compose ps", "service"),
+        ("systemctl --user restart x", "service"),
+        ("pytest; service nginx restart", "service"),
+        ("podman exec web ls", "privilege"),
+        ("sudo -n make", "privilege"),
+        ("env A=1 doas make", "privilege"),
+        ("su -c 'make' bob", "privilege"),
+        ("terraform plan", "network"),
+        ("docker compose config", ""),
+        ("docker --version", ""),
+        ("terraform validate", ""),
+        ("sg run -p x", ""),
+        ("fakeroot make", ""),
+        ("pytest -q", ""),
+        ("make test", ""),
+        ("npm test", ""),
+        ("cargo build --offline", ""),
+        ("npm install", ""),
+        ("echo docker exec web ls; ./sudo", ""),
+    ],
+)
+def test_what_could_only_fail_contained_says_why(command, need, around):
+    found = {effect.uncontainable for effect in analyse_shell(command, "/work/project", around).effects} - {""}
+    said = [word for word, why in NEEDS.items() for each in found if why.partition("`{what}`")[2] in each]
+    assert said == ([need] if need else [])
 
 
 def test_quiet_patterns_are_tight():
