@@ -86,7 +86,7 @@ def install(
         if trust and not dry_run:
             _trust(where, change.file, project)
     except InstallError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible(str(error), 600)) from None
     if not dry_run and not remote:
         _prepare_patterns(where, project if scope != "user" else "")
     if not (as_json or dry_run):
@@ -116,7 +116,7 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
             change = installing.plan_uninstall(client, file, where)
         _carry_out(change, where, "uninstalled", dry_run=dry_run, as_json=as_json)
     except InstallError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible(str(error), 600)) from None
 
 
 def _remote(place: str, key_file: str, ca_file: str) -> tuple[str, ...]:
