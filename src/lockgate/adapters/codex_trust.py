@@ -41,7 +41,8 @@ def hooks(project: str, home: str) -> list[Hook]:
     """
     program = shutil.which("codex")
     if program is None:
-        raise InstallError("codex is not in PATH, so its trust in the hooks is not known")
+        again = "when it is, run: lockgate install codex --trust"
+        raise InstallError(f"codex is not in PATH, so its trust in the hooks is not known; {again}")
     listed = _asked(program, project, home)
     found = [entry for group in listed.get("data", ()) for entry in group.get("hooks", ())]
     return [
