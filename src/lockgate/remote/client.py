@@ -20,6 +20,7 @@ from lockgate.model import Analysis, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.remote.keys import VARIABLE, read_key
 from lockgate.remote.messages import CONTAIN, LONGEST_WAIT, Reply, Request, read_reply, write_request
+from lockgate.remote.request_ids import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,7 +183,7 @@ class RemoteGate:
     def _request(self, event: Event, **more: Any) -> Request:
         folders = self._where.folders
         own = tuple(path for path in (folders.state, folders.config, *self._own()) if path)
-        return Request(os.urandom(16).hex(), event, LONGEST_WAIT, home=folders.home, own=own, **more)
+        return Request(new_id(), event, LONGEST_WAIT, home=folders.home, own=own, **more)
 
     def _report(self, event: Event) -> None:
         request = self._request(event, report=True)

@@ -19,6 +19,7 @@ from lockgate.record import Record
 from lockgate.remote.messages import LONGEST_WAIT, Reply, Request, read_request, write_reply
 from lockgate.server.blind import Case
 from lockgate.server.groups import Group
+from lockgate.server.replays import Replays
 from lockgate.server.reports import reported
 from lockgate.server.short_form import is_short, read_short, write_short
 from lockgate.server.workers import Worker, Workers
@@ -62,6 +63,7 @@ class Desk:
     def __init__(self, workers: Workers) -> None:
         """Use the workers, which the caller starts and closes."""
         self._workers = workers
+        self._replays = Replays()
         self._open: dict[str, int] = {}
         self._advisers = ThreadPoolExecutor(_ADVISERS, thread_name_prefix="lockgate-adviser")
         self._turns: dict[str, asyncio.Semaphore] = {}
@@ -84,7 +86,7 @@ class Desk:
         began = time.perf_counter()
         try:
             worker = self._workers.of(group.name)
-            asked, outcome = await worker.do(group.name, partial(_begin, worker, group, read, expected))
+            asked, outcome = await worker.do(group.name, partial(_begin, worker, self._replays, group, read, expected))
             reply = await self._settle(worker, asked, outcome)
         finally:
             self._open[group.name] -= 1
@@ -139,15 +141,15 @@ def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
 
 # ---------------------------------------------------------------- in the worker's thread
 def _begin(
-    worker: Worker, group: Group, read: Callable[[], bytes], expected: Expected, parts: Parts
+    worker: Worker, replays: Replays, group: Group, read: Callable[[], bytes], expected: Expected, parts: Parts
 ) -> tuple[Asked, _Outcome]:
-    asked = _asked(group, read(), expected)
+    asked = _asked(replays, group, read(), expected)
     if asked.case is None:
         return asked, Reply(Answer(), failed=asked.problem)
     return asked, worker.about(asked.case, partial(_first, parts, asked.case))
 
 
-def _asked(group: Group, message: bytes, expected: Expected) -> Asked:
+def _asked(replays: Replays, group: Group, message: bytes, expected: Expected) -> Asked:
     short = is_short(message)
     try:
         if short:
@@ -159,6 +161,7 @@ def _asked(group: Group, message: bytes, expected: Expected) -> Asked:
             raise RemoteError("the request has another id than its file")
         if request.report != expected.report:
             raise RemoteError("the request and the way that it came disagree on whether it is a report")
+        replays.check(group.name, request)
         return Asked(message, shown, Case(group, request), short)
     except (RemoteError, BadInputError) as error:
         return Asked(message, expected.id or "0" * 32, None, short, str(error))

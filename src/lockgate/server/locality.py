@@ -59,7 +59,9 @@ def _refuses(where: Folders, parts: Parts) -> bool:
 
 def may_refuse(found: Configuration) -> bool:
     """Whether a configuration can refuse a call that has no effect for the shipped tables, or nobody knows."""
-    return bool(found.problems or found.sets_rules) or any(_adds_refusals(policy.rules, policy.profile) for policy in found.policies)
+    return bool(found.problems or found.sets_rules) or any(
+        _adds_refusals(policy.rules, policy.profile) for policy in found.policies
+    )
 
 
 def has_patterns(where: Folders) -> bool:
