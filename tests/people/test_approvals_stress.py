@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from escape.approval_waiter import call_of, ran
 from lockgate.audit.chain import verify
 from lockgate.store.sqlite import SqliteStore
+from people.approval_waiter import call_of, ran
 
 HERE = Path(__file__).parent
 CALLS = 500
