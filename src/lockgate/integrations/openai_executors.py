@@ -51,7 +51,8 @@ class Shell:
             decision = await self.calls.decide(context, SHELL, {"command": command}, f"{data.call_id}:{number}")
             decisions.append(decision)
             if not self.calls.permits(context, decision, self._tool, data.call_id):
-                await _not_run(self.calls, context, given[:number], data.call_id)
+                earlier = [(SHELL, {"command": other}, f"{data.call_id}:{place}") for place, other in enumerate(given)]
+                await _not_run(self.calls, context, earlier[:number])
                 return _refused(given, number, refusal_of(decision))
         run = [_command(decision) for decision in decisions]
         action = dataclasses.replace(data.action, commands=run)
@@ -158,10 +159,13 @@ def _command(decision: Decision) -> str:
     return str(decision.tool_input["command"])
 
 
-async def _not_run(calls: Calls, context: RunContextWrapper[Any], commands: Sequence[str], call_id: str) -> None:
+async def _not_run(
+    calls: Calls, context: RunContextWrapper[Any] | None, earlier: Sequence[tuple[str, Mapping[str, Any], str]]
+) -> None:
+    """Tell of calls (tool, input, id) that may run and do not, because another one beside them may not."""
     session = await calls.session(context)
-    for number, command in enumerate(commands):
-        session.not_run(SHELL, {"command": command}, call_id=f"{call_id}:{number}", reason="another was refused")
+    for tool, tool_input, call_id in earlier:
+        session.not_run(tool, tool_input, call_id=call_id, reason="another was refused")
 
 
 async def _truth(given: Any, *arguments: Any) -> bool:
@@ -203,17 +207,21 @@ class Editor:
     async def _made(self, operation: ApplyPatchOperation, way: str) -> ApplyPatchResult | str | None:
         context = operation.ctx_wrapper
         asked = self._asked.pop(_identity(operation), "")
-        for number, (tool, tool_input) in enumerate(_changes(operation)):
-            call_id = f"{asked}:{number}" if asked else ""
-            decision = await self.calls.decide(context, tool, tool_input, call_id, rewrites=False)
+        changes = [
+            (tool, tool_input, f"{asked}:{number}" if asked else "")
+            for number, (tool, tool_input) in enumerate(_changes(operation))
+        ]
+        for number, change in enumerate(changes):
+            decision = await self.calls.decide(context, *change, rewrites=False)
             if not self.calls.permits(context, decision, self._tool, asked):
+                await _not_run(self.calls, context, changes[:number])
                 return ApplyPatchResult(status="failed", output=refusal_of(decision))
         made: ApplyPatchResult | str | None = await awaited(getattr(self._editor, way)(operation))
-        tool, tool_input = _changes(operation)[0]
         text = made.output if isinstance(made, ApplyPatchResult) else made
         if not text:
             return made
-        result = await self.calls.finished(context, tool, tool_input, text, "")
+        tool, tool_input, call_id = changes[0]
+        result = await self.calls.finished(context, tool, tool_input, text, call_id)
         shown = as_text(result.output)
         return dataclasses.replace(made, output=shown) if isinstance(made, ApplyPatchResult) else shown
 
