@@ -43,9 +43,7 @@ class Replays:
             return
         now, at = self._now(), time_of(request.id)
         if abs(now - at) > WINDOW:
-            raise RemoteError(
-                f"its time is not within {WINDOW:g} seconds of the host's clock: do both clocks agree?"
-            )
+            raise RemoteError(f"its time is not within {WINDOW:g} seconds of the host's clock: do both clocks agree?")
         if at < self._since:
             raise RemoteError("this was asked before the host started")
         used = self._used.setdefault(group, {})
