@@ -15,7 +15,7 @@ import pytest
 
 from lockgate.audit.chain import verify
 from lockgate.store.sqlite import SqliteStore
-from people.approval_waiter import call_of, ran
+from approvers.approval_waiter import call_of, ran
 
 HERE = Path(__file__).parent
 CALLS = 500
