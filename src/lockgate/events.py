@@ -184,3 +184,5 @@ class Answer(Record):
     """What the model reads instead of the whole result; empty where it reads that."""
     approval: str = ""
     """The id under which a person was asked, where one was."""
+    approved: bool = False
+    """Whether that person has just said yes to exactly this call: the client has nobody to ask again."""

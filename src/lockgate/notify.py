@@ -36,6 +36,7 @@ def main(state: str) -> None:
             # Each by itself: a program that hangs must not keep a server from being told.
             if given["options"].get(way) and not os.fork():
                 _tell(state, str(given["approval"]), way, given["options"][way])
+                break
     finally:
         os._exit(0)
 

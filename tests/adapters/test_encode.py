@@ -8,7 +8,7 @@ import pytest
 from lockgate.adapters.claude_answers import encode, encode_failure
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.events import Answer
-from lockgate.model import Decision, LabelState, Tier, Verdict
+from lockgate.model import Verdict
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ CASES = [
     ),
     pytest.param(
         "PreToolUse",
-        Answer(context="approved", decision=Decision(Verdict.ALLOW, LabelState.UNTRUSTED, tier=Tier.PERSON)),
+        Answer(context="approved", approved=True),
         specific("PreToolUse", permissionDecision="allow", additionalContext="approved"),
         id="a person elsewhere said yes",
     ),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from lockgate.adapters.claude_code import EVENTS, IGNORED
 from lockgate.events import Answer, Event, ToolFinished
-from lockgate.model import Tier, Verdict
+from lockgate.model import Verdict
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def _tool_answer(answer: Answer) -> dict[str, Any]:
     elif verdict is Verdict.DENY:
         specific["permissionDecision"] = "deny"
         specific["permissionDecisionReason"] = answer.to_agent or answer.to_person or "Lockgate blocked this call"
-    elif verdict is Verdict.ALLOW and answer.decision and answer.decision.tier is Tier.PERSON:
-        # A person has just said yes to exactly this call, elsewhere: the client has nobody to ask again.
+    elif verdict is Verdict.ALLOW and answer.approved:
         specific["permissionDecision"] = "allow"
     if answer.new_input is not None and verdict is not Verdict.DENY:
         if verdict is Verdict.CONTAIN and answer.permitted:

@@ -14,7 +14,7 @@ from lockgate.model import Tier, ToolCall, Verdict
 
 def answer(question: Question, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
-    said = _said(question, ruling)._replace(approval=ruling.approval)
+    said = _said(question, ruling)._replace(approval=ruling.approval, approved=ruling.person == "used")
     if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
         from lockgate.gate import messages_cascade
 

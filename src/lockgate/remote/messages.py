@@ -179,6 +179,7 @@ def write_reply(key: bytes, request: bytes, name: str, reply: Reply) -> bytes:
         "texts": dict(answer.texts),
         "withheld": answer.withheld,
         "approval": answer.approval,
+        "approved": answer.approved,
         "kept": reply.kept,
     }
     return seal(key, ANSWER, _bytes(body))
@@ -186,7 +187,7 @@ def write_reply(key: bytes, request: bytes, name: str, reply: Reply) -> bytes:
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict if verdict is not Verdict.JUDGE}
 _REPLY = frozenset(
-    "v id request waiting failed verdict to_agent to_person context texts withheld approval kept".split()  # noqa: SIM905
+    "v id request waiting failed verdict to_agent to_person context texts withheld approval approved kept".split()  # noqa: SIM905
 )
 
 
@@ -220,6 +221,7 @@ def _reply(said: Mapping[str, Any], request: bytes, name: str) -> Reply:
         texts={path: text(value, "texts") for path, value in texts.items()},
         withheld=text(said["withheld"], "withheld"),
         approval=text(said["approval"], "approval"),
+        approved=flag(said["approved"], "approved"),
     )
     kept = None if said["kept"] is None else text(said["kept"], "kept")
     return Reply(answer, kept, float(waiting), text(said["failed"], "failed"))
