@@ -15,7 +15,7 @@ Boxes = Callable[..., Box]
 
 
 def configure(host: Host, server: FakeJudge) -> None:
-    """Name a judge. What the tracker brings is a stranger's and not private, so that the judge's no is the last word."""
+    """Name a judge. What the tracker brings is a stranger's and not private, so the judge's no is the last word."""
     flags = {"public_source": True, "secret_data": False, "public_sink": False, "dangerous_writes": False}
     judge = {"base_url": server.url, "timeout_seconds": 10}
     host.configure(json.dumps({"services": {"mcp__tracker": flags}, "profile": "cascade", "judge": judge}))
