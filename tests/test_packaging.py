@@ -146,3 +146,15 @@ def test_documented_commands_exist() -> None:
         if not (_exists(line.split()[1:]) if line.startswith("lockgate ") else line.split()[1] in targets)
     ]
     assert wrong == []
+
+
+def test_the_installed_gate_decides_its_first_call(installed: Path, tmp_path: Path) -> None:
+    """A wheel holds no compiled patterns: the first call waits for them, and is not refused."""
+    program = (
+        "from lockgate import Gate\n"
+        "with Gate.open(ephemeral=True) as gate:\n"
+        "    print(gate.session().check_sync('Bash', {'command': 'ls'}).verdict)\n"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = run(installed / "python", "-c", program, cwd=tmp_path, env=environment)
+    assert (done.stdout, done.returncode) == ("allow\n", 0), done.stderr

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     _T = TypeVar("_T")
 
 _NO_RULES = RuleSets()
-_LOADING = 1.5
+LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 _REMEMBERED = 256
 """Projects and transcripts of which a long-lived process remembers what it has looked up."""
@@ -68,6 +68,7 @@ def open_parts(
     program: Mapping[str, Any] | None = None,
     remember: float = 0.0,
     prolong: Callable[[float], float] = float,
+    loading: float = LOADING,
 ) -> Parts:
     """What a gate is made of on this machine.
 
@@ -78,6 +79,7 @@ def open_parts(
         program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
         remember: Seconds for which files of the configuration are not looked at again. A hook lives too short for any.
         prolong: As for :func:`open_gate`.
+        loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
@@ -105,7 +107,7 @@ def open_parts(
         return look_around(context)._replace(rules=rules)
 
     contain, original = containing(where, has_rule)
-    patterns = PatternGuard(store, where, _LOADING)
+    patterns = PatternGuard(store, where, loading)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
     return Parts(
         store,

@@ -28,6 +28,8 @@ from lockgate.plugins import HookDecision
 from lockgate.runtime import open_parts
 from lockgate.store.sqlite import SqliteStore
 
+LOADING_SECONDS = 60.0
+"""How long the first call waits for the pattern library to be compiled, where nobody has done that yet."""
 REMEMBER_SECONDS = 1.0
 """How long files of the configuration are not looked at again."""
 _CLIENT = "python"
@@ -91,7 +93,9 @@ class Gate:
             return context.client == claude_code.CLIENT and claude_code.is_fixed(context, call, where.home)
 
         def make() -> Parts:
-            parts = open_parts(where, has_rule=has_rule, program=program, remember=REMEMBER_SECONDS)
+            parts = open_parts(
+                where, has_rule=has_rule, program=program, remember=REMEMBER_SECONDS, loading=LOADING_SECONDS
+            )
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
             consultants = with_plugins(parts.consultants, where.home, plugins) if plugins else parts.consultants
