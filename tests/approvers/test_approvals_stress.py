@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from approvers.approval_waiter import call_of, ran
 from lockgate.audit.chain import verify
 from lockgate.store.sqlite import SqliteStore
-from approvers.approval_waiter import call_of, ran
 
 HERE = Path(__file__).parent
 CALLS = 500
