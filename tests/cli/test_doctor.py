@@ -296,3 +296,16 @@ def test_without_its_engine_it_fails(machine: Machine, monkeypatch: pytest.Monke
     monkeypatch.setattr(opening, "extension", missing)
     code, found = machine.found()
     assert (code, found["patterns"]) == (1, ("fail", "the library hyperscan is not installed; run: lockgate doctor"))
+
+
+def test_hooks_of_a_container_are_not_taken_for_old_ones(machine: Machine) -> None:
+    machine.run("install", "claude-code", "--remote", "ipc:/workspace/ipc", "--key-file", "/run/lockgate/key")
+    told = json.loads(machine.run("doctor", "--json", "--project", str(machine.project)).output)
+    (hooks,) = [check for check in told["checks"] if check["name"] == "hooks (user)"]
+    assert hooks["state"] == "ok", hooks
+    machine.settings.write_text(machine.settings.read_text().replace("--event PreToolUse", "--event  PreToolUse"))
+    told = json.loads(machine.run("doctor", "--json", "--project", str(machine.project)).output)
+    (hooks,) = [check for check in told["checks"] if check["name"] == "hooks (user)"]
+    assert hooks["state"] == "warn"
+    # Without these words a new installation would ask the container's own gate, which knows nothing.
+    assert "--remote ipc:/workspace/ipc --key-file /run/lockgate/key" in hooks["mend"]

@@ -69,7 +69,11 @@ def test_what_changes_nothing_the_second_time_needs_no_clock(event: Event) -> No
         replays.check("web", request(event, "a" * 32))
 
 
-@pytest.mark.parametrize("name", [at(1e9), "z" * 32, "f" * 32, at(time.time() + WINDOW * 2)])
+@pytest.mark.parametrize(
+    "name",
+    [at(1e9), "z" * 32, "f" * 32, at(time.time() + WINDOW * 2)],
+    ids=["long ago", "no time", "the last time", "to come"],
+)
 def test_an_id_of_another_time_is_refused(name: str) -> None:
     with pytest.raises(RemoteError, match="clock"):
         Replays().check("web", request(name=name))

@@ -6,11 +6,12 @@ import json
 import os
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import hook_entry, missing_entries
+from lockgate.adapters.claude_command import hook_entry, missing_entries, remote_words
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError
@@ -61,9 +62,10 @@ def _current(seen: Look) -> Iterator[Check]:
     layers = {layer.file: layer for layer, _ in hook_commands(seen, "PreToolUse") if layer.scope != "managed"}
     for layer in layers.values():
         name = f"hooks ({layer.scope})"
-        again = f"{_INSTALL} --scope {layer.scope}"
+        remote = _remote(seen, layer)
+        again = " ".join((f"{_INSTALL} --scope {layer.scope}", *map(visible, remote)))
         try:
-            launch = claude_install.this_launch(seen.folders, layer.file)
+            launch = claude_install.this_launch(seen.folders, layer.file)._replace(remote=remote)
         except InstallError as error:
             yield Check(name, "fail", str(error))
             continue
@@ -75,6 +77,14 @@ def _current(seen: Look) -> Iterator[Check]:
             yield Check(name, "warn", f"not as this version would register them ({', '.join(stale)})", again)
         else:
             yield Check(name, "ok", "exactly as this version registers them")
+
+
+def _remote(seen: Look, layer: Layer) -> tuple[str, ...]:
+    """The words by which the hooks of a layer ask a gate outside of this container; none where they do not."""
+    commands = [command for own, command in hook_commands(seen, "PreToolUse") if own is layer]
+    words = shlex.split(commands[0].partition("||")[0]) if commands else []
+    given = dict(pairwise(words))
+    return remote_words(*(given.get(name, "") for name in ("--remote", "--key-file", "--ca-file")))
 
 
 def _gone(seen: Look, layer: Layer) -> str:

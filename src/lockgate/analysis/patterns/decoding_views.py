@@ -217,7 +217,12 @@ class View(Record):
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Which bytes of the original text a part of the view stands for: all that had to be decoded for it."""
         start, end = self.pieces.span(start, end)
-        return self.parent.span(start, end) if self.parent is not None else (start, end)
+        if self.parent is None:
+            return start, end
+        # What stands between two runs is nothing of the parent, which would place it where its next piece begins.
+        last = self.end
+        start, end = self.parent.span(start, end)
+        return min(start, last), min(end, last)
 
     def changed(self, start: int, end: int) -> bool:
         """Whether decoding made any of this part: else it stands in the original text, where it was looked at."""
