@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
-from lockgate.adapters.payload import identifier, kind, mapping, optional, shown, text
+from lockgate.adapters.payload import decoder_of, identifier, kind, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -107,16 +107,13 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     """
     if not isinstance(payload, Mapping):
         raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
-    name = text(payload, "hook_event_name")
-    decoder = _DECODERS.get(name)
-    if decoder is not None:
-        event = decoder(payload, _context(payload, environ))
-        return _attended(event, environ) if isinstance(event, ToolRequested) else event
-    if name == "ConfigChange":
+    if text(payload, "hook_event_name") == "ConfigChange":
         return _config_changed(payload, _context(payload, environ), launch)
-    if name in IGNORED:
+    decoder = decoder_of(payload, _DECODERS, IGNORED)
+    if decoder is None:
         return None
-    raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+    event = decoder(payload, _context(payload, environ))
+    return _attended(event, environ) if isinstance(event, ToolRequested) else event
 
 
 def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:

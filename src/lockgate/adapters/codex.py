@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files, codex_files, vocabulary
-from lockgate.adapters.payload import identifier, mapping, optional, shown, text
+from lockgate.adapters.payload import decoder_of, identifier, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -59,13 +59,8 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     Raises:
         BadInputError: The payload is not one that the client sends.
     """
-    name = text(payload, "hook_event_name")
-    decoder = _DECODERS.get(name)
-    if decoder is not None:
-        return decoder(payload, _context(payload))
-    if name in IGNORED:
-        return None
-    raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+    decoder = decoder_of(payload, _DECODERS, IGNORED)
+    return decoder(payload, _context(payload)) if decoder is not None else None
 
 
 def _context(payload: Mapping[str, Any]) -> Context:

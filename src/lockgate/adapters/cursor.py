@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 
 from lockgate.adapters import claude_files, vocabulary
-from lockgate.adapters.payload import identifier, mapping, optional, shown, text
+from lockgate.adapters.payload import decoder_of, identifier, mapping, optional, text
 from lockgate.adapters.plain import (
     OBJECTS,
     failure,
@@ -82,11 +82,8 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     Raises:
         BadInputError: The payload is not one that the client sends.
     """
-    name = text(payload, "hook_event_name")
-    decoder = _DECODERS.get(name)
-    if decoder is None:
-        raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
-    return decoder(payload, _context(payload))
+    decoder = decoder_of(payload, _DECODERS)
+    return decoder(payload, _context(payload)) if decoder is not None else None
 
 
 def _context(payload: Mapping[str, Any]) -> Context:

@@ -9,7 +9,9 @@ from lockgate.errors import BadInputError
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeVar
+
+    _Decoder = TypeVar("_Decoder")
 
 _MAX_ID = 256
 
@@ -125,3 +127,18 @@ def mapping(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise BadInputError(f"{field} must be an object, not {kind(value)}")
     return value
+
+
+def decoder_of(
+    payload: Mapping[str, Any], decoders: Mapping[str, _Decoder], ignored: frozenset[str] = frozenset()
+) -> _Decoder | None:
+    """What decodes a payload, by its ``hook_event_name``; ``None`` for an event that needs nothing.
+
+    Raises:
+        BadInputError: It names no event that is known.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = decoders.get(name)
+    if decoder is None and name not in ignored:
+        raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+    return decoder

@@ -12,7 +12,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
 from lockgate.deliberation import Objection, Opinion
 from lockgate.events import Context
-from lockgate.gate.findings import enforced, joined
+from lockgate.gate.findings import enforced, joined, stricter
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
 from lockgate.model import (
@@ -127,22 +127,22 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
 
 
 def _guarded(question: Question, ruling: Ruling) -> Ruling:
-    """Join what the pattern library says: with the decision, or where a profile only observes, with its shadow."""
-    if not enforced(question.configuration):
-        return ruling._replace(shadow=ruling.shadow and joined(ruling.shadow, question.found))
-    decision = joined(ruling.decision, question.found)
-    if decision.verdict is ruling.decision.verdict:
-        return ruling._replace(decision=decision)
-    return ruling._replace(decision=decision, new_input=None)
+    """Join what the pattern library says."""
+    return _joined(question, ruling, lambda decision: joined(decision, question.found))
 
 
 def _objected(question: Question, ruling: Ruling) -> Ruling:
     """Join what rule sets and plugins have against the call: it can only make the decision stricter."""
     if not question.objections:
         return ruling
+    return _joined(question, ruling, lambda decision: _against(decision, question))
+
+
+def _joined(question: Question, ruling: Ruling, join: Callable[[Decision], Decision]) -> Ruling:
+    """Join something with the decision, or where a profile only observes, with its shadow."""
     if not enforced(question.configuration):
-        return ruling._replace(shadow=ruling.shadow and _against(ruling.shadow, question))
-    decision = _against(ruling.decision, question)
+        return ruling._replace(shadow=ruling.shadow and join(ruling.shadow))
+    decision = join(ruling.decision)
     new_input = ruling.new_input if decision.verdict is ruling.decision.verdict else None
     return ruling._replace(decision=decision, new_input=new_input)
 
@@ -161,9 +161,7 @@ def _against(decision: Decision, question: Question) -> Decision:
         for objection in question.objections
         if max(objection.verdict, Verdict.ASK) is verdict
     )
-    if verdict is decision.verdict:
-        return decision._replace(reasons=tuple(dict.fromkeys((*decision.reasons, *reasons))))
-    return decision._replace(verdict=verdict, reasons=reasons, tier=Tier.RULES)
+    return stricter(decision, verdict, reasons, Tier.RULES)
 
 
 def _possible(

@@ -43,10 +43,14 @@ def joined(decision: Decision, result: GuardrailResult) -> Decision:
     verdict = _VERDICTS[decided(result)]
     if verdict is Verdict.ALLOW or verdict < decision.verdict:
         return decision
-    reasons = reasons_of(result, decision.column)
-    if verdict == decision.verdict:
+    return stricter(decision, verdict, reasons_of(result, decision.column), Tier.PATTERNS)
+
+
+def stricter(decision: Decision, verdict: Verdict, reasons: tuple[Reason, ...], tier: Tier) -> Decision:
+    """A decision with a verdict that is no looser than its own: an equal one shares its reasons."""
+    if verdict is decision.verdict:
         return decision._replace(reasons=tuple(dict.fromkeys((*decision.reasons, *reasons))))
-    return decision._replace(verdict=verdict, reasons=reasons, tier=Tier.PATTERNS)
+    return decision._replace(verdict=verdict, reasons=reasons, tier=tier)
 
 
 def reasons_of(result: GuardrailResult, column: LabelState) -> tuple[Reason, ...]:
