@@ -53,14 +53,16 @@ def test_a_key_is_not_written(project: World, serve: Serve) -> None:
 
 @pytest.mark.parametrize("way", ["command", "file", "dotenv", "background"])
 def test_a_key_in_a_result_does_not_reach_the_model(project: World, serve: Serve, way: str) -> None:
-    background = {"command": PRINT, "run_in_background": True, "description": "step"}
+    # It goes on until it was read: the client removes the file once it has told the model that the command has ended.
+    until_read = f"{PRINT}; until test -e read; do sleep 0.2; done"
+    background = {"command": until_read, "run_in_background": True, "description": "step"}
     calls: dict[str, list[Call]] = {
         "command": [bash(PRINT)],
         "file": [read(project.project / "settings.ini")],
         "dotenv": [read(project.project / ".env")],
         "background": [Call("Bash", background), bash("sleep 1"), read(r"{{written to: (\S+\.output)}}")],
     }
-    model = serve(Script.of(*calls[way]))
+    model = serve(Script.of(*calls[way], bash("touch read")))
     project.run(model)
     assert KEY not in told(model)
     result = model.result(len(calls[way]) - 1).text
