@@ -147,11 +147,11 @@ def load_for_cli(cwd: str) -> Configuration:
         StoreError: There is a store, and it cannot be read.
     """
     from lockgate.folders import folders
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
     where = folders()
     looks = [look_at(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
-    store = SqliteStore.open_existing(where.state)
+    store = open_existing(where.state)
     if store is None:
         return _configuration(_compile(None, looks, frozenset()))
     try:

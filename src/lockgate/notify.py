@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.store.protocol import Store
     from lockgate.store.rows import ApprovalRow
-    from lockgate.store.sqlite import SqliteStore
 
 _BUSY = 20.0
 """Seconds to wait for other processes that use the store: nobody waits for this one."""
@@ -43,9 +43,9 @@ def main(state: str) -> None:
 
 def _tell(state: str, approval: str, way: str, how: Any) -> None:
     from lockgate.escape import notifying, telling
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
-    store = SqliteStore.open_existing(state, busy_seconds=_BUSY)
+    store = open_existing(state, busy_seconds=_BUSY)
     row = _open_question(store, approval) if store is not None else None
     if store is None or row is None:
         return
@@ -56,7 +56,7 @@ def _tell(state: str, approval: str, way: str, how: Any) -> None:
         _noted(store, row, way, lambda: notifying.run_command(how, message))
 
 
-def _open_question(store: SqliteStore, approval: str) -> ApprovalRow | None:
+def _open_question(store: Store, approval: str) -> ApprovalRow | None:
     import time
 
     with store.reading() as tx:
@@ -64,7 +64,7 @@ def _open_question(store: SqliteStore, approval: str) -> ApprovalRow | None:
     return row if row is not None and row.state == "pending" and row.expires_at > time.time() else None
 
 
-def _noted(store: SqliteStore, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
+def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
     """Send it, and record whether that worked: else nobody would know why nobody came."""
     import time
 

@@ -17,7 +17,7 @@ from lockgate.guardrails.library import PatternGuard
 from lockgate.machine import containing, surroundings_of, write_kept
 from lockgate.model import ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.opening import open_existing, open_store
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -84,7 +84,7 @@ def open_parts(
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
-    store = SqliteStore.open(where.state)
+    store = open_store(where.state)
 
     def read(context: Context) -> Configuration:
         return configuration.load(
@@ -137,7 +137,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
         most = prolong(max(question.expires_at - time.time(), 0.0))
         telling.start(where.state, question)
-        waiting.wait(where.state, question, lambda: SqliteStore.open_existing(where.state), most=most)
+        waiting.wait(where.state, question, lambda: open_existing(where.state), most=most)
 
     def attended(configuration: Configuration) -> bool:
         from lockgate.escape import waiting
@@ -155,7 +155,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     def judge(question: JudgeQuestion) -> Opinion:
         from lockgate.escape.judge.judge import ask
 
-        return ask(question, where.state, lambda: SqliteStore.open(where.state), os.environ, prolong)
+        return ask(question, where.state, lambda: open_store(where.state), os.environ, prolong)
 
     def log(plugin: str, kind: str, place: str) -> None:
         from lockgate.logs import note
@@ -214,7 +214,7 @@ def rules_of(where: Folders, workspace: str) -> Rules:
     Raises:
         StoreError: The state cannot be read.
     """
-    store = SqliteStore.open(where.state)
+    store = open_store(where.state)
     try:
         found = configuration.load(store, home=where.home, config_dir=where.config, workspace=workspace)
     finally:

@@ -33,9 +33,9 @@ def line(state: str, session: str) -> str:
     """
     from lockgate.model import Label, Subject
     from lockgate.session import provenance
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
-    store = SqliteStore.open_existing(state, busy_seconds=_SECONDS / 2)
+    store = open_existing(state, busy_seconds=_SECONDS / 2)
     if store is None:
         return _NOT_ACTIVE
     try:

@@ -26,7 +26,7 @@ from lockgate.gate import Parts
 from lockgate.model import Subject
 from lockgate.plugins import HookDecision
 from lockgate.runtime import open_parts
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.opening import open_existing
 
 LOADING_SECONDS = 60.0
 """How long the first call waits for the pattern library to be compiled, where nobody has done that yet."""
@@ -200,7 +200,7 @@ def _folders(state: str | os.PathLike[str] | None) -> Folders:
 def _waiter(where: Folders) -> AsyncPerson:
     async def waited(question: PersonQuestion) -> None:
         await asyncio.to_thread(telling.start, where.state, question)
-        await waiting.waited(where.state, question, lambda: SqliteStore.open_existing(where.state))
+        await waiting.waited(where.state, question, lambda: open_existing(where.state))
 
     return waited
 

@@ -15,13 +15,13 @@ from lockgate.cli.state import opened, unreadable
 from lockgate.errors import ApprovalError, LockgateError, StoreError
 from lockgate.escape.answering import answer
 from lockgate.folders import state_dir
+from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
 
 
 @contextmanager
-def opened_for_questions() -> Iterator[SqliteStore]:
+def opened_for_questions() -> Iterator[Store]:
     """The store; exits with 1 where nothing was ever recorded, and with 3 where it cannot be used."""
     with opened() as store:
         if store is None:
@@ -74,7 +74,7 @@ def settle(store: Store, approval: str, *, approve: bool, reason: str = "") -> N
 def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the id of a question that waits."""
     try:
-        store = SqliteStore.open_existing(state_dir())
+        store = open_existing(state_dir())
         if store is None:
             return []
         try:

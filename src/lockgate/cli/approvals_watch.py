@@ -18,8 +18,9 @@ from lockgate.escape.bells import Bell
 from lockgate.escape.telling import facts
 from lockgate.escape.waiting import LOOK_SECONDS, WATCHERS
 from lockgate.folders import folders
+from lockgate.store.opening import open_store
+from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
 
 _BELL = "\a"
 _LINE = 4096
@@ -32,7 +33,7 @@ def run(*, as_json: bool) -> None:
         click.ClickException: It is to answer questions, and no person sits at its terminal.
     """
     state = folders().state
-    SqliteStore.open(state).close()  # one that runs before the first hook waits for it
+    open_store(state).close()  # one that runs before the first hook waits for it
     with opened_for_questions() as store, Bell(state, WATCHERS) as bell:
         if not as_json:
             require_approver("answer questions", clients(store))
@@ -52,7 +53,7 @@ def run(*, as_json: bool) -> None:
                 bell.heard(LOOK_SECONDS)
 
 
-def _ask(store: SqliteStore, row: ApprovalRow, bell: Bell) -> None:
+def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
     """Show one question and take its answer, unless it is answered elsewhere or over before."""
     if not _is_open(store, row):
         return
@@ -81,7 +82,7 @@ def _ask(store: SqliteStore, row: ApprovalRow, bell: Bell) -> None:
         problem.show()
 
 
-def _typed(store: SqliteStore, row: ApprovalRow, bell: Bell) -> str | None:
+def _typed(store: Store, row: ApprovalRow, bell: Bell) -> str | None:
     """The line that is typed; ``None`` where the question is not open any more before one is."""
     listening = [0] if bell.socket is None else [0, bell.socket.fileno()]
     while _is_open(store, row):
@@ -96,6 +97,6 @@ def _typed(store: SqliteStore, row: ApprovalRow, bell: Bell) -> str | None:
     return None
 
 
-def _is_open(store: SqliteStore, row: ApprovalRow) -> bool:
+def _is_open(store: Store, row: ApprovalRow) -> bool:
     now = question_of(store, row.approval)
     return now.state == "pending" and now.expires_at > time.time()

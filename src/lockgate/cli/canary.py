@@ -48,11 +48,11 @@ def new(name: str, shape: str, as_json: bool) -> None:
     require_person("make a canary")
     if name and not _NAME.fullmatch(name):
         raise click.UsageError("a name has up to 40 small letters, digits and hyphens")
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     made = make(shape, secrets.randbelow)
     try:
-        store = SqliteStore.open(folders().state)
+        store = open_store(folders().state)
         try:
             with store.transaction() as tx:
                 kept = Kept(_free_name(tx, name, shape), shape, time.time())
@@ -97,10 +97,10 @@ def revoke(name: str, as_json: bool) -> None:
     Exit status: 0 revoked, 1 there is none or an agent seems to ask, 3 state not writable.
     """
     require_person("revoke a canary")
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
     try:
-        store = SqliteStore.open_existing(folders().state)
+        store = open_existing(folders().state)
         try:
             if store is None or not _revoked(store, name):
                 raise click.ClickException(f"there is no canary {visible(name, 80)!r}")

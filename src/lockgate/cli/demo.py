@@ -21,7 +21,7 @@ def _title(text: str) -> None:
 
 def _play(film: Film) -> dict[str, Any]:
     from lockgate.audit.chain import records, verify
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     film.build()
     before = film.pushed()
@@ -41,7 +41,7 @@ def _play(film: Film) -> dict[str, Any]:
     approved = film.delegate()
     film.must_block("the session itself stays locked", "Bash", {"command": "git push origin main"})
     film.hook("SessionEnd", reason="other")
-    store = SqliteStore.open(os.path.join(film.folder, "state"))
+    store = open_store(os.path.join(film.folder, "state"))
     with store.reading() as tx:
         chain = verify(records(tx), tx.audit_head(), store.key)
     store.close()

@@ -139,11 +139,11 @@ def _patterns(seen: Look) -> Iterator[Check]:
     """Whether the pattern library is compiled and loads, and what is to be said of its files and of known secrets."""
     from lockgate.configuration import find_workspace
     from lockgate.guardrails.readiness import make_ready
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
     name = "patterns"
     try:
-        store = SqliteStore.open_existing(seen.folders.state)
+        store = open_existing(seen.folders.state)
         if store is None:
             yield Check(
                 name,
@@ -226,10 +226,10 @@ def _people(seen: Look) -> Iterator[Check]:
 
 def _state(where: Folders) -> Iterator[Check]:
     from lockgate.audit.chain import records, verify
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
     try:
-        store = SqliteStore.open_existing(where.state)
+        store = open_existing(where.state)
     except LockgateError as error:
         yield Check("state", "fail", str(error), "see docs/claude-code.md; until then every call is blocked")
         return

@@ -157,11 +157,11 @@ def _prepare_patterns(where: Folders, project: str) -> None:
     """Compile the pattern library now, so that no session has to wait for it. Where that fails, hooks will refuse."""
     from lockgate.configuration import find_workspace
     from lockgate.guardrails.readiness import make_ready
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     workspace = find_workspace(project, where.home) if project else ""
     try:
-        store = SqliteStore.open(where.state)
+        store = open_store(where.state)
         try:
             with _waiting("compiling the pattern library: once, a few seconds"):
                 made = make_ready(store, where, workspace)

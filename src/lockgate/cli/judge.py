@@ -82,7 +82,7 @@ def check(as_json: bool) -> None:
 def _ask(example: _Example, settings: Any) -> Opinion:
     from lockgate.escape.judge.judge import Judge
     from lockgate.gate.parts import call_digest
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     where = folders()
     column = LabelState.UNTRUSTED
@@ -99,7 +99,7 @@ def _ask(example: _Example, settings: Any) -> Opinion:
     )
     # What is kept would tell nothing about the judge.
     fresh = settings._replace(cache_seconds=0)
-    return Judge(fresh, where.state, lambda: SqliteStore.open(where.state), os.environ).ask(question)
+    return Judge(fresh, where.state, lambda: open_store(where.state), os.environ).ask(question)
 
 
 def _line(example: _Example, opinion: Opinion) -> str:

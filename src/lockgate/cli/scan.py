@@ -112,11 +112,11 @@ def _scanner(*, known: bool) -> Scanner:
     from lockgate.configuration import find_workspace
     from lockgate.folders import folders
     from lockgate.guardrails.opening import open_scanner
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     where = folders()
     try:
-        store = SqliteStore.open(where.state)
+        store = open_store(where.state)
         try:
             return open_scanner(store, where, find_workspace(os.getcwd(), where.home), _COMPILING, known=known)
         finally:

@@ -130,11 +130,11 @@ def _shown(group: Group) -> Mapping[str, Any]:
 
 def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
     """Change the groups, and write it into the audit."""
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     state = folders().state
     try:
-        store = SqliteStore.open(state)
+        store = open_store(state)
         try:
             act(Groups(state))
             with store.transaction() as tx:

@@ -14,8 +14,8 @@ import click
 from lockgate.errors import StoreError
 from lockgate.folders import state_dir
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.opening import open_existing
+from lockgate.store.protocol import Store, Transaction
 from lockgate.text import visible
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ SELF_TEST = "lockgate-doctor"
 
 
 @contextmanager
-def opened() -> Iterator[SqliteStore | None]:
+def opened() -> Iterator[Store | None]:
     """The store, or ``None`` where nothing was recorded yet. Never makes one; exits with 3 where it cannot be read."""
     try:
-        store = SqliteStore.open_existing(state_dir())
+        store = open_existing(state_dir())
         try:
             yield store
         finally:

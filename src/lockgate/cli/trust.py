@@ -144,11 +144,11 @@ def untrust(where: str) -> None:
 
 def _record(digests: Mapping[str, str | None]) -> None:
     """Keep which contents are trusted, and write the act into the audit."""
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     person = Context("cli", Subject(""))
     try:
-        store = SqliteStore.open(folders().state)
+        store = open_store(folders().state)
         try:
             with store.transaction() as tx:
                 for path, digest in digests.items():

@@ -20,12 +20,12 @@ def main(arguments: Sequence[str]) -> int:
     from lockgate.errors import LockgateError
     from lockgate.folders import Folders
     from lockgate.guardrails.making import make
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_store
 
     home, state, config, workspace, unlike, lock = arguments
     where = Folders(home, state, config)
     try:
-        store = SqliteStore.open(state)
+        store = open_store(state)
         try:
             # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
             make(store, where, workspace, until=time.monotonic(), unlike=unlike, lock=int(lock))

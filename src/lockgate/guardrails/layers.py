@@ -102,10 +102,10 @@ def gather_for_cli(where: Folders, workspace: str) -> Gathered:
     Raises:
         StoreError: There is a store, and it cannot be read.
     """
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.opening import open_existing
 
     looks = looks_at(where, workspace)
-    store = SqliteStore.open_existing(where.state)
+    store = open_existing(where.state)
     if store is None:
         return gather(None, looks)
     try:

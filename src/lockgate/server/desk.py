@@ -23,7 +23,7 @@ from lockgate.server.replays import Replays
 from lockgate.server.reports import reported
 from lockgate.server.short_form import is_short, read_short, write_short
 from lockgate.server.workers import Worker, Workers
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.opening import open_existing
 
 T = TypeVar("T")
 log = logging.getLogger("lockgate.server")
@@ -122,7 +122,7 @@ class Desk:
             return await self._apart(case.group, partial(consultants.said, need))
         state = self._workers.where.state
         await self._apart(case.group, partial(telling.start, state, need))
-        await waiting.waited(state, need, lambda: SqliteStore.open_existing(state))
+        await waiting.waited(state, need, lambda: open_existing(state))
         return None
 
 

@@ -1,0 +1,50 @@
+"""Which store belongs to a state folder: SQLite in the folder itself, or a database that many machines share."""
+
+from __future__ import annotations
+
+import os
+
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.files import own_file
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Store
+
+ELSEWHERE = "store.json"
+"""The file of a state folder that names a shared database. Without it the store is SQLite."""
+BUSY_SECONDS = 2.0
+"""How long a process waits for another's transaction; below the deadline of a hook."""
+
+
+def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store:
+    """Open the store of a state folder; what is missing is made.
+
+    Args:
+        state: Absolute path of the state folder. It must be the user's own.
+        busy_seconds: How long to wait for other processes before giving up.
+
+    Raises:
+        StoreError: It cannot be made, opened or trusted; the message tells what to do.
+    """
+    if own_file(os.path.join(state, ELSEWHERE)):
+        from lockgate.store.shared import open_shared
+
+        return open_shared(state, busy_seconds=busy_seconds)
+    from lockgate.store.sqlite import SqliteStore
+
+    return SqliteStore.open(state, busy_seconds=busy_seconds)
+
+
+def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | None:
+    """Open the store of a state folder, or ``None`` where nothing was recorded yet; never makes anything.
+
+    Raises:
+        StoreError: It cannot be opened or trusted.
+    """
+    if own_file(os.path.join(state, ELSEWHERE)):
+        from lockgate.store.shared import open_shared
+
+        return open_shared(state, busy_seconds=busy_seconds)
+    from lockgate.store.sqlite import SqliteStore
+
+    return SqliteStore.open_existing(state, busy_seconds=busy_seconds)
