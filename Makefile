@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system clients clean
+.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system axe clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ help: ## list the targets
 demo: setup library ## set everything up and show the main job with real hooks
 	@$(BIN)/lockgate demo
 
-test: setup library system clients lint ## set everything up and run every check
+test: setup library system axe clients lint ## set everything up and run every check
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal $(PYTEST_ARGS)
 
 lint: setup ## style, types, import rules, stale knowledge
@@ -33,7 +33,7 @@ format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-unit: setup library system ## all tests but those with real agent clients
+unit: setup library system axe ## all tests but those with real agent clients
 	@$(BIN)/pytest --numprocesses=auto --dist=worksteal -m 'not e2e' $(PYTEST_ARGS)
 
 e2e: setup library clients ## the tests with real agent clients
@@ -69,9 +69,12 @@ setup: ## .venv from the lock file
 system: ## what the tests need from the system
 	@scripts/setup_system.sh
 
+axe: ## what the browser tests look at pages with, into .axe
+	@scripts/install_axe.sh
+
 clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh
 
 clean: ## remove everything that is made
-	rm -rf .venv .venvs .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venvs .axe .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
-# zsh (differential tests), npm (to install the agent clients). Only what is missing.
+# zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests). Only what
+# is missing.
 set -euo pipefail
 
 missing=()
 command -v bwrap >/dev/null || missing+=(bubblewrap)
 command -v zsh >/dev/null || missing+=(zsh)
 command -v npm >/dev/null || missing+=(npm)
+browser() { # the same places as tests/dashboard/browser/chromium.py
+  command -v chromium >/dev/null || command -v google-chrome >/dev/null || [[ -x "/Applications/Chromium.app/Contents/MacOS/Chromium" ]] ||
+    [[ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ]]
+}
+browser || missing+=(chromium)
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0
 fi
