@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from lockgate.model import Label, Subject, Taint
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditQuery, AuditRow, BriefRow, CallRow, SessionRow
 
 
 class Transaction(Protocol):
@@ -96,6 +96,16 @@ class Transaction(Protocol):
 
     def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""
+
+    def find_audit(self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0) -> list[AuditRow]:
+        """The audit records that meet a query, newest first.
+
+        Args:
+            query: What they must meet. A body that is no JSON meets only text and times.
+            after: Only those with a greater sequence number. A look that must not take long bounds both ends.
+            before: Only those with a smaller one, where it is not 0.
+            limit: The most records, where it is not 0.
+        """
 
     def audit_head(self) -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` where it is missing."""

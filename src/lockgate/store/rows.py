@@ -103,6 +103,29 @@ class AuditHead(Record):
     """Keyed hash of the two, hexadecimal; empty where the head is missing."""
 
 
+class AuditQuery(Record):
+    """Which audit records are looked for: those that meet all that is not empty."""
+
+    text: str = ""
+    """Stands somewhere in the record; ASCII letters match in either case."""
+    event: str = ""
+    session: str = ""
+    client: str = ""
+    tool: str = ""
+    call: str = ""
+    """The client's id of a call."""
+    verdict: str = ""
+    tier: str = ""
+    """The step of the cascade that decided."""
+    rule: str = ""
+    """The rule of a reason, or of a match of the pattern library."""
+    matched: bool = False
+    """Whether the pattern library has found something."""
+    since: float = 0.0
+    until: float = 0.0
+    """Recorded at or after, and before, in seconds since the epoch; 0.0 is open."""
+
+
 class ApprovalRow(Record):
     """One question to a person, bound to the exact call, who makes it, and what it was decided by."""
 

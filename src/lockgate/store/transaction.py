@@ -9,7 +9,7 @@ from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import canonical, link_digest, seal
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditQuery, AuditRow, BriefRow, CallRow, SessionRow
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
@@ -294,6 +294,18 @@ class SqliteTransaction:
         rows = self._all(
             "SELECT seq, at, body, previous, digest FROM audit WHERE seq > ? ORDER BY seq LIMIT ?",
             (after, limit or -1),
+        )
+        return [AuditRow._make(row) for row in rows]
+
+    def find_audit(self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0) -> list[AuditRow]:
+        """The audit records that meet a query, newest first."""
+        from lockgate.store.searching import condition
+
+        where, values = condition(query)
+        rows = self._all(
+            "SELECT seq, at, body, previous, digest FROM audit"  # noqa: S608
+            f" WHERE seq > ? AND (? = 0 OR seq < ?) AND {where} ORDER BY seq DESC LIMIT ?",
+            (after, before, before, *values, limit or -1),
         )
         return [AuditRow._make(row) for row in rows]
 

@@ -1,0 +1,48 @@
+"""Making values safe to show in a page: whatever hides, reorders or is no character is written as an escape.
+
+Markup is no concern here: JSON has none, and pages put texts in as text. What is a concern is text that reads otherwise
+than it is, in a page as in a terminal: bidirectional marks, zero-width characters, half of a surrogate pair.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from lockgate.text import visible
+
+_DEEP = 64
+"""Levels of nesting that are shown; what is below is named and not shown."""
+
+
+def shown(text: str) -> str:
+    """A text with every unsafe character as an escape; line breaks and tabs stay. Nothing is cut."""
+    return "\n".join("\t".join(_line(part) for part in line.split("\t")) for line in text.split("\n"))
+
+
+def _line(text: str) -> str:
+    return text if text.isascii() and text.isprintable() else visible(text, 10 * len(text) + 1)
+
+
+def shown_json(value: Any, deep: int = _DEEP) -> Any:
+    """A JSON value with all its texts and names as :func:`shown` writes them."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, dict):
+        return {shown(str(name)): shown_json(each, deep - 1) for name, each in value.items()} if deep else "{...}"
+    if isinstance(value, list | tuple):
+        return [shown_json(each, deep - 1) for each in value] if deep else "[...]"
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return str(value)  # JSON has no text for it
+    return value
+
+
+def _text(value: object) -> object:
+    return shown(value) if isinstance(value, str) else value
+
+
+Shown = Annotated[str, BeforeValidator(_text)]
+"""A text that others may have written."""
+ShownJson = Annotated[Any, BeforeValidator(shown_json)]
+"""A JSON value in which others may have written."""

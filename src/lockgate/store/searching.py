@@ -1,0 +1,65 @@
+"""What a query of the audit is in SQLite.
+
+The bodies are canonical JSON, so a field and its value stand in them as one fixed text, which is looked for first: that
+is much cheaper than reading JSON. A text inside of a string cannot pass for it, for its quotes are escaped; what stands
+deeper can, so that JSON decides in the end.
+"""
+
+from __future__ import annotations
+
+import json
+
+from lockgate.store.rows import AuditQuery
+
+_Value = str | float
+
+_FIELDS = ("event", "session", "client", "tool", "call", "verdict")
+
+
+def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
+    """The condition of an SQL ``WHERE`` on the table ``audit``, and its values."""
+    parts: list[str] = ["1"]
+    values: list[_Value] = []
+    for name in _FIELDS:
+        if wanted := getattr(query, name):
+            parts.append(_guarded(f"json_extract(body, '$.{name}') = ?"))
+            values += [_pair(name, wanted), wanted]
+    if query.tier:
+        parts.append(_guarded("json_extract(body, '$.cascade.tier') = ?"))
+        values += [_pair("tier", query.tier), query.tier]
+    if query.rule:
+        parts.append(_guarded(f"({_has_rule('$.reasons')} OR {_has_rule('$.guardrail.matches')})"))
+        values += [_pair("rule", query.rule), query.rule, query.rule]
+    if query.matched:
+        parts.append(_guarded("json_array_length(body, '$.guardrail.matches') > 0"))
+        values.append('"matches":[{')
+    if query.text:
+        parts.append(r"body LIKE ? ESCAPE '\'")
+        values.append(_like(query.text))
+    for name, sign in (("since", ">="), ("until", "<")):
+        if at := getattr(query, name):
+            parts.append(f"at {sign} ?")
+            values.append(at)
+    return " AND ".join(parts), values
+
+
+def _guarded(exact: str) -> str:
+    """A condition on the JSON, tried only where a text stands in it."""
+    return f"CASE WHEN instr(body, ?) > 0 AND json_valid(body) THEN {exact} ELSE 0 END"
+
+
+def _has_rule(path: str) -> str:
+    return f"EXISTS (SELECT 1 FROM json_each(body, '{path}') WHERE json_extract(value, '$.rule') = ?)"  # noqa: S608
+
+
+def _pair(name: str, value: str) -> str:
+    """A field as it stands in canonical JSON."""
+    return f'"{name}":{json.dumps(value)}'
+
+
+def _like(text: str) -> str:
+    """A pattern of ``LIKE`` for a text as it stands within JSON."""
+    written = json.dumps(text)[1:-1]
+    for special in ("\\", "%", "_"):
+        written = written.replace(special, f"\\{special}")
+    return f"%{written}%"
