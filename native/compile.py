@@ -1,0 +1,124 @@
+"""Compiles the native hook client: ``python native/compile.py TARGET``. Needs a C compiler, and nothing else.
+
+The build of wheels (``hatch_build.py``) and the tests use it too. See docs/native-client.md.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ABOUT = "lockgate-hook LOCKGATE1\n"
+"""What a client that runs says of itself: its name, and the protocol that it speaks."""
+
+PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "reply.c")
+WARNINGS = (
+    *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),
+    *("-Wstrict-prototypes", "-Wmissing-prototypes"),
+)
+"""For the tests: a compiler that warns of something new keeps nobody from installing."""
+_LANGUAGE = ("-std=c11", "-D_DARWIN_C_SOURCE" if sys.platform == "darwin" else "-D_GNU_SOURCE")
+_HARDENED = ("-O2", "-fPIE", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
+_LINUX = ("-Wl,-z,relro,-z,now,-z,noexecstack", "-s")
+_MACOS = ("-mmacosx-version-min=11.0",)
+SECONDS = 120
+
+
+class Way(NamedTuple):
+    """One way to link it."""
+
+    flags: tuple[str, ...]
+    static: bool
+    """Whether the result needs no library of the system that it runs on."""
+
+
+# A static program starts sooner, runs with any C library, and LD_PRELOAD means nothing to it.
+_WAYS = (
+    (Way(("-pie", *_MACOS), static=False),)
+    if sys.platform == "darwin"
+    else (
+        Way(("-static-pie", *_LINUX), static=True),
+        Way(("-no-pie", "-static", *_LINUX), static=True),
+        Way(("-pie", *_LINUX), static=False),
+    )
+)
+
+
+class NotCompiledError(Exception):
+    """There is no compiler, or what it makes does not run here."""
+
+
+def compiler() -> list[str]:
+    """The words that start the C compiler: ``$CC``, or the first one in ``PATH``.
+
+    Raises:
+        NotCompiledError: There is none.
+    """
+    chosen = shlex.split(os.environ.get("CC", ""))
+    for words in (chosen, ["cc"], ["gcc"], ["clang"]):
+        if words and shutil.which(words[0]):
+            return words
+    raise NotCompiledError("there is no C compiler (cc, gcc or clang)")
+
+
+def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program, with its output as text."""
+    return subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def built(target: Path, parts: Sequence[str], flags: Sequence[str]) -> str:
+    """Compile some of the files here into a program. Returns what the compiler complains of; empty where it is made."""
+    sources = [str(HERE / part) for part in parts]
+    done = run([*compiler(), *_LANGUAGE, *flags, *sources, "-o", str(target)])
+    return "" if done.returncode == 0 else done.stderr or f"exit code {done.returncode}"
+
+
+def compile_client(target: Path) -> Way:
+    """Compile the client, in the best of the ways in which the result runs on this machine.
+
+    Args:
+        target: The program's file. It is replaced at once, or stays as it was.
+
+    Raises:
+        NotCompiledError: There is no compiler, or the client does not run in any way.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    complaint = ""
+    with tempfile.TemporaryDirectory(prefix=".lockgate-", dir=target.parent) as folder:
+        made = Path(folder, target.name)
+        for way in _WAYS:
+            complaint = built(made, PARTS, (*_HARDENED, *way.flags))
+            if not complaint and run([str(made), "--about"]).stdout == ABOUT:
+                made.chmod(0o755)
+                made.replace(target)
+                return way
+    raise NotCompiledError(complaint or "it was compiled, and does not run here")
+
+
+def wheel_tag(way: Way) -> str:
+    """The tag of a wheel with a client that was just compiled: which machines it runs on.
+
+    A static program needs of Linux a kernel that is not older than those of the named standards.
+    """
+    machine = platform.machine()
+    if sys.platform == "darwin":
+        return f"py3-none-macosx_11_0_{machine}"
+    if way.static and machine in ("x86_64", "aarch64"):
+        return f"py3-none-manylinux_2_17_{machine}.manylinux2014_{machine}.musllinux_1_1_{machine}"
+    return f"py3-none-linux_{machine}"
+
+
+if __name__ == "__main__":
+    try:
+        print(wheel_tag(compile_client(Path(sys.argv[1]).absolute())))
+    except NotCompiledError as error:
+        sys.exit(f"not compiled: {error}")

@@ -1,0 +1,195 @@
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* macOS; SIGPIPE is ignored anyway */
+#endif
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+/* After the deadline: for what no deadline is looked at, like a file system that hangs. */
+enum { GRACE_MS = 1000, CHUNK = 1 << 16 };
+
+int64_t clock_ms(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        _exit(1); /* without a clock there is no deadline; the shell around this process blocks */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void end_after(int64_t milliseconds)
+{
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)(milliseconds / 1000),
+                                           .tv_usec = (suseconds_t)(milliseconds % 1000 * 1000)}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* ---------------------------------------------------------------- connecting */
+
+static bool is_this_user(int gate)
+{
+#ifdef __linux__
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(gate, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer)
+        return false;
+    return peer.uid == geteuid();
+#else
+    uid_t uid;
+    gid_t gid;
+    return getpeereid(gate, &uid, &gid) == 0 && uid == geteuid();
+#endif
+}
+
+/* Connects by a path that a socket's address holds; a longer one does not fit. */
+static bool connect_by(int gate, const char *folder, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(folder), more = strlen(name) + 1;
+    if (length >= sizeof address.sun_path || more > sizeof address.sun_path - length) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(address.sun_path, folder, length);
+    memcpy(address.sun_path + length, name, more);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + more);
+    return connect(gate, (const struct sockaddr *)&address, size) == 0;
+}
+
+/* The same from within the folder, for a path that is too long; this process's folder is what it was, afterwards. */
+static bool connect_within(int gate, const char *state)
+{
+    int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (here < 0)
+        return false;
+    bool connected = chdir(state) == 0 && connect_by(gate, "run", "/gate.sock");
+    if (fchdir(here) != 0)
+        _exit(2); /* whoever decides now would look for the project in the wrong place */
+    close(here);
+    return connected;
+}
+
+int gate_connect(const char *state)
+{
+#ifdef SOCK_CLOEXEC
+    int gate = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
+    int gate = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (gate >= 0)
+        fcntl(gate, F_SETFD, FD_CLOEXEC);
+#endif
+    if (gate < 0)
+        return -1;
+    /* On Linux a connection waits while the gate has too many that it has not accepted. */
+    struct timeval most = {.tv_sec = FIRST_MS / 1000};
+    setsockopt(gate, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    bool connected = connect_by(gate, state, "/run/gate.sock") || (errno == ENAMETOOLONG && connect_within(gate, state));
+    if (connected && is_this_user(gate))
+        return gate;
+    close(gate);
+    return -1;
+}
+
+/* ---------------------------------------------------------------- asking */
+
+/* Waits until a socket can be read or written. False: the time is up. */
+static bool ready(int gate, short events, int64_t until)
+{
+    for (;;) {
+        int64_t left = until - clock_ms();
+        if (left <= 0)
+            return false;
+        struct pollfd watched = {.fd = gate, .events = events};
+        int found = poll(&watched, 1, left > INT_MAX ? INT_MAX : (int)left);
+        if (found > 0)
+            return true;
+        if (found < 0 && errno != EINTR)
+            return false;
+    }
+}
+
+static bool again(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+/* Sends it all. The gate must take some of it every FIRST_MS, and all of it in time. */
+static bool send_all(int gate, const struct bytes *request, int64_t until)
+{
+    size_t sent = 0;
+    while (sent < request->size) {
+        ssize_t count = send(gate, request->data + sent, request->size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (count > 0) {
+            sent += (size_t)count;
+            continue;
+        }
+        if (count < 0 && !again())
+            return false;
+        int64_t silent = clock_ms() + FIRST_MS;
+        if (!ready(gate, POLLOUT, silent < until ? silent : until))
+            return false;
+    }
+    return true;
+}
+
+/* Receives some more. False: the gate has gone, or the time is up. */
+static bool receive(int gate, struct bytes *heard, size_t more, int64_t until)
+{
+    if (!bytes_reserve(heard, more))
+        return false;
+    for (;;) {
+        if (!ready(gate, POLLIN, until))
+            return false;
+        ssize_t count = recv(gate, heard->data + heard->size, heard->room - heard->size, MSG_DONTWAIT);
+        if (count > 0) {
+            heard->size += (size_t)count;
+            return true;
+        }
+        if (count == 0 || !again())
+            return false;
+    }
+}
+
+struct reply gate_ask(int gate, const struct bytes *request, int64_t began, struct bytes *heard)
+{
+    const struct reply nothing = {.kind = REPLY_NONE};
+    int64_t until = began + WHOLE_MS, lent = 0;
+    if (!send_all(gate, request, until))
+        return nothing;
+    int64_t first = clock_ms() + FIRST_MS;
+    int64_t limit = first < until ? first : until;
+    for (;;) {
+        struct reply reply = reply_read(heard->data, heard->size);
+        if (reply.kind == REPLY_PART) {
+            size_t missing = reply.needs - heard->size;
+            if (!receive(gate, heard, missing > CHUNK ? missing : CHUNK, limit))
+                return nothing;
+            limit = until;
+            continue;
+        }
+        if (reply.kind != REPLY_WAIT)
+            return reply;
+        bytes_drop(heard, reply.needs);
+        lent += reply.milliseconds;
+        if (lent > LENT_MS)
+            return nothing;
+        until += reply.milliseconds;
+        limit = until;
+        end_after(until - clock_ms() + GRACE_MS);
+    }
+}

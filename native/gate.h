@@ -1,0 +1,36 @@
+/* The conversation with the resident gate of a state folder. */
+#ifndef LOCKGATE_GATE_H
+#define LOCKGATE_GATE_H
+
+#include "bytes.h"
+#include "reply.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long the gate may be silent before it has said anything, and how long the whole may take, in milliseconds. */
+enum { FIRST_MS = 1000, WHOLE_MS = 3000 };
+
+/* The most that a gate may have its client wait for others: clients wait an hour for a person. */
+enum { LENT_MS = 3630 * 1000 };
+
+/* Milliseconds of a clock that only goes forward. */
+int64_t clock_ms(void);
+
+/* Connects to the gate whose state folder this is, an absolute path. Negative: there is none of this very user. */
+int gate_connect(const char *state);
+
+/*
+ * Puts a request to the gate and hears its answer.
+ *
+ * began: when this process began, by clock_ms().
+ * heard: receives the answer, whole; its texts are found with what is returned.
+ *
+ * The kind is REPLY_ANSWER, or another where the gate gave none in time.
+ */
+struct reply gate_ask(int gate, const struct bytes *request, int64_t began, struct bytes *heard);
+
+/* Ends this process, by a signal, should it still run after so many milliseconds. 0: not any more. */
+void end_after(int64_t milliseconds);
+
+#endif

@@ -1,0 +1,33 @@
+/* What happens where the gate gives no answer: the Python hook decides in this process's place, or it is refused. */
+#ifndef LOCKGATE_LOCAL_H
+#define LOCKGATE_LOCAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct local {
+    char *python;       /* the interpreter's absolute path */
+    char *script;       /* the absolute path of lockgate/hook.py */
+    char **words;       /* what the script is given: the client's name and its options, then NULL */
+    int64_t began;      /* when this process began, by clock_ms() */
+    bool asked;         /* whether a gate was looked for: then the script does not look again */
+    const uint8_t *input; /* what was read of stdin; NULL where nothing was */
+    size_t input_size;
+};
+
+/* Becomes the Python hook; refuses where that cannot be. */
+_Noreturn void decide_locally(const struct local *local);
+
+/* Blocks the call, with a reason. */
+_Noreturn void refuse(const char *why);
+
+/* Writes it all. False: that is not possible. */
+bool write_all(int descriptor, const void *data, size_t size);
+
+enum { DIGITS = 24 };
+
+/* A number in decimal, somewhere in the given place. */
+char *decimal(unsigned long number, char digits[DIGITS]);
+
+#endif
