@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.audit.chain import export_lines, read_export, verify
+from lockgate.audit.chain import verify, verify_parts
+from lockgate.audit.exports import export_lines, read_export
 from lockgate.errors import AuditError
 from lockgate.store.links import ROOT, canonical, link_digest, seal
-from lockgate.store.rows import AuditHead, AuditRow
+from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 
 KEY = b"k" * 32
 JSON = st.recursive(
@@ -45,7 +46,7 @@ def relinked(rows: list[AuditRow]) -> list[AuditRow]:
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
 def test_a_whole_chain_holds(count: int) -> None:
     rows, head = chain(count)
-    assert verify(rows, head, KEY) == (True, count, "", 0, head)
+    assert verify(rows, head, KEY) == (True, count, "", 0, head, AuditCheckpoint())
 
 
 def test_anybody_can_compute_a_digest() -> None:
@@ -152,14 +153,14 @@ def test_an_export_is_read_back_exactly(bodies: list[dict[str, object]], at: flo
     head = AuditHead(len(rows), last, seal(KEY, len(rows), last))
     lines = list(export_lines(rows, head))
     assert all("\n" not in line and json.loads(line) for line in lines)
-    assert read_export(lines) == (rows, head)
-    assert verify(*read_export(line + "\n" for line in lines), KEY).ok
+    assert list(read_export(lines)) == [AuditCheckpoint(), *rows, head]
+    assert verify_parts([read_export(line + "\n" for line in lines)], KEY).ok
 
 
 def test_a_body_that_is_no_json_is_exported_and_does_not_verify() -> None:
     rows, head = chain(3)
     rows[1] = rows[1]._replace(body="nonsense\n")
-    found = verify(*read_export(export_lines(rows, head)), KEY)
+    found = verify_parts([read_export(export_lines(rows, head))], KEY)
     assert (found.ok, found.problem) == (False, "record 2 was changed")
 
 
@@ -168,9 +169,7 @@ def test_a_body_that_is_no_json_is_exported_and_does_not_verify() -> None:
     [
         pytest.param(lambda lines: lines[:-1], "the file was cut", id="no head"),
         pytest.param(lambda lines: [], "the file was cut", id="empty"),
-        pytest.param(
-            lambda lines: [*lines, lines[0]], "line 4: there is something after the head", id="after the head"
-        ),
+        pytest.param(lambda lines: [*lines, lines[0]], "line 4: there is something after the end", id="after the end"),
         pytest.param(lambda lines: [lines[0][:-9], *lines[1:]], "line 1: this is no record", id="half a line"),
         pytest.param(lambda lines: ["[1]", *lines], "line 1: this is no record", id="a list"),
         pytest.param(lambda lines: ["{}", *lines], "line 1: this is no record", id="no fields"),
@@ -185,4 +184,4 @@ def test_a_body_that_is_no_json_is_exported_and_does_not_verify() -> None:
 def test_what_is_no_export_is_said_with_its_line(change, message: str) -> None:
     lines = list(export_lines(*chain(2)))
     with pytest.raises(AuditError, match=message):
-        read_export(change(lines))
+        list(read_export(change(lines)))

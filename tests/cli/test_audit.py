@@ -52,7 +52,8 @@ def run(*arguments: str, code: int = 0) -> Result:
 def spoil(state: Path, *statements: str) -> None:
     """As somebody would who can write the file: the triggers are no obstacle."""
     with sqlite3.connect(state / "lockgate.db") as connection:
-        connection.executescript("DROP TRIGGER audit_no_update; DROP TRIGGER audit_no_delete;" + ";".join(statements))
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        connection.executescript(";".join([*(f"DROP TRIGGER {name}" for (name,) in names), *statements]))
     connection.close()
 
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.audit.chain import verify
+from lockgate.audit.chain import verify, verify_store
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.store.links import ROOT, canonical
+from lockgate.store.links import PRUNED, ROOT, canonical, checkpoint
 from lockgate.store.protocol import Store
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditCheckpoint, AuditHead, BriefRow, CallRow, SessionRow
 
 PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
 UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET
@@ -314,7 +314,7 @@ class StoreContract:
             assert tx.audit(after=2, limit=2) == rows[2:4]
             head = tx.audit_head()
             assert head == AuditHead(5, rows[-1].digest, head.seal)
-            assert verify(tx.audit(), head, store.key) == (True, 5, "", 0, head)
+            assert verify(tx.audit(), head, store.key) == (True, 5, "", 0, head, AuditCheckpoint())
 
     @pytest.mark.parametrize(
         "body",
@@ -324,6 +324,72 @@ class StoreContract:
     def test_what_json_has_no_text_for_is_not_recorded(self, store: Store, body) -> None:
         with pytest.raises(StoreError, match="record"), store.transaction() as tx:
             tx.append_audit(1.0, body)
+
+    def test_the_audit_is_cut_at_a_checkpoint_and_nowhere_else(self, store: Store, make: Callable[[], Store]) -> None:
+        with store.transaction() as tx:
+            rows = [tx.append_audit(float(number), {"n": number}) for number in range(1, 8)]
+            assert tx.audit_checkpoint() == AuditCheckpoint()
+            cut = checkpoint(store.key, 3, rows[2].digest, 3, 20.0)
+            told = tx.cut_audit(cut, {"by": "test", "event": "no"})
+        assert (told.seq, told.at, told.previous) == (8, 20.0, rows[-1].digest)
+        assert told.body == canonical({"by": "test", "event": PRUNED, "checkpoint": cut._asdict()})
+        with store.transaction() as tx:
+            assert tx.audit() == [*rows[3:], told]
+            assert tx.audit_checkpoint() == cut
+            assert verify_store(tx, store.key) == (True, 5, "", 0, tx.audit_head(), cut)
+            further = checkpoint(store.key, 8, told.digest, 5, 30.0)
+            last = tx.cut_audit(further, {})
+        store.close()
+        again = make()
+        with again.reading() as tx:
+            assert (tx.audit(), tx.audit_checkpoint(), tx.audit_head().seq) == ([last], further, 9)
+            assert verify_store(tx, again.key).ok
+        with again.transaction() as tx:
+            assert tx.append_audit(31.0, {}).seq == 10
+        again.close()
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            pytest.param(lambda key, cut: cut._replace(seal="0" * 64), id="forged"),
+            pytest.param(lambda key, cut: cut._replace(at=cut.at + 1), id="at another time"),
+            pytest.param(lambda key, cut: checkpoint(b"x" * 32, *cut[:4]), id="of another installation"),
+            pytest.param(lambda key, cut: checkpoint(key, 5, cut.digest, 4, 1.0), id="another record's digest"),
+            pytest.param(lambda key, cut: checkpoint(key, 4, cut.digest, 2, 1.0), id="another count"),
+            pytest.param(lambda key, cut: checkpoint(key, 9, "0" * 64, 8, 1.0), id="not there"),
+            pytest.param(lambda key, cut: checkpoint(key, 1, "0" * 64, 0, 1.0), id="gone already"),
+            pytest.param(lambda key, cut: AuditCheckpoint(), id="none"),
+        ],
+    )
+    def test_another_checkpoint_cuts_nothing(self, store: Store, spoil) -> None:
+        with store.transaction() as tx:
+            rows = [tx.append_audit(1.0, {"n": number}) for number in range(5)]
+            tx.cut_audit(checkpoint(store.key, 1, rows[0].digest, 1, 2.0), {})
+        with store.reading() as tx:
+            before = (tx.audit(), tx.audit_checkpoint(), tx.audit_head())
+        cut = checkpoint(store.key, 4, rows[3].digest, 3, 1.0)
+        with pytest.raises(StoreError, match="cannot be cut there"), store.transaction() as tx:
+            tx.cut_audit(spoil(store.key, cut), {})
+        with store.reading() as tx:
+            assert (tx.audit(), tx.audit_checkpoint(), tx.audit_head()) == before
+
+    def test_a_look_cannot_cut(self, store: Store) -> None:
+        with store.transaction() as tx:
+            row = tx.append_audit(1.0, {})
+        with pytest.raises(StoreError, match="look"), store.reading() as tx:
+            tx.cut_audit(checkpoint(store.key, 1, row.digest, 1, 2.0), {})
+
+    def test_how_far_the_audit_is_older(self, store: Store) -> None:
+        with store.transaction() as tx:
+            assert tx.audit_before(9.0) == 0
+            rows = [tx.append_audit(at, {}) for at in (1.0, 2.0, 2.0, 5.0, 1.0, 9.0)]
+            told = {at: tx.audit_before(at) for at in (1.0, 1.5, 2.0, 2.5, 5.0, 9.0, 10.0)}
+            assert told == {1.0: 0, 1.5: 1, 2.0: 1, 2.5: 3, 5.0: 3, 9.0: 5, 10.0: 6}
+            assert [tx.audit_before(10.0, most=most) for most in (1, 3, 6, 9)] == [1, 3, 6, 6]
+            assert tx.audit_before(2.5, most=2) == 2
+            tx.cut_audit(checkpoint(store.key, 3, rows[2].digest, 3, 20.0), {})
+            assert [tx.audit_before(at) for at in (5.0, 5.5, 10.0, 99.0)] == [0, 5, 6, 7]
+            assert tx.audit_before(99.0, most=2) == 5
 
     def test_prune_forgets_ended_sessions_and_keeps_the_audit(self, store: Store) -> None:
         ended = {"old": (5.0, 5.0), "late": (5.0, 20.0), "new": (20.0, 20.0), "running": (0.0, 1.0)}

@@ -13,6 +13,7 @@ from contract import APPROVAL, SESSION, StoreContract
 
 from lockgate.errors import StoreError
 from lockgate.store import schema
+from lockgate.store.links import checkpoint
 from lockgate.store.schema import VERSION
 from lockgate.store.sqlite import SqliteStore
 
@@ -164,6 +165,40 @@ def test_the_audit_is_append_only(folder: Path, statement: str) -> None:
     connection = sqlite3.connect(folder / "lockgate.db")
     with pytest.raises(sqlite3.IntegrityError, match="append only"):
         connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("DELETE FROM audit", id="all"),
+        pytest.param("DELETE FROM audit WHERE seq = 3", id="the first that is left"),
+        pytest.param("UPDATE audit SET body = '{}'", id="changed"),
+        pytest.param("INSERT OR REPLACE INTO audit SELECT seq, at, '{}', previous, digest FROM audit", id="replaced"),
+        pytest.param("INSERT INTO audit VALUES (2, 1.0, '{}', '', '')", id="put back"),
+        pytest.param("DELETE FROM audit_checkpoint", id="no checkpoint"),
+        pytest.param("UPDATE audit_checkpoint SET seq = 3", id="checkpoint moved"),
+        pytest.param(
+            "REPLACE INTO audit_checkpoint SELECT 1, 1, digest, 1, 1.0, seal FROM audit_checkpoint", id="back"
+        ),
+        pytest.param(
+            "REPLACE INTO audit_checkpoint SELECT 1, 3, digest, 1, 1.0, hex(zeroblob(32)) FROM audit WHERE seq = 3",
+            id="not recorded",
+        ),
+        pytest.param("REPLACE INTO audit_checkpoint SELECT 1, 3, digest, 1, 1.0, seal FROM audit_checkpoint", id="on"),
+    ],
+)
+def test_an_audit_that_was_cut_is_append_only_too(folder: Path, statement: str) -> None:
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        rows = [tx.append_audit(1.0, {"n": number}) for number in range(4)]
+        tx.cut_audit(checkpoint(store.key, 2, rows[1].digest, 2, 2.0), {})
+    store.close()
+    connection = sqlite3.connect(folder / "lockgate.db")
+    with pytest.raises(sqlite3.IntegrityError, match=r"append only|without a record"):
+        connection.execute(statement)
+    connection.execute("DELETE FROM audit WHERE seq <= 2")
+    assert connection.execute("SELECT count(*) FROM audit").fetchone() == (3,)
     connection.close()
 
 

@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 import click
 
-from lockgate.audit.chain import Verification, export_lines, read_export, records, verify
+from lockgate.audit.chain import Verification, records, verify_parts, verify_store
+from lockgate.audit.exports import export_lines, read_export
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
 from lockgate.messages import call_text
@@ -96,7 +97,7 @@ def export(output: str) -> None:
             click.echo("nothing recorded yet", err=True)
             return
         with _private(output) as file:
-            for line in export_lines(records(tx), tx.audit_head()):
+            for line in export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint()):
                 file.write(line + "\n")
 
 
@@ -197,15 +198,14 @@ def _verify_state() -> Verification:
         if store is None:
             return Verification(True, 0)
         with store.reading() as tx:
-            return verify(records(tx), tx.audit_head(), store.key)
+            return verify_store(tx, store.key)
 
 
 def _verify_file(file: TextIO, *, foreign: bool) -> Verification:
     try:
-        rows, head = read_export(file)
+        return verify_parts([read_export(file)], None if foreign else _own_key())
     except AuditError as error:
         return Verification(False, 0, str(error))
-    return verify(rows, head, None if foreign else _own_key())
 
 
 def _own_key() -> bytes:

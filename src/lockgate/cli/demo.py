@@ -20,7 +20,7 @@ def _title(text: str) -> None:
 
 
 def _play(film: Film) -> dict[str, Any]:
-    from lockgate.audit.chain import records, verify
+    from lockgate.audit.chain import verify_store
     from lockgate.store.opening import open_store
 
     film.build()
@@ -43,7 +43,7 @@ def _play(film: Film) -> dict[str, Any]:
     film.hook("SessionEnd", reason="other")
     store = open_store(os.path.join(film.folder, "state"))
     with store.reading() as tx:
-        chain = verify(records(tx), tx.audit_head(), store.key)
+        chain = verify_store(tx, store.key)
     store.close()
     return {
         "events": len(film.times),

@@ -225,7 +225,7 @@ def _people(seen: Look) -> Iterator[Check]:
 
 
 def _state(where: Folders) -> Iterator[Check]:
-    from lockgate.audit.chain import records, verify
+    from lockgate.audit.chain import verify_store
     from lockgate.store.opening import open_existing
 
     try:
@@ -239,7 +239,7 @@ def _state(where: Folders) -> Iterator[Check]:
     try:
         with store.reading() as tx:
             yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
-            verified = verify(records(tx), tx.audit_head(), store.key)
+            verified = verify_store(tx, store.key)
     except LockgateError as error:
         yield Check("state", "fail", str(error), "see docs/claude-code.md")
         return

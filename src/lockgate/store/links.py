@@ -1,4 +1,4 @@
-r"""What one link of the audit chain is: its canonical text, its digest, and the seal of the chain's head.
+r"""What one link of the audit chain is: its canonical text, its digest, and the seals of the chain's two ends.
 
 Pure functions of values. They stand beside the store, not in ``audit``, because the store appends a link in the same
 transaction as what the link tells about; ``audit`` verifies and exports what stands here.
@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 from lockgate.digests import blake2b, sha256
 from lockgate.record import TYPE_CHECKING
+from lockgate.store.rows import AuditCheckpoint
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,6 +28,10 @@ ROOT = "0" * 64
 
 _RECORD = "lockgate audit record 1"
 _HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
+_CUT = b"lockgate cut 1"
+
+PRUNED = "pruned"
+"""The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""
 
 
 def canonical(body: Mapping[str, Any]) -> str:
@@ -51,3 +56,34 @@ def seal(key: bytes, seq: int, digest: str) -> str:
     Without it the newest records could be cut off and what is left would still be a chain.
     """
     return blake2b(f"{seq}\n{digest}".encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
+
+
+def checkpoint(key: bytes, seq: int, digest: str, removed: int, at: float) -> AuditCheckpoint:
+    """A sealed checkpoint: what stands in the place of the records up to ``seq``.
+
+    The seal is another one than that of the head, so that neither can be used as the other: a checkpoint that was kept
+    cannot make a chain that was cut at its end look whole.
+
+    Args:
+        key: The installation's key.
+        seq: Number of the last record that is removed.
+        digest: Its digest.
+        removed: How many records are removed.
+        at: When, in seconds since the epoch.
+    """
+    text = f"{seq}\n{digest}\n{removed}\n{float(at)!r}".encode()
+    mark = blake2b(text, key=key, person=_CUT, digest_size=32).hexdigest()
+    return AuditCheckpoint(seq, digest, removed, float(at), mark)
+
+
+def is_cut(key: bytes, found: AuditCheckpoint) -> bool:
+    """Whether a checkpoint's seal holds."""
+    return found == checkpoint(key, *found[:4])
+
+
+def checkpoint_from(value: object) -> AuditCheckpoint | None:
+    """The checkpoint that a record or an export holds as JSON; ``None`` where the value is none."""
+    match value:
+        case {"seq": int(seq), "digest": str(digest), "removed": int(removed), "at": float(at), "seal": str(mark)}:
+            return AuditCheckpoint(seq, digest, removed, at, mark)
+    return None

@@ -7,7 +7,17 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from lockgate.model import Label, Subject, Taint
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditQuery, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import (
+    AgentRow,
+    ApprovalRow,
+    AuditCheckpoint,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    BriefRow,
+    CallRow,
+    SessionRow,
+)
 
 
 class Transaction(Protocol):
@@ -109,6 +119,34 @@ class Transaction(Protocol):
 
     def audit_head(self) -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` where it is missing."""
+
+    def audit_checkpoint(self) -> AuditCheckpoint:
+        """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
+
+    def audit_before(self, at: float, *, most: int = 0) -> int:
+        """How far the chain's beginning reaches in which every record is older than a time.
+
+        Args:
+            at: Seconds since the epoch.
+            most: Look at no more records than this, from the first one kept; 0 for no limit.
+
+        Returns:
+            The number of the last of these records; 0 where the first one kept is not older.
+        """
+
+    def cut_audit(self, checkpoint: AuditCheckpoint, body: Mapping[str, Any]) -> AuditRow:
+        """Remove the records up to a checkpoint, which takes their place, and record that.
+
+        The record is appended to the chain with the checkpoint in it and the event ``links.PRUNED``. There is no other
+        way in which a record is ever removed. That what is removed holds is for the caller to find out first.
+
+        Args:
+            checkpoint: Made by ``links.checkpoint`` with the installation's key.
+            body: What else the record says.
+
+        Raises ``StoreError`` where the checkpoint's seal does not hold, or it does not name a record that is there, or
+        not the number of records up to it: somebody else may have cut the chain meanwhile.
+        """
 
     def setting(self, name: str) -> str | None:
         """A value of the gate's own (cached configuration, trust), or ``None``."""

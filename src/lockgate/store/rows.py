@@ -103,6 +103,21 @@ class AuditHead(Record):
     """Keyed hash of the two, hexadecimal; empty where the head is missing."""
 
 
+class AuditCheckpoint(Record):
+    """Where the chain was cut: what stands in the place of the records that retention removed."""
+
+    seq: int = 0
+    """Number of the last record that was removed; 0 where none ever was."""
+    digest: str = ""
+    """That record's digest, which the first one left names as its previous one."""
+    removed: int = 0
+    """How many records this cut removed."""
+    at: float = 0.0
+    """When, in seconds since the epoch."""
+    seal: str = ""
+    """Keyed hash of the four, hexadecimal."""
+
+
 class AuditQuery(Record):
     """Which audit records are looked for: those that meet all that is not empty."""
 

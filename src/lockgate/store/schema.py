@@ -151,7 +151,46 @@ _APPROVALS = (
     "CREATE INDEX approvals_by_state ON approvals (state, expires_at)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS)
+# The audit may be cut at its beginning, in one way only: a checkpoint first says how far, which needs a record of it in
+# the chain; then records up to it can be deleted, and no other. A number that was used is never used again.
+_RETENTION = (
+    """
+    CREATE TABLE audit_checkpoint (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        seq INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        removed INTEGER NOT NULL,
+        at REAL NOT NULL,
+        seal TEXT NOT NULL CHECK (length(seal) = 64)
+    )
+    """,
+    """
+    CREATE TRIGGER audit_checkpoint_forward BEFORE INSERT ON audit_checkpoint
+    WHEN EXISTS (SELECT 1 FROM audit UNION ALL SELECT 1 FROM audit_checkpoint) AND NOT coalesce(
+        NEW.seq > coalesce((SELECT seq FROM audit_checkpoint), 0)
+        AND NEW.digest = (SELECT digest FROM audit WHERE seq = NEW.seq)
+        AND instr((SELECT body FROM audit ORDER BY seq DESC LIMIT 1), NEW.seal) > 0, 0)
+    BEGIN SELECT RAISE(ABORT, 'no checkpoint without a record of it'); END
+    """,
+    "CREATE TRIGGER audit_checkpoint_no_update BEFORE UPDATE ON audit_checkpoint"
+    " BEGIN SELECT RAISE(ABORT, 'append only'); END",
+    "CREATE TRIGGER audit_checkpoint_no_delete BEFORE DELETE ON audit_checkpoint"
+    " BEGIN SELECT RAISE(ABORT, 'append only'); END",
+    "DROP TRIGGER audit_no_delete",
+    """
+    CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit
+    WHEN OLD.seq > coalesce((SELECT seq FROM audit_checkpoint), 0)
+    BEGIN SELECT RAISE(ABORT, 'append only'); END
+    """,
+    # INSERT OR REPLACE would remove a record without any trigger of DELETE.
+    """
+    CREATE TRIGGER audit_no_replace BEFORE INSERT ON audit
+    WHEN NEW.seq <= max(coalesce((SELECT max(seq) FROM audit), 0), coalesce((SELECT seq FROM audit_checkpoint), 0))
+    BEGIN SELECT RAISE(ABORT, 'append only'); END
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

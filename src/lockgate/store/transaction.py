@@ -8,8 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.links import canonical, link_digest, seal
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditQuery, AuditRow, BriefRow, CallRow, SessionRow
+from lockgate.store.links import PRUNED, canonical, is_cut, link_digest, seal
+from lockgate.store.rows import (
+    AgentRow,
+    ApprovalRow,
+    AuditCheckpoint,
+    AuditHead,
+    AuditQuery,
+    AuditRow,
+    BriefRow,
+    CallRow,
+    SessionRow,
+)
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
@@ -313,6 +323,33 @@ class SqliteTransaction:
         """The chain's sealed head as it is kept, whether or not its seal holds."""
         row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
         return AuditHead._make(row) if row else AuditHead()
+
+    def audit_checkpoint(self) -> AuditCheckpoint:
+        """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
+        row = self._one("SELECT seq, digest, removed, at, seal FROM audit_checkpoint WHERE id = 1", ())
+        return AuditCheckpoint._make(row) if row else AuditCheckpoint()
+
+    def audit_before(self, at: float, *, most: int = 0) -> int:
+        """How far the chain's beginning reaches in which every record is older than a time."""
+        first = "(SELECT seq, at FROM audit ORDER BY seq LIMIT ?)"
+        kept = self._one(f"SELECT seq FROM {first} WHERE at >= ? LIMIT 1", (most or -1, at))  # noqa: S608
+        if kept is not None:
+            older = self._one("SELECT max(seq) FROM audit WHERE seq < ?", kept)
+        else:
+            older = self._one(f"SELECT max(seq) FROM {first}", (most or -1,))  # noqa: S608
+        return int(older[0] or 0)
+
+    def cut_audit(self, checkpoint: AuditCheckpoint, body: Mapping[str, Any]) -> AuditRow:
+        """Remove the records up to a checkpoint, which takes their place, and record that."""
+        last = self._one("SELECT digest FROM audit WHERE seq = ?", (checkpoint.seq,))
+        count = checkpoint.seq - self.audit_checkpoint().seq
+        if not is_cut(self._key, checkpoint) or last != (checkpoint.digest,) or count != checkpoint.removed:
+            raise StoreError("the audit chain cannot be cut there: it was cut meanwhile, or it does not hold")
+        row = self.append_audit(checkpoint.at, {**body, "event": PRUNED, "checkpoint": checkpoint._asdict()})
+        self._write("INSERT OR REPLACE INTO audit_checkpoint VALUES (1, ?, ?, ?, ?, ?)", checkpoint)
+        # The triggers of the schema let exactly these go, now that the checkpoint and its record are there.
+        self._write("DELETE FROM audit WHERE seq <= ?", (checkpoint.seq,))
+        return row
 
     # the gate's own values
 
