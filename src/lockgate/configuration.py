@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 
 from lockgate import __version__
 from lockgate.errors import ConfigError
+from lockgate.folders import managed_folder
 from lockgate.layers import (
     LayerState,
     Look,
     Place,
     digest_of,
     good_digest,
+    joined,
     last_good,
     look_at,
     put_good,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.policy.merging import Layer
+    from lockgate.policy_bundles.fleet import Fleet
     from lockgate.store.protocol import Store, Transaction
 
 _KEPT = 200
@@ -89,9 +91,8 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
         config_dir: The folder of the user's ``lockgate.yaml``.
         workspace: The project's root folder; empty where there is none.
     """
-    managed = "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
     found = [
-        Place("managed lockgate.yaml", os.path.join(managed, "lockgate.yaml")),
+        Place("managed lockgate.yaml", os.path.join(managed_folder(), "lockgate.yaml")),
         Place("user lockbox.json", os.path.join(home, ".claude", "lockbox.json")),
         Place("user lockgate.yaml", os.path.join(config_dir, "lockgate.yaml")),
     ]
@@ -109,7 +110,7 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
 
 
 def load(
-    store: Store, *, home: str, config_dir: str, workspace: str, program: Mapping[str, Any] | None = None
+    store: Store, *, home: str, config_dir: str, workspace: str, state: str, program: Mapping[str, Any] | None = None
 ) -> Configuration:
     """The configuration that holds for a workspace now.
 
@@ -120,23 +121,26 @@ def load(
         home: The user's home folder.
         config_dir: The folder of the user's ``lockgate.yaml``.
         workspace: The project's root folder, absolute; empty where there is none.
+        state: The state folder, where a fleet's policy lies.
         program: What the program says that uses the gate in-process: a valid layer over all files, which is trusted.
 
     Raises:
         StoreError: The store cannot be read or written.
     """
+    fleet = _fleet(store, state) if joined(state) else None
     looks = [look_at(place) for place in places(home, config_dir, workspace)]
     said = json.dumps(program, sort_keys=True) if program else ""
     name = _CACHE + text_digest("\0".join((home, config_dir, workspace, said)))[:32]
     with store.reading() as tx:
         trusted = trusted_of(tx, looks)
-        key = _key(looks, trusted)
+        key = _key(looks, trusted, fleet)
         kept = _kept(tx, name, key)
     if kept is not None:
         return _configuration(kept)
     with store.transaction() as tx:
-        value = {"key": key, **_compile(tx, looks, trusted, program=program)}
-        _keep(tx, name, value)
+        value = {"key": key, **_compile(tx, looks, trusted, program=program, fleet=fleet)}
+        if value["whole"]:
+            _keep(tx, name, value)
     return _configuration(value)
 
 
@@ -151,12 +155,13 @@ def load_for_cli(cwd: str) -> Configuration:
 
     where = folders()
     looks = [look_at(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
+    fleet = _fleet(None, where.state) if joined(where.state) else None
     store = open_existing(where.state)
     if store is None:
-        return _configuration(_compile(None, looks, frozenset()))
+        return _configuration(_compile(None, looks, frozenset(), fleet=fleet))
     try:
         with store.reading() as tx:
-            return _configuration(_compile(tx, looks, trusted_of(tx, looks), keep=False))
+            return _configuration(_compile(tx, looks, trusted_of(tx, looks), keep=False, fleet=fleet))
     finally:
         store.close()
 
@@ -174,16 +179,31 @@ def find_workspace(cwd: str, home: str) -> str:
     return os.path.realpath(cwd)
 
 
+def _fleet(store: Store | None, state: str) -> Fleet | None:
+    """The policy of the fleet that this machine belongs to. With a store, one that has just come is kept."""
+    import time
+
+    from lockgate.policy_bundles.fleet import look
+
+    now = time.time()
+    if store is None:
+        return look(state, now)
+    from lockgate.policy_bundles.recording import teller
+
+    return look(state, now, tell=teller(store, now, "gate"))
+
+
 # ---------------------------------------------------------------- what was kept
 
 
-def _key(looks: Sequence[Look], trusted: frozenset[tuple[str, str]]) -> str:
+def _key(looks: Sequence[Look], trusted: frozenset[tuple[str, str]], fleet: Fleet | None) -> str:
     """Changes whenever what the files come to might."""
     code = os.stat(os.path.join(os.path.dirname(os.path.abspath(__file__)), "policy", "profiles.json"))
     facts = [
         [_FORMAT, __version__, code.st_mtime_ns, code.st_size],
         [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
         sorted(trusted),
+        [fleet.name, fleet.digest, list(map(str, fleet.problems))] if fleet else None,
     ]
     return text_digest(json.dumps(facts))
 
@@ -236,6 +256,7 @@ def _compile(
     *,
     keep: bool = True,
     program: Mapping[str, Any] | None = None,
+    fleet: Fleet | None = None,
 ) -> dict[str, Any]:
     if any(look.data is not None for look in looks):
         from lockgate.libraries import library
@@ -249,6 +270,13 @@ def _compile(
     states: list[LayerState] = []
     problems: list[ConfigError] = []
     good: dict[str, str | None] = {}
+    whole = True
+    if fleet is not None:
+        from lockgate.policy_bundles.binding import layers_of
+
+        bound = layers_of(fleet)
+        layers, states, whole = [*bound.layers], [*bound.states], bound.whole
+        problems = [*fleet.problems, *bound.problems]
     for look in looks:
         path = look.place.path
         if look.data is None and not look.problem:
@@ -277,6 +305,7 @@ def _compile(
         "good": good,
         "layers": states,
         "problems": [[error.file, error.line, error.key, error.problem] for error in problems],
+        "whole": whole,
     }
 
 

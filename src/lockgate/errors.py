@@ -15,6 +15,7 @@
      +-- KeyringError           the system's keyring cannot be asked for a secret
      +-- PluginError            a plugin cannot be loaded, or breaks its contract
      +-- RemoteError            the other side of an IPC does not answer, or not as it must
+     +-- BundleError            a fleet's policy bundle is refused
 
 Messages start in lower case, have no final period, and tell a person what to do where there is something to do.
 """
@@ -84,3 +85,7 @@ class PluginError(LockgateError):
 
 class RemoteError(LockgateError):
     """The other side of an IPC does not answer, or not as it must."""
+
+
+class BundleError(LockgateError):
+    """A fleet's policy bundle is refused, or what this machine keeps about it cannot be read."""

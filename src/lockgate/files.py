@@ -65,7 +65,14 @@ def read_regular(path: str, most: int, *, follow: bool = True) -> bytes:
 
 
 def replace(
-    path: str, data: bytes, *, draft: str, folder: int | None = None, at: float | None = None, mode: int = 0o600
+    path: str,
+    data: bytes,
+    *,
+    draft: str,
+    folder: int | None = None,
+    at: float | None = None,
+    mode: int = 0o600,
+    sync: bool = False,
 ) -> None:
     """Put a file in its place at once: others see the old one or the new one, and never a part.
 
@@ -76,6 +83,7 @@ def replace(
         folder: A descriptor of the folder that relative paths are in.
         at: When it shall have been written last, in seconds since the epoch; now where it is not said.
         mode: Its rights.
+        sync: Whether it is on the disk before it has its name, so that it is whole even after the power fails.
 
     Raises:
         OSError: It cannot be; the draft is gone then.
@@ -85,6 +93,9 @@ def replace(
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, mode)  # the umask may have taken rights away
             file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(descriptor)
         if at is not None:
             os.utime(draft, (at, at), dir_fd=folder)
         os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)

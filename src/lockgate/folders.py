@@ -7,6 +7,7 @@ environment variables for hooks, and must not be able to lead the gate to anothe
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 
 from lockgate.record import Record
@@ -45,6 +46,11 @@ def folders(environ: Mapping[str, str] | None = None) -> Folders:
     state = _absolute(env.get("XDG_STATE_HOME"), os.path.join(home, ".local", "state"))
     config = _absolute(env.get("XDG_CONFIG_HOME"), os.path.join(home, ".config"))
     return Folders(home, os.path.join(state, "lockgate"), os.path.join(config, "lockgate"))
+
+
+def managed_folder() -> str:
+    """The folder of the machine's administrator: layers for all users, and the fleet that the machine belongs to."""
+    return "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
 
 
 def home() -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from lockgate.digests import sha256
 from lockgate.files import read_regular
+from lockgate.folders import managed_folder
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000
 """The largest file that is read."""
+FLEET, FLEET_FOLDER = "fleet.json", "policy"
+"""The file that says which fleet a machine belongs to, and the folder of what is kept about it in the state folder."""
 _GOOD, _GOOD_DIGEST, _TRUST = "config:good:", "config:good-digest:", "trust:"
 
 
@@ -24,6 +28,10 @@ class Place(Record):
     path: str
     project: bool = False
     """Whether it comes with a project, and so may not loosen until a person trusts its content."""
+    bound: bool = False
+    """Whether a fleet's policy lies below it that it may only tighten, whoever trusts it."""
+    fleet: bool = False
+    """Whether it is of that policy itself."""
 
 
 class LayerState(Record):
@@ -32,7 +40,8 @@ class LayerState(Record):
     name: str
     path: str
     state: str
-    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``last good``, or ``invalid`` (nothing stands in)."""
+    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy),
+    ``last good``, or ``invalid`` (nothing stands in)."""
     digest: str = ""
     """SHA-256 of the content that counts, hexadecimal."""
 
@@ -78,6 +87,26 @@ def look_at(place: Place) -> Look:
 def text_digest(text: str) -> str:
     """SHA-256 of a text, hexadecimal."""
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def joined(state: str) -> bool:
+    """Whether this machine may belong to a fleet, whose policy is then asked for. Two looks at the file system.
+
+    Args:
+        state: The state folder.
+    """
+    return _may_be_there(os.path.join(managed_folder(), FLEET)) or _may_be_there(os.path.join(state, FLEET_FOLDER))
+
+
+def _may_be_there(path: str) -> bool:
+    """Whether something is there; also where one may not look, or cannot."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 # ---------------------------------------------------------------- trust

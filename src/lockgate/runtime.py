@@ -88,7 +88,12 @@ def open_parts(
 
     def read(context: Context) -> Configuration:
         return configuration.load(
-            store, home=where.home, config_dir=where.config, workspace=context.workspace, program=program
+            store,
+            home=where.home,
+            config_dir=where.config,
+            workspace=context.workspace,
+            state=where.state,
+            program=program,
         )
 
     def configure(context: Context) -> Configuration:
@@ -216,7 +221,9 @@ def rules_of(where: Folders, workspace: str) -> Rules:
     """
     store = open_store(where.state)
     try:
-        found = configuration.load(store, home=where.home, config_dir=where.config, workspace=workspace)
+        found = configuration.load(
+            store, home=where.home, config_dir=where.config, workspace=workspace, state=where.state
+        )
     finally:
         store.close()
     rules = [policy.rules for policy in found.policies]

@@ -51,7 +51,9 @@ class Waiter:
 
     def _configured(self, context: Context) -> configuration.Configuration:
         folder = os.path.dirname(self.state)
-        return configuration.load(self.store, home=folder, config_dir=f"{folder}/config", workspace="")
+        return configuration.load(
+            self.store, home=folder, config_dir=f"{folder}/config", workspace="", state=self.state
+        )
 
     def _around(self, context: Context, rules: Rules) -> Surroundings:
         return Surroundings(home="/home/u", workspace="/work", rules=rules)

@@ -68,7 +68,11 @@ class World:
 
     def _configure(self, context: Context) -> configuration.Configuration:
         return configuration.load(
-            self.store, home=str(self.folder / "home"), config_dir=str(self.config), workspace=str(self.project)
+            self.store,
+            home=str(self.folder / "home"),
+            config_dir=str(self.config),
+            workspace=str(self.project),
+            state=str(self.folder / "state"),
         )
 
     def _around(self, context: Context, rules: Rules) -> Surroundings:

@@ -42,7 +42,7 @@ class Machine:
         # Read here, so that no hook has to read YAML within its deadline.
         store = SqliteStore.open(self.state)
         where = {"home": str(self.home), "config_dir": str(self.home / "config"), "workspace": PUSH["cwd"]}
-        assert configuration.load(store, **where).problems == ()
+        assert configuration.load(store, state=self.state, **where).problems == ()
         store.close()
 
     def begin(self, entrypoint: str = "sdk-cli", payload: dict[str, Any] = PUSH) -> subprocess.Popen[bytes]:

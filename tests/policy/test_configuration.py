@@ -45,6 +45,7 @@ class World:
             home=str(self.home),
             config_dir=str(self.config),
             workspace=str(self.project) if workspace is None else workspace,
+            state=str(self.state),
         )
 
     def trust(self, path: Path, digest: str | None = None) -> None:
@@ -362,7 +363,8 @@ from lockgate.configuration import load
 from lockgate.policy.decide import decide
 from lockgate.store.sqlite import SqliteStore
 store = SqliteStore.open_existing({str(world.state)!r})
-found = load(store, home={str(world.home)!r}, config_dir={str(world.config)!r}, workspace={str(world.project)!r})
+where = dict(home={str(world.home)!r}, config_dir={str(world.config)!r}, workspace={str(world.project)!r})
+found = load(store, state={str(world.state)!r}, **where)
 assert len(found.problems) == 1, found.problems
 heavy = {HEAVY!r}.split()
 print(" ".join(name for name in heavy if name in sys.modules))

@@ -143,7 +143,7 @@ def freshness(tx: Transaction, looks: Sequence[Look]) -> str:
     code = [(found.st_mtime_ns, found.st_size) for found in map(os.stat, (SHIPPED, *COMPILERS))]
     facts = [
         [_FORMAT, __version__, code],
-        [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
+        [[look.place.name, look.place.path, look.digest, look.problem, look.place.bound] for look in looks],
         sorted(trusted_of(tx, looks)),
     ]
     return text_digest(json.dumps(facts))

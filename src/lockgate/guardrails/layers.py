@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 
-from lockgate.errors import ConfigError
-from lockgate.folders import Folders
-from lockgate.layers import LayerState, Look, Place, digest_of, last_good, look_at, trusted_of
+from lockgate.errors import ConfigError, PatternError
+from lockgate.folders import Folders, managed_folder
+from lockgate.layers import LayerState, Look, Place, digest_of, joined, last_good, look_at, trusted_of
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -51,9 +50,8 @@ def places(where: Folders, workspace: str) -> tuple[Place, ...]:
         where: The folders.
         workspace: The project's root folder, absolute; empty where there is none.
     """
-    managed = "/Library/Application Support/lockgate" if sys.platform == "darwin" else "/etc/lockgate"
     found = [
-        Place("managed patterns.yaml", os.path.join(managed, "patterns.yaml")),
+        Place("managed patterns.yaml", os.path.join(managed_folder(), "patterns.yaml")),
         Place("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
@@ -69,8 +67,21 @@ def is_patterns(path: str) -> bool:
 
 
 def looks_at(where: Folders, workspace: str) -> tuple[Look, ...]:
-    """What is at all places now."""
-    return tuple(map(look_at, places(where, workspace)))
+    """What is at all places now. A fleet's policy lies below them, and binds them."""
+    found = places(where, workspace)
+    if not joined(where.state):
+        return tuple(map(look_at, found))
+    import time
+
+    from lockgate.policy_bundles.binding import binds_patterns, pattern_look
+    from lockgate.policy_bundles.fleet import look
+
+    fleet = look(where.state, time.time())
+    if fleet is None or not binds_patterns(fleet):
+        return tuple(map(look_at, found))
+    below = pattern_look(fleet)
+    looks = [look_at(place._replace(bound=True)) for place in found]
+    return (below, *looks) if below is not None else tuple(looks)
 
 
 def gather(tx: Transaction | None, looks: Sequence[Look], checks: Checks | None = None) -> Gathered:
@@ -147,6 +158,9 @@ class _Reader:
 
     def _read(self, look: Look) -> None:
         place, path = look.place, look.place.path
+        if place.fleet:
+            self._read_fleet(look)
+            return
         if look.problem:
             self.problems.append(ConfigError(path, 0, "", look.problem))
         elif look.data is None:
@@ -162,6 +176,12 @@ class _Reader:
         if stored is None or not self._take(place, stored, "last good", []):
             self.states.append(LayerState(place.name, path, "invalid"))
 
+    def _read_fleet(self, look: Look) -> None:
+        """Nothing stands in for a fleet's patterns: what has one gate find them valid, another must not do without."""
+        problems: list[ConfigError] = []
+        if look.data is None or not self._take(look.place, look.data, "valid", problems):
+            raise PatternError(f"the fleet's patterns cannot be used: {look.problem or problems[0]}")
+
     def _take(self, place: Place, data: bytes, state: str, problems: list[ConfigError]) -> bool:
         """Take a content as a layer; whether it is valid."""
         from lockgate.analysis.patterns.loading import load, real_checks
@@ -176,7 +196,9 @@ class _Reader:
         if loaded.document is None:
             return False
         digest = digest_of(data)
-        may_loosen = not place.project or (place.path, digest) in self.trusted
+        trusted = not place.project or (place.path, digest) in self.trusted
+        may_loosen = trusted and not place.bound
         self.layers.append(Layer(place.name, place.path, loaded.document, may_loosen))
-        self.states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
+        held = "bound" if trusted else "untrusted"
+        self.states.append(LayerState(place.name, place.path, state if may_loosen else held, digest))
         return True

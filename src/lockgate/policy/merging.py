@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "strict")
 WHOLES = ("judge", "approvals", "plugins", "git")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
+JOINED = frozenset({"profile", "mcp_default", "strict", "plugins", "git"})
+"""Keys of which the stricter holds, whoever says it. Of all other single values a ``strict`` layer's, or that of one below
+it, holds for all above."""
 OWNERS = frozenset({"judge", "approvals", "plugins"})
 """Keys that say whom the gate itself asks, runs or tells. No project says that, however trusted its file is."""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
@@ -55,14 +58,20 @@ class _Merge:
         self.hosts: list[list[Any]] = []
         self.paths: dict[str, list[list[str]]] = {key: [] for key in PATHS}
         self.notes: list[list[str]] = []
+        self.fixed: dict[str, str] = {}
+        """Keys that no further layer can say, and which ``strict`` layer forbids it."""
 
     def take(self, layer: Layer) -> None:
         value, name = layer.value, layer.name
         for key in (*SCALARS, *WHOLES):
             if layer.project and key in OWNERS and key in value:
                 self.notes.append([f"{name}:{key}", "is passed over: only your own and the managed file say it"])
+            elif key in self.fixed and key in value:
+                self.notes.append([f"{name}:{key}", f"is passed over: {self.fixed[key]} is strict, and holds"])
             elif key in value:
                 self.scalars[key] = [value[key], name]
+        if value.get("strict"):
+            self.fixed.update({key: name for key in self.scalars.keys() - JOINED - self.fixed.keys()})
         for row, cells in value.get("table", {}).items():
             columns = cells if isinstance(cells, dict) else dict.fromkeys(map(str, LabelState), cells)
             for column, cell in columns.items():

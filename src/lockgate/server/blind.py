@@ -103,7 +103,12 @@ def _configure(parts: Parts, where: Folders, current: Callable[[], Case]) -> Cal
         if found is None or now - at > _REMEMBER:
             program = {"profile": profile} if profile else None
             found = configuration.load(
-                parts.store, home=where.home, config_dir=where.config, workspace="", program=program
+                parts.store,
+                home=where.home,
+                config_dir=where.config,
+                workspace="",
+                state=where.state,
+                program=program,
             )
             kept[profile] = (now, found)
         return found

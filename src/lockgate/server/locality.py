@@ -51,7 +51,9 @@ class Locality:
 
 def _refuses(where: Folders, parts: Parts) -> bool:
     try:
-        found = configuration.load(parts.store, home=where.home, config_dir=where.config, workspace="")
+        found = configuration.load(
+            parts.store, home=where.home, config_dir=where.config, workspace="", state=where.state
+        )
     except LockgateError:
         return True
     return may_refuse(found) or has_patterns(where)

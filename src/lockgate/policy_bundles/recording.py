@@ -1,0 +1,33 @@
+"""The audit of what happens to a fleet's policy on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lockgate.audit.record import happened
+from lockgate.events import Context
+from lockgate.model import Subject
+from lockgate.policy_bundles.taking import News
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Store
+
+
+def teller(store: Store, now: float, by: str) -> Callable[[Sequence[News]], None]:
+    """A function that appends what has happened to the audit, and raises ``StoreError`` where that cannot be.
+
+    Args:
+        store: Keeps the audit.
+        now: The time, in seconds since the epoch.
+        by: Who does it: ``gate``, or ``cli`` for a person.
+    """
+
+    def tell(news: Sequence[News]) -> None:
+        if not news:
+            return
+        with store.transaction() as tx:
+            for each in news:
+                tx.append_audit(now, happened(Context(by, Subject("")), each.event, each.facts))
+
+    return tell
