@@ -24,6 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     home = tempfile.mkdtemp(prefix="lockgate-tests-")
     os.environ["HOME"] = home
+    # Else each test that runs a hook would leave a resident gate behind; those that are about it take this away.
+    os.environ["LOCKGATE_RESIDENT"] = "off"
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 import lockgate
+from lockgate import caller
 from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
 from lockgate.events import Context
 from lockgate.folders import Folders
@@ -28,7 +29,8 @@ _CONTAIN = "contain.py"
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
     """What the analysis may know of this machine."""
-    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    asked = caller.environ()
+    variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
     return Surroundings(
         home=where.home,
@@ -63,7 +65,8 @@ def own_paths(where: Folders) -> tuple[str, ...]:
 
 def _may_be_zsh() -> bool:
     """Whether Claude Code would run commands with zsh: unless the environment asks for bash, it looks for zsh first."""
-    asked = os.environ.get("CLAUDE_CODE_SHELL") or os.environ.get("SHELL", "")
+    environ = caller.environ()
+    asked = environ.get("CLAUDE_CODE_SHELL") or environ.get("SHELL", "")
     if "bash" in asked or "zsh" in asked:
         return "zsh" in asked
     return any(os.path.exists(f"{folder}/zsh") for folder in _SHELL_FOLDERS)
@@ -138,7 +141,7 @@ def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
 
 
 def _task_folders() -> list[str]:
-    temporary = (os.environ.get("TMPDIR") or "/tmp", "/tmp")  # noqa: S108 - only looked at
+    temporary = (caller.environ().get("TMPDIR") or "/tmp", "/tmp")  # noqa: S108 - only looked at
     names = (name for folder in temporary for name in (os.path.normpath(folder), os.path.realpath(folder)))
     return [f"{folder}/claude-{os.getuid()}" for folder in dict.fromkeys(names)]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 
-from lockgate import configuration
+from lockgate import caller, configuration
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.deliberation import RuleSets
@@ -155,12 +154,12 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
             return False
         from lockgate.escape.judge.keys import can_be_asked
 
-        return can_be_asked(configuration.options.judge, os.environ, where.state)
+        return can_be_asked(configuration.options.judge, caller.environ(), where.state)
 
     def judge(question: JudgeQuestion) -> Opinion:
         from lockgate.escape.judge.judge import ask
 
-        return ask(question, where.state, lambda: open_store(where.state), os.environ, prolong)
+        return ask(question, where.state, lambda: open_store(where.state), caller.environ(), prolong)
 
     def log(plugin: str, kind: str, place: str) -> None:
         from lockgate.logs import note

@@ -63,10 +63,14 @@ runtime = types.ModuleType("lockgate.runtime")
 class Gate:
     def handle(self, event):
 {chr(10).join("        " + line for line in fault.splitlines())}
-runtime.open_gate = lambda *_: Gate()
+def open_gate(where, limit, parents, history, rule, prolong):
+    Gate.limit, Gate.prolong = staticmethod(limit), staticmethod(prolong)
+    return Gate()
+runtime.open_gate = open_gate
 sys.modules["lockgate.runtime"] = runtime
 from lockgate import hook
-hook._GRACE = 0.2
+from lockgate.hooks import deadline
+deadline.GRACE = 0.2
 hook.main(sys.argv[1:])
 """
     return run([sys.executable, "-I", "-S", "-c", program, "claude-code", *folders(home), *options], data)

@@ -90,7 +90,7 @@ def test_a_payload_that_is_none_blocks(tmp_path: Path, client: str, data: bytes)
 @EVERY
 def test_a_person_has_as_long_as_the_client_waits_for_the_hook(tmp_path: Path, client: str) -> None:
     """Each client is told so when the hook is registered: see ``adapters.installing``."""
-    lends = "from lockgate import errors, hook\nraise errors.StoreError(f'{hook.prolong(300.0):.0f} s were lent')"
+    lends = "from lockgate import errors\nraise errors.StoreError(f'{_[5](300.0):.0f} s were lent')"
     told = _faulty(client, tmp_path, lends)
     assert "300 s were lent" in told.stderr + told.stdout
     assert _blocks(client, told)

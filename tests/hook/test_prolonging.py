@@ -10,8 +10,7 @@ from hook.process import faulty
 
 WAITS = """
 import time
-from lockgate import hook
-lent = hook.prolong({asked})
+lent = self.prolong({asked})
 time.sleep({sleeps})
 {then}
 from lockgate.events import Answer
@@ -39,11 +38,11 @@ def test_a_wait_that_takes_longer_than_announced_is_refused(tmp_path: Path) -> N
 
 
 def test_a_configuration_read_after_the_wait_does_not_take_it_back(tmp_path: Path) -> None:
-    assert "waited; lent 9 s" in waiting(tmp_path, 9, 3.5, 'hook._bring_forward(1.0, "PreToolUse")')
+    assert "waited; lent 9 s" in waiting(tmp_path, 9, 3.5, "self.limit(1.0)")
 
 
 def test_a_configuration_read_after_the_wait_still_ends_it(tmp_path: Path) -> None:
-    then = 'hook._bring_forward(0.1, "PreToolUse")\ntime.sleep(30)'
+    then = "self.limit(0.1)\ntime.sleep(30)"
     assert "took longer than 0.7 s" in waiting(tmp_path, 0.6, 0.0, then)
 
 
@@ -58,8 +57,7 @@ def test_no_wait_is_longer_than_the_client_waits(tmp_path: Path) -> None:
 def test_a_wait_in_c_is_ended_from_outside(tmp_path: Path) -> None:
     fault = """
 import signal, time
-from lockgate import hook
-hook.prolong(0.2)
+self.prolong(0.2)
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
 time.sleep(600)
 """

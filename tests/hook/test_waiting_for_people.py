@@ -20,7 +20,7 @@ from lockgate import configuration
 from lockgate.escape import bells
 from lockgate.escape.answering import answer
 from lockgate.escape.waiting import WATCHERS
-from lockgate.hook import DEADLINE
+from lockgate.hooks.options import DEADLINE
 from lockgate.store.rows import ApprovalRow
 from lockgate.store.sqlite import SqliteStore
 

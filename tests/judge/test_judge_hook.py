@@ -15,7 +15,7 @@ import pytest
 from adapters.payloads import shell_result, tool
 from hook.process import HOOK, Told, folders, hook
 from judge.questions import KEY
-from lockgate.hook import DEADLINE
+from lockgate.hooks.options import DEADLINE
 from lockgate.store.sqlite import SqliteStore
 from support import fake_judge
 from support.fake_judge import EVIL, FakeJudge, honest, raw, says

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from lockgate import caller
 from lockgate.files import open_regular, read_regular
 from lockgate.record import TYPE_CHECKING
 
@@ -82,7 +83,7 @@ def client_process(claimed: str) -> str:
     if not claimed.isascii() or not claimed.isdigit() or len(claimed) > 10:
         return ""
     wanted = int(claimed)
-    pid = os.getpid()
+    pid = caller.pid()
     facts = _process_facts(pid)
     if facts is None:
         return f"{wanted}:"
@@ -97,7 +98,7 @@ def client_process(claimed: str) -> str:
 
 
 def _nearest_client() -> str:
-    pid = os.getppid()
+    pid = caller.parent()
     for _ in range(_ANCESTORS):
         facts = _process_facts(pid)
         if facts is None:
@@ -206,13 +207,13 @@ def _session_ids(value: Any) -> Iterator[str]:
 
 
 # ---------------------------------------------------------------- settings
-def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Mapping[str, Any]]) -> str:
+def harm_of_change(file: str, installed_in: str, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Say what a settings file, as it is now, does to the protection; empty where it does nothing to it.
 
     Args:
         file: The settings file that changed, empty where the client did not say.
         installed_in: The settings file that the gate's hooks stand in, empty where that is not known.
-        entries: The hook entry of each event, as it must stand in that file.
+        entries: The hook entries of each event, of which one must stand in that file.
     """
     if not file:
         return ""

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from lockgate import caller
 from lockgate.adapters.claude_files import read_file
 from lockgate.record import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def _begins(rule: str, command: str) -> bool:
 # ---------------------------------------------------------------- where rules stand
 def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
     # A project's settings can set the variable for hooks, and must not hide the person's rules so.
-    clients = dict.fromkeys((os.path.join(home, ".claude"), os.environ.get("CLAUDE_CONFIG_DIR") or home))
+    clients = dict.fromkeys((os.path.join(home, ".claude"), caller.environ().get("CLAUDE_CONFIG_DIR") or home))
     project = os.path.join(context.workspace, ".claude")
     mac = "/Library/Application Support/ClaudeCode"
     files = [os.path.join(client, "settings.json") for client in clients]

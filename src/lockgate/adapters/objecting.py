@@ -13,14 +13,12 @@ def with_objections(gate: Monitor, objections: Callable[[RulesQuestion], Sequenc
     """The same gate, which asks the client's module about each call too, before all other rules."""
     parts = gate.parts
     consultants = parts.consultants
-    configured: list[bool] = []
 
-    def has_rules(configuration: Configuration) -> bool:
-        configured[:] = [consultants.has_rules(configuration)]
+    def has_rules(_: Configuration) -> bool:
         return True
 
     def rules(question: RulesQuestion) -> Sequence[Objection]:
-        asked_for = consultants.rules(question) if any(configured) else ()
+        asked_for = consultants.rules(question) if any(question.sets) else ()
         return (*objections(question), *asked_for)
 
     return Monitor(parts._replace(consultants=consultants._replace(has_rules=has_rules, rules=rules)))

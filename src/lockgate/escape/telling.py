@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 import lockgate
+from lockgate import caller
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow
 
@@ -50,6 +51,7 @@ def start(state: str, question: PersonQuestion) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
+            env=dict(caller.environ()),
             check=False,
             timeout=10,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from lockgate import caller
 from lockgate.analysis.patterns.model import GuardrailResult, Side
 from lockgate.events import Context
 from lockgate.folders import Folders
@@ -51,12 +52,11 @@ class PatternGuard:
         result = self._check(context, call, Side.INPUT, list(fields_of(call.tool_input)))
         if not self._own_files or not any(match.detail for match in result.pattern_matches):
             return result
-        import os
 
         from lockgate.known_secrets.gathering import Where
         from lockgate.known_secrets.own_file import excused
 
-        return excused(result, call, Where(self._where.home, context.workspace, os.environ))
+        return excused(result, call, Where(self._where.home, context.workspace, caller.environ()))
 
     def check_output(
         self, context: Context, call: ToolCall, texts: Sequence[tuple[str, str]]

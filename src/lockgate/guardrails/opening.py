@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 
+from lockgate import caller
 from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.errors import PatternError
@@ -82,6 +82,6 @@ def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> tupl
 
     with store.reading() as tx:
         canaries = tx.settings(CANARIES)
-    places = Where(where.home, workspace, os.environ)
+    places = Where(where.home, workspace, caller.environ())
     index = open_index(places, where.state, store.key, hyperscan, time.time, canaries)
     return index.known.scan, index.notes

@@ -1,0 +1,51 @@
+"""On whose behalf something is decided: the process that a client started for an event.
+
+A hook that decides by itself is its own caller. A resident gate stands in for many at a time: their environment and
+their place among the processes are what counts, and never its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+
+class Caller(Record):
+    """A process that asks."""
+
+    environ: Mapping[str, str]
+    pid: int
+    parent: int
+    """Its parent's process id."""
+
+
+_CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+def stand_in_for(caller: Caller | None) -> Token[Caller | None]:
+    """Decide on behalf of another process from now on, in this context; ``None`` for this process itself."""
+    return _CURRENT.set(caller)
+
+
+def environ() -> Mapping[str, str]:
+    """The caller's environment."""
+    caller = _CURRENT.get()
+    return os.environ if caller is None else caller.environ
+
+
+def pid() -> int:
+    """The caller's process id."""
+    caller = _CURRENT.get()
+    return os.getpid() if caller is None else caller.pid
+
+
+def parent() -> int:
+    """The process id of the caller's parent."""
+    caller = _CURRENT.get()
+    return os.getppid() if caller is None else caller.parent

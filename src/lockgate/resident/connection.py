@@ -1,0 +1,106 @@
+"""One hook at the other end of a socket: what it has said so far, and what is still to be said to it."""
+
+from __future__ import annotations
+
+import time
+
+from lockgate.errors import BadInputError
+from lockgate.record import TYPE_CHECKING
+from lockgate.resident.wire import HEADER, NOT_HERE, Request, request, sizes
+
+if TYPE_CHECKING:
+    import socket
+
+    from lockgate.resident.deciding import Work
+    from lockgate.resident.peers import Peer
+
+_PART = 1 << 18
+TALK_SECONDS = 5.0
+"""How long a hook may take to say what it asks, and to take an answer. It waits for less."""
+
+
+class Connection:
+    """A connection, which never blocks."""
+
+    def __init__(self, connection: socket.socket, peer: Peer) -> None:
+        """Take over an accepted socket."""
+        connection.setblocking(False)
+        self.socket = connection
+        self.peer = peer
+        self.work: Work | None = None
+        self.complete_at = 0.0
+        """When the request was there as a whole, by the monotonic clock; 0.0 before."""
+        self.until = time.monotonic() + TALK_SECONDS
+        """When it is given up."""
+        self._heard = bytearray()
+        self._head = self._size = -1
+        self._out = b""
+        self.ends = False
+        """Whether it is closed once all is said."""
+        self.closed = False
+
+    def fileno(self) -> int:
+        """The descriptor, for a selector."""
+        return self.socket.fileno()
+
+    def hear(self) -> Request | None:
+        """Read what is there; the request once it is whole.
+
+        Raises:
+            ConnectionError: The hook is gone.
+            BadInputError: It says something else.
+        """
+        while True:
+            try:
+                part = self.socket.recv(_PART)
+            except BlockingIOError:
+                return None
+            if not part:
+                raise ConnectionAbortedError
+            if self.complete_at:
+                raise BadInputError("more was said than there was to say")
+            self._heard += part
+            if self._size < 0 and len(self._heard) >= HEADER:
+                self._head, payload = sizes(bytes(self._heard[:HEADER]))
+                self._size = HEADER + self._head + payload
+            if self._size < 0 or len(self._heard) < self._size:
+                continue
+            if len(self._heard) > self._size:
+                raise BadInputError("more was said than there was to say")
+            self.complete_at = time.monotonic()
+            whole, self._heard = bytes(self._heard), bytearray()
+            return request(whole[HEADER : HEADER + self._head], whole[HEADER + self._head :])
+
+    def say(self, frame: bytes, *, last: bool) -> bool:
+        """Say something; whether all was said already."""
+        self._out += frame
+        self.ends = self.ends or last
+        if last:
+            self.until = time.monotonic() + TALK_SECONDS
+        return self.flush()
+
+    def decline(self) -> bool:
+        """Have the hook decide by itself; whether that was said already."""
+        return self.say(NOT_HERE, last=True)
+
+    def flush(self) -> bool:
+        """Send what can be sent; whether that is all.
+
+        Raises:
+            ConnectionError: The hook is gone.
+        """
+        try:
+            while self._out:
+                self._out = self._out[self.socket.send(self._out) :]
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End it, and the work for it."""
+        if not self.closed:
+            self.closed = True
+            if self.work is not None:
+                self.work.end()
+                self.work = None
+            self.socket.close()

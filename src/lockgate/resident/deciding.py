@@ -1,0 +1,223 @@
+"""What the resident gate does with one request: the same as a hook by itself, in steps.
+
+A step ends with an answer, or with a question to somebody else; then other requests are decided on until the answer to
+it is there. Only the thread that made the :class:`Decider` takes steps.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar, copy_context
+
+from lockgate.caller import Caller, stand_in_for
+from lockgate.errors import BadInputError, LockgateError
+from lockgate.folders import Folders
+from lockgate.hooks import deadline
+from lockgate.hooks.deciding import Asked, has_rule
+from lockgate.hooks.options import parse
+from lockgate.logs import note, place_of
+from lockgate.record import TYPE_CHECKING
+from lockgate.runtime import open_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lockgate.adapters import Adapter
+    from lockgate.deliberation import Deliberation, Need
+    from lockgate.gate import Monitor
+    from lockgate.resident.wire import Request
+
+REMEMBER = 1.0
+"""Seconds for which files of the configuration are not looked at again."""
+_PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
+
+
+_LOADED = (
+    "lockgate.adapters.claude_code",
+    "lockgate.adapters.claude_answers",
+    "lockgate.adapters.claude_output",
+    "lockgate.adapters.claude_results",
+    "lockgate.gate.answering",
+    "lockgate.gate.calls",
+    "lockgate.gate.exposure",
+    "lockgate.gate.lifetimes",
+    "lockgate.gate.results",
+    "lockgate.messages",
+)
+"""What the first decisions would have to load."""
+
+
+class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by itself
+    """A request that is another gate's, or none that this one understands."""
+
+
+class Work:
+    """One request that is being decided on."""
+
+    def __init__(self, asked: Asked, request: Request, pid: int) -> None:
+        """Nothing is decided yet.
+
+        Args:
+            asked: The event, not yet read.
+            request: The request.
+            pid: The hook's process.
+        """
+        self.asked = asked
+        self.began = time.monotonic()
+        self.allowed: float | None = None
+        """Seconds that the configuration gives a decision, where it does."""
+        self.spent = 0.0
+        """Seconds that the steps took."""
+        self.tell_wait: Callable[[float], None] = lambda _: None
+        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
+        self.deliberation: Deliberation | None = None
+        self._data = request.payload
+        self._caller = Caller(request.environ, pid, request.parent)
+        self.context = copy_context()
+        self.context.run(self._stand_in)
+
+    def _stand_in(self) -> None:
+        stand_in_for(self._caller)
+        _PROLONG.set(self._prolong)
+
+    def read(self) -> bool:
+        """Read the payload; whether there is an event to decide on."""
+        data, self._data = self._data, b""
+        return self.asked.read(data, self._caller.environ) is not None
+
+    def _prolong(self, seconds: float) -> float:
+        most = deadline.most(self.asked.name) - (time.monotonic() - self.began)
+        lent = max(min(seconds, most), 0.0)
+        self.tell_wait(lent)
+        return lent
+
+    def end(self) -> None:
+        """Give it up: nobody waits for the answer any more."""
+        if self.deliberation is not None:
+            self.context.run(self.deliberation.close)
+
+
+class Decider:
+    """The gate of one state folder, for all clients."""
+
+    def __init__(self, where: Folders) -> None:
+        """Open it.
+
+        Raises:
+            StoreError: The state cannot be opened or trusted.
+        """
+        self._where = where
+        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong)
+        self._monitors: dict[str, Monitor] = {}
+        self._current: Work | None = None
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._parts.store.close()
+
+    def begin(self, request: Request, pid: int) -> Work:
+        """Take a request on.
+
+        Raises:
+            NotHere: It is for another gate, or for none.
+        """
+        try:
+            options = parse(request.arguments)
+            where = options.where(request.environ)
+            if where != self._where or options.remote:
+                raise NotHere
+            return Work(Asked(options, where), request, pid)
+        except BadInputError as error:
+            raise NotHere from error  # the hook itself says what is wrong
+
+    def step(self, work: Work, said: Any = None) -> Need | tuple[str, str, int]:
+        """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code."""
+        self._current = work
+        began = time.perf_counter()
+        try:
+            found = work.context.run(self._step, work, said)
+        except LockgateError as error:
+            self._note(work, error)
+            return work.asked.refused(str(error))
+        except Exception as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
+            self._note(work, error)
+            return work.asked.refused("an internal error; run: lockgate doctor")
+        finally:
+            self._current = None
+            work.spent += time.perf_counter() - began
+        if work.allowed is not None and work.spent > work.allowed:
+            return work.asked.refused(f"the decision took longer than {work.allowed:g} s")
+        return found
+
+    def consult(self, work: Work, need: Need) -> Any:
+        """Ask whom a question is for, and wait for the answer. In any thread."""
+        return work.context.copy().run(self._parts.consultants.said, need)
+
+    def _step(self, work: Work, said: Any) -> Need | tuple[str, str, int]:
+        if work.deliberation is None:
+            if not work.read():
+                return "", "", 0
+            work.deliberation = self._begun(work)
+        try:
+            return work.deliberation.send(said)
+        except StopIteration as end:
+            work.deliberation = None
+            stdout, code = work.asked.spelt(end.value)
+            return stdout, "", code
+
+    def _begun(self, work: Work) -> Deliberation:
+        event = work.asked.event
+        assert event is not None
+        monitor = self._monitor(work.asked.options.client, work.asked.client)
+        for told_late in work.asked.client.missed(event):
+            monitor.handle(told_late)
+        return monitor.deliberate(event)
+
+    def _monitor(self, name: str, client: Adapter) -> Monitor:
+        if name not in self._monitors:
+            self._monitors[name] = self._made(client)
+        return self._monitors[name]
+
+    def _made(self, client: Adapter) -> Monitor:
+        from lockgate.gate import Monitor
+        from lockgate.machine import containing
+
+        contain, original = containing(self._where, has_rule(client, self._where))
+        parts = self._parts._replace(
+            contain=contain, original=original, parents=client.parents_of, history=client.has_history
+        )
+        monitor = Monitor(parts)
+        if client.OBJECTS:
+            from lockgate.adapters.objecting import with_objections
+
+            return with_objections(monitor, client.objections)
+        return monitor
+
+    def _limit(self, allowed: float) -> None:
+        if self._current is not None:
+            self._current.allowed = allowed
+
+    def _note(self, work: Work, error: BaseException) -> None:
+        note(self._where.state, work.asked.name or "-", type(error).__name__, place_of(error))
+
+    def warm(self) -> None:
+        """Load what the first decisions will need."""
+        from lockgate.events import Context
+        from lockgate.model import Subject, ToolCall
+
+        for name in _LOADED:
+            __import__(name)
+        context = Context("claude-code", Subject("-"), self._where.home, self._where.home)
+        call = ToolCall("Bash", {"command": "git status | head"}, self._where.home)
+        self._parts.analyse(context, call, self._parts.configure(context))
+        self._parts.guard.prepare(context)
+        self._parts.guard.check_input(context, call)
+
+
+def _prolong(seconds: float) -> float:
+    """Have whoever asked wait longer; the seconds that it really will."""
+    return _PROLONG.get()(seconds)
+
+
+__all__ = ["Decider", "NotHere", "Work"]

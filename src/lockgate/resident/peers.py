@@ -1,0 +1,33 @@
+"""Who is at the other end of a Unix socket, as the kernel says."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+from lockgate.record import Record
+
+_XUCRED = 76
+_LOCAL_PEERCRED, _LOCAL_PEERPID = 1, 2
+"""Options of level 0 on macOS: see unix(4) there, and ``struct xucred`` in sys/ucred.h."""
+
+
+class Peer(Record):
+    """A process."""
+
+    uid: int
+    pid: int
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    """The process that connected. Raises ``OSError`` where the system does not tell."""
+    if sys.platform == "linux":
+        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # unix(7): pid, uid, gid
+        return Peer(_number(found[4:8]), _number(found[:4]))
+    else:  # noqa: RET505 - a type checker looks at one of the two
+        found = connection.getsockopt(0, _LOCAL_PEERCRED, _XUCRED)
+        return Peer(_number(found[4:8]), _number(connection.getsockopt(0, _LOCAL_PEERPID, 4)))
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, sys.byteorder)

@@ -1,0 +1,167 @@
+"""The process of a resident gate.
+
+::
+
+    /abs/python -I -S /abs/lockgate/resident/process.py --home H --state S --config C [--idle SECONDS]
+
+It ends by itself when nobody has asked it for a while, when its code was replaced by another version, when its socket
+or the state folder is gone, and at once where another one listens already (exit code 0, as in all of these).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+
+    from lockgate.folders import Folders
+    from lockgate.resident.measures import Measures
+
+IDLE_SECONDS = 1800.0
+"""How long a gate that nobody asks stays."""
+
+
+class Listening:
+    """The socket and the lock of a gate, and when to let go of them."""
+
+    def __init__(self, where: Folders, idle: float) -> None:
+        """Begin without them.
+
+        Args:
+            where: The folders that the gate serves.
+            idle: Seconds without a request after which it ends; 0 for never.
+        """
+        self._where = where
+        self._idle = idle
+        self._path = ""
+        self._inode = 0
+        self._lock = -1
+
+    def take_turn(self) -> bool:
+        """Make sure to be the only gate; whether it is.
+
+        Raises:
+            OSError: The lock cannot be looked at.
+            StoreError: The state folder cannot be used.
+        """
+        import fcntl
+
+        from lockgate.resident.places import LOCK, make_run_folder
+
+        folder = make_run_folder(self._where.state)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._lock = os.open(os.path.join(folder, LOCK), flags, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def begin(self) -> socket.socket:
+        """Listen. Raises ``OSError`` where that cannot be."""
+        import socket
+
+        from lockgate.resident.places import SOCKET, run_folder
+
+        folder = run_folder(self._where.state)
+        os.chdir(folder)  # a socket's path is short
+        if os.path.lexists(SOCKET):
+            os.unlink(SOCKET)  # of a gate that was killed: it would have the lock
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(SOCKET)
+        os.chmod(SOCKET, 0o600)
+        listening.listen(1024)
+        self._path = os.path.join(folder, SOCKET)
+        self._inode = os.lstat(SOCKET).st_ino
+        os.chdir("/")
+        return listening
+
+    def is_own(self) -> bool:
+        """Whether hooks still find this gate."""
+        try:
+            return os.lstat(self._path).st_ino == self._inode
+        except OSError:
+            return False
+
+    def goes_on(self, measures: Measures) -> bool:
+        """Whether the gate is still wanted."""
+        import time
+
+        return self.is_own() and not (self._idle and time.monotonic() - measures.last_at > self._idle)
+
+    def end(self) -> None:
+        """Let another gate begin."""
+        if self.is_own():
+            os.unlink(self._path)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def run(where: Folders, idle: float) -> None:
+    """Be the gate of a state folder until it is time to end.
+
+    Raises:
+        OSError: It cannot listen.
+        StoreError: The state cannot be opened or trusted.
+    """
+    listening = Listening(where, idle)
+    if not listening.take_turn():
+        return
+    try:
+        _serve(where, listening)
+    finally:
+        listening.end()
+
+
+def _serve(where: Folders, listening: Listening) -> None:
+    import signal
+
+    from lockgate.resident.deciding import Decider
+    from lockgate.resident.identity import Code
+    from lockgate.resident.serving import Serving, TookTooLong
+
+    decider = Decider(where)
+    decider.warm()
+    code = Code()
+    serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not code.changed())
+
+    def too_long(*_: object) -> None:
+        raise TookTooLong
+
+    signal.signal(signal.SIGALRM, too_long)
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, lambda *_: serving.stop())
+    # What is loaded stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        serving.run()
+    finally:
+        decider.close()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a gate; the exit code: 0 it ended in its own time, 1 it could not be one."""
+    from lockgate.folders import Folders
+    from lockgate.logs import note, place_of
+
+    given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    where = Folders(given["--home"], given["--state"], given["--config"])
+    try:
+        run(where, float(given.get("--idle", IDLE_SECONDS)))
+    except Exception as error:  # noqa: BLE001 - hooks decide by themselves; why is kept for `lockgate doctor`
+        note(where.state, "gate", type(error).__name__, place_of(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    sys.exit(main(sys.argv[1:]))

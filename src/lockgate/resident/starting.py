@@ -1,0 +1,105 @@
+"""Starting the resident gate, detached from whoever needs it first."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from lockgate import caller
+from lockgate.folders import Folders
+from lockgate.record import TYPE_CHECKING
+from lockgate.resident.places import LOCK, locked, make_run_folder
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "process.py")
+OFF = "LOCKGATE_RESIDENT"
+"""The variable that keeps hooks from starting and asking a gate, where it is ``off``."""
+_PAUSE = 10.0
+"""Seconds after a start in which hooks start no other: a gate that cannot come up must not be tried at each event."""
+_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+_PASSED = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+"""What the gate keeps of the environment of whoever starts it. A project can set variables for hooks, and must not
+reach other projects by way of a gate that serves them all."""
+
+
+def start(where: Folders, python: str) -> None:
+    """Start a gate, where none runs, none was started just now, and nobody switched it off.
+
+    Args:
+        where: The folders that it serves.
+        python: The interpreter, absolute.
+
+    Raises:
+        OSError: It cannot be started.
+        StoreError: The state folder cannot be used.
+    """
+    if caller.environ().get(OFF) == "off" or locked(where.state):
+        return
+    folder = make_run_folder(where.state)
+    if not _turn(os.path.join(folder, "started")):
+        return
+    launch(where, python)
+
+
+def launch(where: Folders, python: str) -> None:
+    """Start a gate now. It ends by itself where another one listens.
+
+    Args:
+        where: The folders that it serves.
+        python: The interpreter, absolute.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    child = os.fork()
+    if child == 0:
+        _become(where, python)
+    os.waitpid(child, 0)
+
+
+def arguments(where: Folders) -> list[str]:
+    """The words after the interpreter's name."""
+    return ["-I", "-S", PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
+
+
+def environment() -> dict[str, str]:
+    """The environment of a gate."""
+    given = caller.environ()
+    return {"PATH": _PATH, **{name: given[name] for name in _PASSED if name in given}}
+
+
+def _turn(mark: str) -> bool:
+    """Whether nobody has tried just now."""
+    now = time.time()
+    try:
+        tried = os.lstat(mark).st_mtime
+    except OSError:
+        tried = 0.0
+    if 0 <= now - tried < _PAUSE:
+        return False
+    handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.utime(handle)
+    os.close(handle)
+    return True
+
+
+def _become(where: Folders, python: str) -> NoReturn:
+    """Turn a forked child into the gate: of no terminal, no group and no parent, and with nothing of theirs open."""
+    try:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        os.umask(0o077)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.closerange(3, 1024)
+        os.execve(python, [python, *arguments(where)], environment())  # noqa: S606 - without a shell is what is wanted
+    finally:
+        os._exit(1)
+
+
+__all__ = ["LOCK", "OFF", "PROGRAM", "arguments", "environment", "launch", "start"]

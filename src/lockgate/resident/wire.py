@@ -1,0 +1,96 @@
+r"""What a hook and the resident gate say to each other. Integers are unsigned and big-endian.
+
+Request::
+
+    "LOCKGATE1\n"  u32 length of head  u32 length of payload  head  payload
+
+The head is strings, each with a zero byte at its end: the process id of the hook's parent, the number of arguments, the
+arguments, then the environment as ``NAME=VALUE``. The payload is what the client wrote to the hook's stdin.
+
+Reply, in frames::
+
+    "W" u32 milliseconds           somebody is waited for, so long at most: listen on
+    "A" u8 exit code  u32 length of stdout  u32 length of stderr  stdout  stderr
+    "N"                            no answer from here: decide by yourself
+
+A version that means something else by these bytes has another first line, to which this one answers "N".
+"""
+
+from __future__ import annotations
+
+import os
+
+from lockgate.errors import BadInputError
+from lockgate.record import Record
+
+HELLO = b"LOCKGATE1\n"
+HEADER = len(HELLO) + 8
+MAX_HEAD = 4 * 1024 * 1024
+"""Most bytes of arguments and environment; Linux itself allows about 6 MB for both."""
+MAX_PAYLOAD = 32 * 1024 * 1024 + 1024 * 1024
+"""Most bytes of a payload, and a little more: what is too long for a hook is refused by name."""
+NOT_HERE = b"N"
+
+
+class Request(Record):
+    """What a hook asks."""
+
+    parent: int
+    arguments: tuple[str, ...]
+    environ: dict[str, str]
+    payload: bytes
+
+
+def sizes(header: bytes) -> tuple[int, int]:
+    """Lengths of head and payload.
+
+    Raises:
+        BadInputError: It is no header, or of a message that is too large.
+    """
+    if len(header) != HEADER or not header.startswith(HELLO):
+        raise BadInputError("this is not what a hook of this version says")
+    head = int.from_bytes(header[-8:-4], "big")
+    payload = int.from_bytes(header[-4:], "big")
+    if head > MAX_HEAD or payload > MAX_PAYLOAD:
+        raise BadInputError("the message is too large")
+    return head, payload
+
+
+def request(head: bytes, payload: bytes) -> Request:
+    """Read a request.
+
+    Raises:
+        BadInputError: The head is none.
+    """
+    words = [os.fsdecode(word) for word in head.split(b"\0")]
+    if len(words) < 3 or words.pop():
+        raise BadInputError("the head does not end where it should")
+    if not (_is_number(words[0]) and _is_number(words[1])) or int(words[1]) > len(words) - 2:
+        raise BadInputError("the head does not say how many arguments it has")
+    end = 2 + int(words[1])
+    environ = dict(pair.split("=", 1) for pair in words[end:] if "=" in pair)
+    return Request(int(words[0]), tuple(words[2:end]), environ, payload)
+
+
+def spelt_request(asked: Request) -> bytes:
+    """Write a request."""
+    words = [str(asked.parent), str(len(asked.arguments)), *asked.arguments]
+    words += [f"{name}={value}" for name, value in asked.environ.items()]
+    head = b"".join(os.fsencode(word) + b"\0" for word in words)
+    return HELLO + len(head).to_bytes(4, "big") + len(asked.payload).to_bytes(4, "big") + head + asked.payload
+
+
+def wait(seconds: float) -> bytes:
+    """The frame that has a hook wait."""
+    return b"W" + min(max(int(seconds * 1000), 0), 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def answer(stdout: str, stderr: str, code: int) -> bytes:
+    """The frame with an answer."""
+    out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
+    err = stderr.encode("utf-8", "backslashreplace")
+    return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= 10
