@@ -60,6 +60,10 @@ class Options(Record):
     """Plugins that are asked about each call: names of entry points, or files."""
     git: Mapping[str, Any] | None = None
     """The built-in rules about git, as the file says them; ``None`` where no layer says."""
+    audit: Mapping[str, Any] | None = None
+    """How long the audit is kept, as the file says it; ``None`` where no layer says."""
+    observability: Mapping[str, Any] | None = None
+    """Where metrics, traces and logs go, as the file says it; ``None`` where no layer says."""
 
 
 class Configuration(Record):

@@ -46,7 +46,7 @@ def relinked(rows: list[AuditRow]) -> list[AuditRow]:
 @pytest.mark.parametrize("count", [0, 1, 2, 50])
 def test_a_whole_chain_holds(count: int) -> None:
     rows, head = chain(count)
-    assert verify(rows, head, KEY) == (True, count, "", 0, head, AuditCheckpoint())
+    assert verify(rows, head, KEY) == (True, count, "", 0, head, AuditCheckpoint(), 1)
 
 
 def test_anybody_can_compute_a_digest() -> None:

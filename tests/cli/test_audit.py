@@ -147,6 +147,7 @@ def test_verify_prints_the_head(state: Path) -> None:
         "problem": None,
         "seq": None,
         "head": {"seq": COUNT, "digest": told["head"]["digest"]},
+        "begins_after": 0,
         "seal_checked": True,
     }
 
@@ -219,7 +220,7 @@ def test_an_export_of_another_installation(state: Path, tmp_path: Path, monkeypa
     run("export", "--output", str(file))
     monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
     assert "--foreign" in run("verify", str(file), code=2).output
-    assert "its seal was not checked" in run("verify", "--foreign", str(file)).output
+    assert "its seals were not checked" in run("verify", "--foreign", str(file)).output
     assert json.loads(run("verify", "--foreign", "--json", str(file)).output)["seal_checked"] is False
     SqliteStore.open(str(tmp_path / "elsewhere" / ".local" / "state" / "lockgate")).close()
     assert "another installation" in run("verify", str(file), code=1).output

@@ -314,7 +314,7 @@ class StoreContract:
             assert tx.audit(after=2, limit=2) == rows[2:4]
             head = tx.audit_head()
             assert head == AuditHead(5, rows[-1].digest, head.seal)
-            assert verify(tx.audit(), head, store.key) == (True, 5, "", 0, head, AuditCheckpoint())
+            assert verify(tx.audit(), head, store.key) == (True, 5, "", 0, head, AuditCheckpoint(), 1)
 
     @pytest.mark.parametrize(
         "body",
@@ -336,7 +336,7 @@ class StoreContract:
         with store.transaction() as tx:
             assert tx.audit() == [*rows[3:], told]
             assert tx.audit_checkpoint() == cut
-            assert verify_store(tx, store.key) == (True, 5, "", 0, tx.audit_head(), cut)
+            assert verify_store(tx, store.key) == (True, 5, "", 0, tx.audit_head(), cut, 4)
             further = checkpoint(store.key, 8, told.digest, 5, 30.0)
             last = tx.cut_audit(further, {})
         store.close()

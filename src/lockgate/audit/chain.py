@@ -45,7 +45,9 @@ class Verification(Record):
     """The record where it is wrong, 0 where that is not one record."""
     head: AuditHead = AuditHead()
     base: AuditCheckpoint = _WHOLE
-    """Where the chain begins: what stands in the place of the records that were removed."""
+    """Where the chain (the last part of it) begins: what stands in the place of the records that were removed."""
+    first: int = 1
+    """Number of the first record."""
 
 
 class _Check:
@@ -57,6 +59,7 @@ class _Check:
     def __init__(self, key: bytes | None) -> None:
         self.count = 0
         self.base = _WHOLE
+        self.first = 1
         self._key = key
         self._seq, self._digest = 0, ROOT
         self._told = _WHOLE
@@ -65,7 +68,7 @@ class _Check:
     def begins(self, base: AuditCheckpoint, *, first: bool) -> str:
         """Check where a part begins: the first one anywhere, each other where the one before it ends."""
         if first:
-            self._seq, self._digest = base.seq, base.digest or ROOT
+            self._seq, self._digest, self.first = base.seq, base.digest or ROOT, base.seq + 1
         elif (base.seq, base.digest or ROOT) != (self._seq, self._digest):
             return f"what follows record {self._seq} does not begin there, but after record {base.seq}"
         self.base = base
@@ -126,7 +129,7 @@ def verify(
 
 def verify_store(tx: Transaction, key: bytes | None) -> Verification:
     """Check the chain of a store, record by record."""
-    return verify(records(tx), tx.audit_head(), key, tx.audit_checkpoint())
+    return verify_parts([items(tx)], key)
 
 
 def verify_parts(parts: Iterable[Iterable[Item]], key: bytes | None) -> Verification:
@@ -158,8 +161,8 @@ def verify_parts(parts: Iterable[Iterable[Item]], key: bytes | None) -> Verifica
             begun = True
             if problem:
                 seq = item.seq if isinstance(item, AuditRow) else 0
-                return Verification(False, check.count, problem, seq, _head_of(item, head), check.base)
-    return Verification(True, check.count, "", 0, head, check.base)
+                return Verification(False, check.count, problem, seq, _head_of(item, head), check.base, check.first)
+    return Verification(True, check.count, "", 0, head, check.base, check.first)
 
 
 def _head_of(item: Item, head: AuditHead) -> AuditHead:
@@ -198,6 +201,13 @@ def _cut_in(body: str) -> AuditCheckpoint | None:
     if not isinstance(found, dict) or found.get("event") != PRUNED:
         return None
     return checkpoint_from(found.get("checkpoint")) or AuditCheckpoint(-1)  # which cannot have been
+
+
+def items(tx: Transaction) -> Iterator[Item]:
+    """The chain of a store as one part: where it begins, its records, its head."""
+    yield tx.audit_checkpoint()
+    yield from records(tx)
+    yield tx.audit_head()
 
 
 def records(tx: Transaction) -> Iterator[AuditRow]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, TextIO
 
 import click
 
-from lockgate.audit.chain import Verification, records, verify_parts, verify_store
-from lockgate.audit.exports import export_lines, read_export
+from lockgate.audit.archives import reading
+from lockgate.audit.chain import Verification, items, records, verify_parts, verify_store
+from lockgate.audit.exports import export_lines
+from lockgate.cli.audit_keeping import archive, prune
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
 from lockgate.messages import call_text
@@ -28,7 +31,11 @@ _COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow
 
 @click.group()
 def audit() -> None:
-    """Show, verify and export the record of decisions."""
+    """Show, verify, export and shorten the record of decisions."""
+
+
+audit.add_command(archive)
+audit.add_command(prune)
 
 
 @audit.command()
@@ -49,20 +56,24 @@ def show(session: str, limit: int, as_json: bool) -> None:
 
 
 @audit.command("verify")
-@click.argument("file", type=click.File("r", encoding="utf-8", errors="surrogateescape"), required=False)
-@click.option("--foreign", is_flag=True, help="FILE is another installation's: its seal cannot be checked here.")
+@click.argument("files", metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False), nargs=-1)
+@click.option("--foreign", is_flag=True, help="FILE is another installation's: its seals cannot be checked here.")
+@click.option("--then-state", is_flag=True, help="The installation's own records follow those of the FILEs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def verify_command(file: TextIO | None, foreign: bool, as_json: bool) -> None:
+def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_json: bool) -> None:
     """Check that no record was changed, removed, added or moved.
 
-    Without FILE the installation's own chain is checked, else an export of it.
+    Without FILE the installation's own chain is checked, else an export of it, or an archive. Several files, oldest
+    first, are checked as one chain.
 
     Exit status: 0 the chain holds, 1 it does not, 2 usage, 3 state not readable.
     """
-    if foreign and file is None:
-        raise click.UsageError("--foreign needs a FILE")
-    found = _verify_file(file, foreign=foreign) if file is not None else _verify_state()
-    sealed = not foreign and found.head.seal != ""
+    if (foreign or then_state) and not files:
+        raise click.UsageError("--foreign and --then-state need a FILE")
+    if foreign and then_state:
+        raise click.UsageError("what another installation recorded cannot go on here: say --foreign or --then-state")
+    found = _verify_files(files, foreign=foreign, then_state=then_state) if files else _verify_state()
+    sealed = not foreign and (found.records > 0 or found.head.seal != "")
     if as_json:
         told = {
             "ok": found.ok,
@@ -70,6 +81,7 @@ def verify_command(file: TextIO | None, foreign: bool, as_json: bool) -> None:
             "problem": visible(found.problem) or None,
             "seq": found.seq or None,
             "head": {"seq": found.head.seq, "digest": found.head.digest} if found.head.digest else None,
+            "begins_after": found.base.seq,
             "seal_checked": sealed,
         }
         click.echo(json.dumps(told, indent=2))
@@ -114,8 +126,8 @@ def _private(output: str) -> AbstractContextManager[TextIO]:
 def _newest(tx: Transaction, session: str, limit: int) -> list[tuple[AuditRow, Any]]:
     """The newest records, read backwards in pages, so that a long chain costs nothing."""
     found: list[tuple[AuditRow, Any]] = []
-    upper = tx.audit_head().seq
-    while upper > 0 and len(found) < limit:
+    upper, gone = tx.audit_head().seq, tx.audit_checkpoint().seq
+    while upper > gone and len(found) < limit:
         lower = max(upper - _PAGE, 0)
         page = [(row, _body(row)) for row in tx.audit(after=lower, limit=_PAGE) if row.seq <= upper]
         found = [entry for entry in page if _is_of(entry[1], session)] + found
@@ -190,6 +202,8 @@ def _judged(judge: dict[str, Any]) -> str:
 def _fact(name: str, value: Any) -> str:
     if name == "text":
         return str(value)
+    if name == "checkpoint" and isinstance(value, dict):
+        return f"up to {value.get('seq')}"
     return name if value is True else f"{name} {value}"
 
 
@@ -201,11 +215,18 @@ def _verify_state() -> Verification:
             return verify_store(tx, store.key)
 
 
-def _verify_file(file: TextIO, *, foreign: bool) -> Verification:
-    try:
-        return verify_parts([read_export(file)], None if foreign else _own_key())
-    except AuditError as error:
-        return Verification(False, 0, str(error))
+def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:
+    key = None if foreign else _own_key()
+    with ExitStack() as stack:
+        parts = [stack.enter_context(reading(file)) for file in files]
+        if then_state:
+            tx = stack.enter_context(looking())
+            if tx is not None:
+                parts.append(items(tx))
+        try:
+            return verify_parts(parts, key)
+        except AuditError as error:
+            return Verification(False, 0, str(error))
 
 
 def _own_key() -> bytes:
@@ -216,10 +237,11 @@ def _own_key() -> bytes:
 
 
 def _holds(found: Verification, *, sealed: bool) -> str:
-    if not found.head.digest:
+    if not found.head.digest and not found.records:
         return "nothing recorded yet"
-    seal = "" if sealed else "; its seal was not checked"
-    return (
-        f"{paint('the audit chain holds', 'green')}: {found.records} records{seal}\n"
-        f"head {found.head.seq}:{found.head.digest}"
+    seal = "" if sealed else "; its seals were not checked"
+    begins = f", from {found.first} on, in the place of older ones a checkpoint" if found.first > 1 else ""
+    ends = (
+        f"head {found.head.seq}:{found.head.digest}" if found.head.digest else "this is an archive: the chain goes on"
     )
+    return f"{paint('the audit chain holds', 'green')}: {found.records} records{begins}{seal}\n{ends}"

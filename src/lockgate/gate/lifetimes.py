@@ -19,6 +19,10 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
         row = session.begin_session(tx, event.context, event.how, event.parents, now)
         if days is not None:
             tx.prune(now - days * 86400)
+        if configuration.options.audit and "retention_days" in configuration.options.audit:
+            from lockgate.audit import pruning
+
+            pruning.retain(tx, parts.store.key, configuration.options.audit["retention_days"], now)
         tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
     if not problems:
         return Answer()

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 SCALARS = ("profile", "mcp_default", "deadline_seconds", "retention_days", "strict")
-WHOLES = ("judge", "approvals", "plugins", "git")
+WHOLES = ("judge", "approvals", "plugins", "git", "audit", "observability")
 """Keys whose value is taken whole from the last layer that has it, like that of a single one."""
 JOINED = frozenset({"profile", "mcp_default", "strict", "plugins", "git"})
 """Keys of which the stricter holds, whoever says it. Of all other single values a ``strict`` layer's, or that of one below
 it, holds for all above."""
-OWNERS = frozenset({"judge", "approvals", "plugins"})
-"""Keys that say whom the gate itself asks, runs or tells. No project says that, however trusted its file is."""
+OWNERS = frozenset({"judge", "approvals", "plugins", "audit", "observability"})
+"""Keys that say whom the gate itself asks, runs or tells, and how long it keeps its record. No project says that, however trusted its file is."""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
 SHIPPED = "shipped"
 """The name of the layer that this package is."""
@@ -71,7 +71,7 @@ class _Merge:
             elif key in value:
                 self.scalars[key] = [value[key], name]
         if value.get("strict"):
-            self.fixed.update({key: name for key in self.scalars.keys() - JOINED - self.fixed.keys()})
+            self.fixed.update(dict.fromkeys(self.scalars.keys() - JOINED - self.fixed.keys(), name))
         for row, cells in value.get("table", {}).items():
             columns = cells if isinstance(cells, dict) else dict.fromkeys(map(str, LabelState), cells)
             for column, cell in columns.items():
