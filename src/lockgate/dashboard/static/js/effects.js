@@ -1,0 +1,106 @@
+/** A call with the parts that have effects marked, and the effects as a list: number, word and line tell them apart. */
+
+import { h, untrusted, untrustedBlock } from "./dom.js";
+import { ROWS, label } from "./words.js";
+
+const FAMILIES = {
+  fetch: "out",
+  fetch_known: "out",
+  fetch_search: "out",
+  egress: "out",
+  execute: "runs",
+  execute_runtime: "runs",
+  execute_script: "runs",
+  persist: "stays",
+  destroy: "breaks",
+  tamper: "breaks",
+  tamper_self: "breaks",
+  ingest: "untrusted",
+  read_secret: "secret",
+};
+const LONG = 6000;
+
+/** The kind of line under a part of a call: what leaves, runs, stays or breaks, and what brings labels. */
+export function family(row) {
+  return FAMILIES[row] ?? "out";
+}
+
+/**
+ * The whole call.
+ *
+ * @param {object} call `Call` of the API.
+ * @param {object[]} effects `EffectShown` of the API; pieces name them by index.
+ */
+export function markedCall(call, effects) {
+  return h(
+    "div.call",
+    {},
+    h("p.call-tool", {}, h("span.muted", {}, "tool "), h("strong.mono", {}, untrusted(call.tool, { limit: 200 }))),
+    call.fields.map((field) =>
+      h(
+        "div.call-field",
+        {},
+        h("p.call-name.mono.small", {}, untrusted(field.name, { limit: 200 })),
+        h("pre.call-text", { tabindex: "0", role: "region", "aria-label": `the call's ${field.name}` }, pieces(field, effects)),
+      ),
+    ),
+  );
+}
+
+function pieces(field, effects) {
+  const plain = field.pieces.reduce((sum, piece) => sum + piece.text.length, 0);
+  const short = plain > LONG && field.pieces.every((piece) => piece.effects.length === 0);
+  return field.pieces.map((piece) =>
+    piece.effects.length === 0
+      ? untrustedBlock(piece.text, { limit: short ? LONG : 0 })
+      : marked(piece, piece.effects.filter((index) => effects[index] !== undefined), effects),
+  );
+}
+
+function marked(piece, indices, effects) {
+  if (indices.length === 0) {
+    return untrustedBlock(piece.text);
+  }
+  const numbers = indices.map((index) => index + 1).join(",");
+  const says = indices.map((index) => `effect ${index + 1}: ${effects[index].row.replaceAll("_", " ")}`).join(", ");
+  return h(
+    `mark.span.is-${family(effects[indices[0]].row)}`,
+    { title: says },
+    untrustedBlock(piece.text),
+    h("sup", { "aria-hidden": "true" }, numbers),
+    h("span.sr-only", {}, ` (${says}) `),
+  );
+}
+
+/** The effects that a call has, numbered as in the call. */
+export function effectList(effects, omitted = 0) {
+  if (effects.length === 0) {
+    return h("p.muted", {}, "None: it can neither reach anybody nor change what is trusted.");
+  }
+  return [
+    h(
+      "ol.effects",
+      {},
+      effects.map((effect, index) =>
+        h(
+          "li",
+          {},
+          h(`span.number.is-${family(effect.row)}`, { "aria-hidden": "true" }, String(index + 1)),
+          h(
+            "div",
+            {},
+            h("p", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", untrusted(effect.because, { limit: 600 })),
+            h(
+              "p.muted.small",
+              {},
+              effect.what ? [h("code", {}, untrusted(effect.what, { limit: 300 })), " · "] : null,
+              "rule ", h("code", {}, untrusted(effect.rule, { limit: 200 })),
+              effect.gives ? [" · its result gives ", label(effect.gives)] : null,
+            ),
+          ),
+        ),
+      ),
+    ),
+    omitted > 0 ? h("p.muted", {}, `and ${omitted} more effects`) : null,
+  ];
+}

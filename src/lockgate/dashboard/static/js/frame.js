@@ -1,0 +1,180 @@
+/** What stands around every page: the header, the places to go, what is announced. */
+
+import { fill, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { to } from "./router.js";
+import { visible } from "./visible.js";
+
+const PLACES = [
+  ["approvals", "Approvals"],
+  ["sessions", "Sessions"],
+  ["decisions", "Decisions"],
+  ["explain", "What if"],
+  ["patterns", "Patterns"],
+  ["policy", "Policy"],
+  ["audit", "Audit chain"],
+  ["doctor", "Doctor"],
+];
+const KEYS = [
+  ["?", "these keys"],
+  ["g then a, s, d, w, p, t, c, h", "go to approvals, sessions, decisions, what if, patterns, policy tables, audit chain, doctor's findings (health)"],
+  ["j  k", "next and previous question"],
+  ["a  a", "approve the question: press twice, not held, within four seconds"],
+  ["d, then Enter", "deny it, with a reason if you like"],
+  ["Esc", "take back a first press; close"],
+  ["/", "search, where there is a search"],
+];
+const THEMES = ["system", "light", "dark"];
+
+/** The frame: header, navigation, main, and the line that announces what came. */
+export class Frame {
+  constructor() {
+    this.main = h("main", { id: "main", tabindex: "-1" });
+    this.#said = h("p.sr-only", { role: "status", "aria-live": "polite" });
+    this.#live = h("span.live", { "data-state": "wait" }, "connecting");
+    this.#count = h("span.count", { hidden: true });
+    this.#where = h("span.place");
+    this.#leave = h("button.button.plain", { type: "button", hidden: true }, "Log out");
+    this.#links = PLACES.map(([name, title]) =>
+      h("a", { href: to(name), "data-place": name }, icon(name), title, name === "approvals" ? this.#count : null),
+    );
+    this.#places = h("nav.places", { id: "places", "aria-label": "Places" }, h("ul", {}, this.#links.map((link) => h("li", {}, link))));
+    this.#keys = this.#dialog();
+  }
+
+  #scopes = new Set();
+  #said;
+  #live;
+  #count;
+  #where;
+  #leave;
+  #links;
+  #places;
+  #keys;
+  #menu;
+
+  /** Put the frame into the page. `leave` is called when the person logs out. */
+  mount(leave) {
+    const skip = h("a.skip", { href: "#main" }, "Skip to content");
+    skip.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.main.focus();
+    });
+    this.#leave.addEventListener("click", leave);
+    this.#menu = h("button.button.plain.menu", { type: "button", "aria-expanded": "false", "aria-controls": "places" }, icon("menu"), h("span.sr-only", {}, "Menu"));
+    this.#menu.addEventListener("click", () => this.#open(this.#menu.getAttribute("aria-expanded") !== "true"));
+    const keys = h("button.button.plain", { type: "button", "aria-label": "Keys" }, h("kbd", {}, "?"));
+    keys.addEventListener("click", () => this.keys());
+    fill(
+      document.body,
+      skip,
+      h(
+        "header.bar",
+        {},
+        h("a.brand", { href: to("") }, icon("gate"), "Lockgate"),
+        this.#where,
+        h("div.tools", {}, this.#live, this.#theme(), keys, this.#leave, this.#menu),
+      ),
+      h("div.shell", {}, this.#places, this.main),
+      this.#said,
+      this.#keys,
+    );
+    document.addEventListener("lockgate:page", (event) => this.#mark(event.detail.name || "sessions"));
+  }
+
+  /** Say something to a screen reader, without moving the focus. */
+  say(text) {
+    this.#said.textContent = "";
+    setTimeout(() => (this.#said.textContent = text), 50);
+  }
+
+  /** Whether the server tells what happens: on, wait or off. */
+  live(state) {
+    this.#live.dataset.state = state;
+    this.#live.textContent = { on: "live", wait: "connecting", off: "not connected" }[state];
+  }
+
+  /** How many questions wait. */
+  pending(number) {
+    this.#count.hidden = number === 0;
+    fill(this.#count, String(number), h("span.sr-only", {}, " waiting"));
+  }
+
+  /** Who is logged in (`Me` of the API); `null` for nobody. */
+  person(me) {
+    this.#scopes = new Set(me?.scopes ?? []);
+    this.#where.textContent = me === null ? "" : visible(me.user, 60);
+    for (const element of [this.#leave, this.#places, this.#live, this.#menu]) {
+      element.hidden = me === null;
+    }
+  }
+
+  /** Whether who is logged in may do something: `read` or `approve`. */
+  able(scope) {
+    return this.#scopes.has(scope);
+  }
+
+  /** Show the keys there are. */
+  keys() {
+    if (!this.#keys.open) {
+      this.#keys.showModal();
+    }
+  }
+
+  #open(open) {
+    this.#menu.setAttribute("aria-expanded", String(open));
+    this.#places.toggleAttribute("data-open", open);
+  }
+
+  #mark(name) {
+    for (const link of this.#links) {
+      if (link.dataset.place === name) {
+        link.setAttribute("aria-current", "page");
+      } else {
+        link.removeAttribute("aria-current");
+      }
+    }
+    this.#open(false);
+  }
+
+  #theme() {
+    const button = h("button.button.plain", { type: "button" });
+    const show = () => {
+      const chosen = document.documentElement.dataset.theme ?? "system";
+      const next = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
+      button.setAttribute("aria-label", `Colours: ${chosen}. Change to ${next}.`);
+      button.title = `Colours: ${chosen}`;
+      fill(button, icon(chosen === "dark" ? "moon" : "sun"), chosen === "system" ? h("span.small", { "aria-hidden": "true" }, "auto") : null);
+      return next;
+    };
+    show();
+    button.addEventListener("click", () => {
+      const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % THEMES.length];
+      if (next === "system") {
+        delete document.documentElement.dataset.theme;
+      } else {
+        document.documentElement.dataset.theme = next;
+      }
+      try {
+        localStorage.setItem("lockgate-theme", next);
+      } catch {
+        // Then it holds until the page is loaded again.
+      }
+      show();
+    });
+    return button;
+  }
+
+  #dialog() {
+    const close = h("button.button", { type: "button" }, "Close");
+    const dialog = h(
+      "dialog.keys",
+      { "aria-labelledby": "keys-title" },
+      h("h2", { id: "keys-title" }, "Keys"),
+      h("dl.facts", {}, KEYS.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+      close,
+    );
+    close.addEventListener("click", () => dialog.close());
+    return dialog;
+  }
+}

@@ -1,0 +1,232 @@
+/** What agents wait with because a person has to decide: the questions, and one of them whole. */
+
+import { Answering } from "../answering.js";
+import { get, part } from "../api.js";
+import { fill, h, untrusted, untrustedBlock } from "../dom.js";
+import { effectList, markedCall } from "../effects.js";
+import { card, command, empty, facts, head, matches, provenance, sessionLink } from "../parts.js";
+import { to } from "../router.js";
+import { visible } from "../visible.js";
+import { ago, column, count, left, moment } from "../words.js";
+
+const STATES = {
+  approved: "Approved: the call may run once",
+  used: "Approved, and the call has run",
+  denied: "Denied: the call does not run",
+  expired: "Nobody answered in time: the call does not run",
+  changed: "What it rested on has changed: another question takes its place",
+};
+
+/** The page: the list beside the question that is chosen. */
+export async function approvals(place, frame) {
+  const page = new Approvals(frame);
+  await page.load(place.parts[0] ?? "");
+  return {
+    title: "Approvals",
+    content: page.element,
+    live: (event) => page.live(event),
+    key: (event) => page.key(event),
+    leave: () => page.leave(),
+  };
+}
+
+class Approvals {
+  #frame;
+  #items = [];
+  #chosen = "";
+  #answering = null;
+  #skew = 0;
+  #list = h("ol.questions", { "aria-label": "Questions" });
+  #detail = h("div.question");
+  #older = h("div");
+  #watch;
+
+  constructor(frame) {
+    this.#frame = frame;
+    this.element = h("div", {}, head("Approvals", "Calls that wait because a person has to decide. A yes lets exactly this call run, once."), h("div.desk", {}, h("div", {}, this.#list, this.#older), this.#detail));
+    this.#watch = setInterval(() => this.#tick(), 1000);
+  }
+
+  leave() {
+    clearInterval(this.#watch);
+  }
+
+  async load(wanted) {
+    await this.#fetch();
+    const first = this.#items[0]?.approval ?? "";
+    await this.#choose(wanted || first);
+  }
+
+  async live(event) {
+    if (event.kind !== "approval" && event.kind !== "reset") {
+      return;
+    }
+    await this.#fetch();
+    if (this.#chosen === "" && this.#items.length > 0) {
+      await this.#choose(this.#items[0].approval);
+    } else if (event.approval === this.#chosen && !this.#items.some((item) => item.approval === this.#chosen)) {
+      await this.#choose(this.#chosen);
+    }
+  }
+
+  key(event) {
+    const step = { j: 1, k: -1 }[event.key];
+    if (step === undefined) {
+      this.#answering?.key(event);
+      return;
+    }
+    if (this.#items.length === 0) {
+      return;
+    }
+    event.preventDefault();
+    const at = this.#items.findIndex((item) => item.approval === this.#chosen);
+    const next = this.#items[Math.min(Math.max(at < 0 ? 0 : at + step, 0), this.#items.length - 1)];
+    this.#choose(next.approval).then(() => {
+      this.#list.querySelector("[aria-current]")?.focus();
+    });
+  }
+
+  async #fetch() {
+    const [waiting, older] = await Promise.all([get("approvals", { state: "pending" }), get("approvals", { state: "past", limit: 12 })]);
+    this.#skew = Date.parse(waiting.now) - Date.now();
+    this.#items = waiting.items;
+    this.#frame.pending(waiting.pending);
+    this.#draw();
+    fill(this.#older, answered(older.items));
+  }
+
+  #draw() {
+    const focused = this.#list.contains(document.activeElement) ? document.activeElement.dataset.approval : null;
+    fill(this.#list, this.#items.map((item) => this.#item(item)));
+    this.#list.hidden = this.#items.length === 0;
+    if (focused) {
+      this.#list.querySelector(`[data-approval="${CSS.escape(focused)}"]`)?.focus();
+    }
+    this.#tick();
+  }
+
+  #item(item) {
+    const button = h(
+      "button.question-item",
+      { type: "button", "data-approval": item.approval, "aria-current": item.approval === this.#chosen ? "true" : null },
+      h("span.row.spread", {}, h("strong.mono", {}, untrusted(item.tool, { limit: 40 })), h("span.small.mono", { "data-until": item.expires_at }, "")),
+      h("span.question-line.mono.small", {}, untrusted(item.summary)),
+      h("span.muted.small", {}, untrusted(item.client), " · ", untrusted(visible(item.session, 40))),
+    );
+    button.addEventListener("click", () => this.#choose(item.approval));
+    return h("li", {}, button);
+  }
+
+  async #choose(approval) {
+    if (approval === "") {
+      this.#chosen = "";
+      this.#answering = null;
+      fill(this.#detail, nothing());
+      return;
+    }
+    const question = await get(`approvals/${part(approval)}`);
+    this.#answering?.disarm();
+    this.#chosen = approval;
+    this.#skew = Date.parse(question.now) - Date.now();
+    history.replaceState(null, "", to("approvals", approval));
+    this.#show(question);
+    this.#draw();
+  }
+
+  #show(question) {
+    const waits = question.state === "pending";
+    this.#answering = waits ? new Answering(question, this.#frame, (changed) => this.#answered(changed)) : null;
+    fill(this.#detail, whole(question), this.#answering?.element ?? null);
+    this.#tick();
+  }
+
+  async #answered(changed) {
+    const approval = this.#chosen;
+    await this.#choose(approval);
+    await this.#fetch();
+    const title = this.#detail.querySelector("h2");
+    title?.setAttribute("tabindex", "-1");
+    title?.focus();
+    if (changed) {
+      this.#detail.prepend(h("p.notice", { role: "alert" }, "It was answered, or has changed, since you looked at it. This is how it is now."));
+    }
+  }
+
+  #tick() {
+    const now = Date.now() + this.#skew;
+    for (const element of this.element.querySelectorAll("[data-until]")) {
+      const seconds = (Date.parse(element.dataset.until) - now) / 1000;
+      element.textContent = seconds > 0 ? `${left(seconds)} left` : "time is over";
+      element.classList.toggle("urgent", seconds < 30);
+    }
+  }
+}
+
+function whole(question) {
+  const waits = question.state === "pending";
+  return [
+    h(
+      "header.question-head",
+      {},
+      h("h2", {}, waits ? "May this call run, once?" : STATES[question.state]),
+      waits ? h("span.badge.is-ask", {}, h("span.mono", { "data-until": question.expires_at })) : null,
+      h("p.muted.small", {}, "question ", h("code", {}, question.approval), waits ? null : [" · ", untrusted(question.decided_by || "nobody answered"), question.decided_at ? [" · ", moment(question.decided_at)] : null]),
+    ),
+    !waits && question.reason ? card("The reason that was given", h("p", {}, untrusted(question.reason, { limit: 1000 }))) : null,
+    question.brief ? card("A delegate with clean labels would act on this brief", h("pre.call-text", {}, untrustedBlock(question.brief))) : null,
+    card("The exact call", markedCall(question.call, question.effects)),
+    card("Why you are asked", h("ul.bullets", {}, question.reasons.map((reason) => h("li", {}, untrusted(reason.because, { limit: 600 }), " ", h("code.muted.small", {}, untrusted(reason.rule)))))),
+    question.reaches.length > 0 ? card("Whom it can reach", h("ul.reaches", {}, question.reaches.map((each) => h("li.mono", {}, untrusted(each, { limit: 600 }))))) : null,
+    card("What it can do", effectList(question.effects, question.effects_omitted)),
+    card(
+      "What this session has read",
+      question.provenance.length > 0 ? provenance(question.provenance) : h("p.muted", {}, "Nothing that gives it a label."),
+    ),
+    matches(question.guardrail),
+    card(
+      "Who asks",
+      facts(
+        ["session", sessionLink(question.session, question.agent)],
+        ["client", untrusted(question.client)],
+        ["folder", h("code", {}, untrusted(question.cwd))],
+        ["policy", h("code", {}, untrusted(question.profile))],
+        ["state", question.column ? h("span.row", {}, column(question.column)) : null],
+        ["asked", h("span", {}, moment(question.asked_at), " ", h("span.muted.small", {}, ago(question.asked_at)))],
+      ),
+    ),
+    waits ? after() : null,
+  ];
+}
+
+function after() {
+  return card(
+    "What happens then",
+    facts(
+      ["Approve", "Exactly this call runs, once. The session keeps its labels, and the next call is decided anew."],
+      ["Deny", "It does not run, and the agent is told so, with your reason."],
+      ["Neither", "When the time is over it is as if you had denied it."],
+    ),
+  );
+}
+
+function answered(items) {
+  if (items.length === 0) {
+    return null;
+  }
+  return h(
+    "details.older",
+    {},
+    h("summary", {}, `Answered or over: ${count(items.length, "question")}`),
+    h("ul", {}, items.map((item) => h("li", {}, h("a", { href: to("approvals", item.approval) }, h("span.mono", {}, untrusted(item.tool, { limit: 40 })), ` ${item.state}`), " ", h("span.mono.small.muted.question-line", {}, untrusted(item.summary))))),
+  );
+}
+
+function nothing() {
+  return empty(
+    "approvals",
+    "Nobody waits for you",
+    "A call comes here where the policy says ask and nobody sits before the agent. It is shown whole, with what it can do and what the session has read, and you answer with a key.",
+    ["To have agents wait for this page, set ", command("approvals.headless: wait"), " in lockgate.yaml."],
+    ["To be told when one waits: ", command("lockgate config explain"), " shows the ways, under approvals."],
+  );
+}
