@@ -23,6 +23,8 @@ class Caller(Record):
     pid: int
     parent: int
     """Its parent's process id."""
+    mark: int = 0
+    """Another one for another environment."""
 
 
 _CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -37,6 +39,12 @@ def environ() -> Mapping[str, str]:
     """The caller's environment."""
     caller = _CURRENT.get()
     return os.environ if caller is None else caller.environ
+
+
+def mark() -> int:
+    """A number that is another one for another environment: what was found out for one caller may hold for the next."""
+    caller = _CURRENT.get()
+    return 0 if caller is None else caller.mark
 
 
 def pid() -> int:

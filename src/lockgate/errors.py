@@ -67,6 +67,10 @@ class PatternError(LockgateError):
     """The pattern library cannot be compiled or loaded."""
 
 
+class NotCompiledError(PatternError):
+    """The pattern library is not compiled in time; somebody is at it."""
+
+
 class ApprovalError(LockgateError):
     """A question to a person cannot be answered."""
 

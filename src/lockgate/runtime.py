@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 _NO_RULES = RuleSets()
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
+_LIFE = 60.0
+"""Seconds for which a library of patterns is kept that a hook has loaded: longer than a hook lives."""
 _REMEMBERED = 256
-"""Projects and transcripts of which a long-lived process remembers what it has looked up."""
+"""Projects, transcripts and callers of which a long-lived process remembers what it has looked up."""
 
 
 def open_gate(
@@ -111,7 +113,7 @@ def open_parts(
         return look_around(context)._replace(rules=rules)
 
     contain, original = containing(where, has_rule)
-    patterns = PatternGuard(store, where, loading)
+    patterns = PatternGuard(store, where, loading, remember=remember or _LIFE)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
     return Parts(
         store,
@@ -195,11 +197,11 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
 
 def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:
-    """The same look-up, which looks at the machine at most once in so many seconds for each project and transcript."""
-    kept: dict[tuple[str, str], tuple[float, _T]] = {}
+    """The same look-up, which looks at the machine only so often for each project, transcript and caller."""
+    kept: dict[tuple[str, str, int], tuple[float, _T]] = {}
 
     def look_up(context: Context) -> _T:
-        name = (context.workspace, context.transcript)
+        name = (context.workspace, context.transcript, caller.mark())
         now = time.monotonic()
         if name in kept and now - kept[name][0] <= seconds:
             return kept[name][1]

@@ -19,7 +19,7 @@ import time
 
 from lockgate import __version__
 from lockgate.digests import blake2b
-from lockgate.errors import ConfigError
+from lockgate.errors import ConfigError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.guardrails.layers import SHIPPED, looks_at
 from lockgate.layers import LayerState, good_digest, text_digest, trusted_of
@@ -81,7 +81,7 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
     found = _ready(store, where, workspace, looks)
     if found is not None and found.digest != unlike:
         return found
-    from lockgate.guardrails.making import NotCompiledError, make
+    from lockgate.guardrails.making import make
 
     until = time.monotonic() + seconds
     try:
@@ -93,6 +93,14 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
             if found is not None and found.digest != unlike:
                 return found
         raise error from None
+
+
+def current(store: Store, where: Folders, workspace: str) -> str:
+    """The hash of the artefact that holds for a workspace now; empty where it is not compiled yet."""
+    with store.reading() as tx:
+        kept = _kept(tx, workspace, freshness(tx, looks_at(where, workspace)))
+        pin = Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
+    return "" if pin is None else pin.digest
 
 
 def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:

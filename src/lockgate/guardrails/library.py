@@ -15,17 +15,22 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from lockgate.analysis.patterns.fields import Field
     from lockgate.analysis.patterns.scanning import Scanner
+    from lockgate.guardrails.opening import Opened
     from lockgate.store.protocol import Store
 
 
 _PREPARING = 0.3
 """Seconds that the start of a session may wait: enough where nothing is to be compiled."""
+_KEPT = 64
+"""Workspaces and environments whose library is kept open."""
 
 
 class PatternGuard:
     """Scanners by workspace. A hook, which lives for one event, opens one at most."""
 
-    def __init__(self, store: Store, where: Folders, seconds: float, *, own_files: bool = True) -> None:
+    def __init__(
+        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, remember: float = 60.0
+    ) -> None:
         """Open nothing yet.
 
         Args:
@@ -33,12 +38,15 @@ class PatternGuard:
             where: The folders.
             seconds: How long loading may take, where the library must be compiled first.
             own_files: Whether the files that calls name are this machine's, where a known secret may have its place.
+            remember: Seconds after which a library that is open is looked at again: whether its files, or the secrets
+                of this machine, have changed.
         """
         self._store = store
         self._where = where
         self._seconds = seconds
         self._own_files = own_files
-        self._open: dict[str, Scanner] = {}
+        self._remember = remember
+        self._open: dict[tuple[str, int], tuple[float, Opened]] = {}
 
     def check_input(self, context: Context, call: ToolCall) -> GuardrailResult:
         """Check all texts in a tool's input.
@@ -100,21 +108,31 @@ class PatternGuard:
             return GuardrailResult()
         from lockgate.analysis.patterns.scanning import Request
 
-        scanner = self._open.get(context.workspace)
-        if scanner is None:
-            scanner = self._open[context.workspace] = self._opened(context)
-        return scanner.check(fields, Request(side, call.tool, context.agent_type))
+        return self._scanner(context).check(fields, Request(side, call.tool, context.agent_type))
 
-    def _opened(self, context: Context) -> Scanner:
-        from lockgate.guardrails.opening import open_library
+    def _scanner(self, context: Context) -> Scanner:
+        # An environment can hold secrets of its own.
+        name = (context.workspace, caller.mark())
+        now = time.monotonic()
+        at, opened = self._open.get(name, (0.0, None))
+        if opened is None or now - at > self._remember:
+            opened = self._opened(context, opened)
+            if len(self._open) >= _KEPT:
+                self._open.clear()
+            self._open[name] = (now, opened)
+        return opened.scanner
 
-        opened = open_library(self._store, self._where, context.workspace, self._seconds)
+    def _opened(self, context: Context, before: Opened | None) -> Opened:
+        from lockgate.guardrails.opening import open_library, refreshed
+
+        where = (self._store, self._where, context.workspace, self._seconds)
+        opened = open_library(*where) if before is None else refreshed(before, *where)
         if opened.news:
             from lockgate.audit import record
 
             with self._store.transaction() as tx:
                 tx.append_audit(time.time(), record.happened(context, "patterns", {"notes": list(opened.news)}))
-        return opened.scanner
+        return opened
 
 
 def _name(path: str) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
-from lockgate.errors import PatternError, StoreError
+from lockgate.errors import NotCompiledError, PatternError, StoreError
 from lockgate.folders import Folders
 from lockgate.guardrails.cache import (
     COMPILERS,
@@ -47,10 +47,6 @@ _WORKSPACES = 200
 _ARTEFACTS = 20
 _WAIT = 0.02
 _AT_IT = "the pattern library is being compiled: try again in a few seconds"
-
-
-class NotCompiledError(PatternError):
-    """The library must be compiled, which takes longer than there is time."""
 
 
 def make(

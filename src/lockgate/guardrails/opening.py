@@ -9,7 +9,7 @@ from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.errors import PatternError
 from lockgate.folders import Folders
-from lockgate.guardrails.cache import load
+from lockgate.guardrails.cache import current, load
 from lockgate.libraries import extension, library
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -24,6 +24,9 @@ class Opened(Record):
     """The library, loaded."""
 
     scanner: Scanner
+    matcher: Matcher
+    digest: str
+    """The hash of what was loaded."""
     problems: tuple[ConfigError, ...]
     """Pattern files, or parts of them, that are not valid."""
     notes: tuple[str, ...]
@@ -57,6 +60,31 @@ def open_library(store: Store, where: Folders, workspace: str, seconds: float, *
         raise PatternError(f"the library {error.name} is not installed; run: lockgate doctor") from None
 
 
+def refreshed(
+    opened: Opened, store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True
+) -> Opened:
+    """What :func:`open_library` would give now; what has not changed since is not loaded again.
+
+    Args:
+        opened: What it gave before.
+        store: As for :func:`open_library`, like the rest.
+        where: The folders.
+        workspace: The project's root folder.
+        seconds: How long it may take.
+        known: Whether the secrets of this machine and canaries are looked for.
+
+    Raises:
+        PatternError: It cannot be loaded.
+        StoreError: The state cannot be read.
+    """
+    if current(store, where, workspace) != opened.digest:
+        return open_library(store, where, workspace, seconds, known=known)
+    if not known:
+        return opened
+    finds, news = _known(store, where, workspace, extension("hyperscan", "_hs_ext"))
+    return opened._replace(scanner=Scanner(opened.matcher, time.thread_time, store.key, finds), news=news)
+
+
 def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> Opened:
     hyperscan = extension("hyperscan", "_hs_ext")
     artefact = load(store, where, workspace, seconds=seconds)
@@ -68,7 +96,7 @@ def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, kno
         matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
     finds, news = _known(store, where, workspace, hyperscan) if known else (None, ())
     scanner = Scanner(matcher, time.thread_time, store.key, finds)
-    return Opened(scanner, artefact.problems, (*artefact.notes, *news), news)
+    return Opened(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news)
 
 
 def _re2() -> Any:

@@ -10,7 +10,7 @@ import time
 from contextvars import ContextVar, copy_context
 
 from lockgate.caller import Caller, stand_in_for
-from lockgate.errors import BadInputError, LockgateError
+from lockgate.errors import BadInputError, LockgateError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.hooks import deadline
 from lockgate.hooks.deciding import Asked, has_rule
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
+LOADING = 0.05
+"""Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
 _PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
 
 
@@ -73,7 +75,7 @@ class Work:
         """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
         self.deliberation: Deliberation | None = None
         self._data = request.payload
-        self._caller = Caller(request.environ, pid, request.parent)
+        self._caller = Caller(request.environ, pid, request.parent, hash(frozenset(request.environ.items())))
         self.context = copy_context()
         self.context.run(self._stand_in)
 
@@ -108,7 +110,7 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong)
+        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING)
         self._monitors: dict[str, Monitor] = {}
         self._current: Work | None = None
 
@@ -132,11 +134,17 @@ class Decider:
             raise NotHere from error  # the hook itself says what is wrong
 
     def step(self, work: Work, said: Any = None) -> Need | tuple[str, str, int]:
-        """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code."""
+        """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.
+
+        Raises:
+            NotHere: The pattern library is being compiled. The hook can wait for that.
+        """
         self._current = work
         began = time.perf_counter()
         try:
             found = work.context.run(self._step, work, said)
+        except NotCompiledError as error:
+            raise NotHere from error
         except LockgateError as error:
             self._note(work, error)
             return work.asked.refused(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 
@@ -27,6 +28,23 @@ def peer_of(connection: socket.socket) -> Peer:
     else:  # noqa: RET505 - a type checker looks at one of the two
         found = connection.getsockopt(0, _LOCAL_PEERCRED, _XUCRED)
         return Peer(_number(found[4:8]), _number(connection.getsockopt(0, _LOCAL_PEERPID, 4)))
+
+
+def sees_the_same(peer: Peer) -> bool:
+    """Whether a process sees the same files as this one: a path must mean the same to both.
+
+    A hook in a container can reach the socket by a state folder that is mounted there. It decides by itself.
+    """
+    if sys.platform != "linux":
+        return True
+    try:
+        for name in ("ns/mnt", "root"):
+            theirs, ours = os.stat(f"/proc/{peer.pid}/{name}"), os.stat(f"/proc/self/{name}")
+            if (theirs.st_dev, theirs.st_ino) != (ours.st_dev, ours.st_ino):
+                return False
+    except OSError:
+        return False
+    return peer.pid > 0
 
 
 def _number(data: bytes) -> int:

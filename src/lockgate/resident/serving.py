@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import selectors
@@ -17,7 +18,7 @@ from lockgate.resident import wire
 from lockgate.resident.connection import Connection
 from lockgate.resident.deciding import Decider, NotHere, Work
 from lockgate.resident.measures import Measures
-from lockgate.resident.peers import peer_of
+from lockgate.resident.peers import peer_of, sees_the_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,9 @@ _LATE = 0.8
 _MOST_CONNECTIONS, _MOST_CONSULTED = 1024, 256
 _LOOK = 1.0
 """Seconds between two looks at whether to go on."""
+_HANGS = 6.0
+"""Seconds after which a loop that has not come round ends the process, from outside of the interpreter: code that never
+returns from C hears no signal. Hooks decide by themselves meanwhile, and start another gate."""
 _COLLECT = 2000
 """Decisions between two collections of garbage, where there is no idle moment before."""
 
@@ -65,6 +69,8 @@ class Serving:
         self._bell, self._ear = socket.socketpair()
         self._consulting = 0
         self._since_collected = 0
+        self._watched_at = float("-inf")
+        self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self.ending = False
 
     # ------------------------------------------------------------ the loop
@@ -93,7 +99,16 @@ class Serving:
         self.ending = True
         self._ring()
 
+    def _watch(self) -> None:
+        """Say that the loop is alive: about once a second, as it takes a thread each time."""
+        now = time.monotonic()
+        if now - self._watched_at >= _LOOK:
+            self._watched_at = now
+            faulthandler.dump_traceback_later(_HANGS, exit=True, file=self._nowhere)
+
     def _end(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        os.close(self._nowhere)
         self._listening.close()
         for connection in list(self._open):
             self._drop(connection)
@@ -102,6 +117,7 @@ class Serving:
         self._ear.close()
 
     def _look(self, now: float) -> None:
+        self._watch()
         for connection in [connection for connection in self._open if connection.until < now]:
             if connection.work is None:
                 self._drop(connection)
@@ -131,7 +147,7 @@ class Serving:
                 return
             try:
                 peer = peer_of(accepted)
-                if peer.uid != os.geteuid() or len(self._open) >= _MOST_CONNECTIONS:
+                if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= _MOST_CONNECTIONS:
                     accepted.close()
                     continue
                 connection = Connection(accepted, peer)
@@ -201,6 +217,7 @@ class Serving:
         self._step(connection, work, None)
 
     def _step(self, connection: Connection, work: Work, said: Any) -> None:
+        self._watch()
         signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
         try:
             found = self._decider.step(work, said)
@@ -209,6 +226,9 @@ class Serving:
             self.ending = True
             self.measures.failed += 1
             found = work.asked.refused("the decision took too long")
+        except NotHere:
+            self._decline(connection)
+            return
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         if isinstance(found, tuple) and len(found) == 3 and isinstance(found[0], str):

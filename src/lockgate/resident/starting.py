@@ -19,7 +19,7 @@ OFF = "LOCKGATE_RESIDENT"
 _PAUSE = 10.0
 """Seconds after a start in which hooks start no other: a gate that cannot come up must not be tried at each event."""
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-_PASSED = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+_PASSED = ("USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What the gate keeps of the environment of whoever starts it. A project can set variables for hooks, and must not
 reach other projects by way of a gate that serves them all."""
 
@@ -64,10 +64,10 @@ def arguments(where: Folders) -> list[str]:
     return ["-I", "-S", PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
 
 
-def environment() -> dict[str, str]:
+def environment(where: Folders) -> dict[str, str]:
     """The environment of a gate."""
     given = caller.environ()
-    return {"PATH": _PATH, **{name: given[name] for name in _PASSED if name in given}}
+    return {"PATH": _PATH, "HOME": where.home, **{name: given[name] for name in _PASSED if name in given}}
 
 
 def _turn(mark: str) -> bool:
@@ -97,7 +97,7 @@ def _become(where: Folders, python: str) -> NoReturn:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.closerange(3, 1024)
-        os.execve(python, [python, *arguments(where)], environment())  # noqa: S606 - without a shell is what is wanted
+        os.execve(python, [python, *arguments(where)], environment(where))  # noqa: S606 - without a shell is what is wanted
     finally:
         os._exit(1)
 

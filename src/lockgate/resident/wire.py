@@ -30,6 +30,8 @@ MAX_HEAD = 4 * 1024 * 1024
 MAX_PAYLOAD = 32 * 1024 * 1024 + 1024 * 1024
 """Most bytes of a payload, and a little more: what is too long for a hook is refused by name."""
 NOT_HERE = b"N"
+_ANSWER = 10
+"""Bytes before an answer's stdout."""
 
 
 class Request(Record):
@@ -90,6 +92,22 @@ def answer(stdout: str, stderr: str, code: int) -> bytes:
     out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
     err = stderr.encode("utf-8", "backslashreplace")
     return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
+
+
+def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
+    """Read all that a gate said where nobody had to be waited for: exit code, stdout and stderr.
+
+    Raises:
+        BadInputError: It is no answer.
+    """
+    if said[:1] == NOT_HERE:
+        raise BadInputError("it is of another version, or ending")
+    if len(said) < _ANSWER or said[:1] != b"A":
+        raise BadInputError("it does not speak as a gate of this version does")
+    middle = _ANSWER + int.from_bytes(said[2:6], "big")
+    if len(said) != middle + int.from_bytes(said[6:10], "big"):
+        raise BadInputError("its answer is not whole")
+    return said[1], said[_ANSWER:middle], said[middle:]
 
 
 def _is_number(word: str) -> bool:

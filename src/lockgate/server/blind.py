@@ -77,7 +77,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where)
-    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False)
+    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, remember=_REMEMBER)
     return parts._replace(
         configure=_configure(parts, where, current),
         surroundings=lambda context, rules: _surroundings(current(), context, rules),
