@@ -43,9 +43,7 @@ def doctor(as_json: bool, project: str) -> None:
 
     Exit status: 0 nothing failed (there may be warnings), 1 something failed, 2 usage.
     """
-    where = folders()
-    seen = look(where, project, os.environ, _client_version())
-    found = [*_client_checks(seen), *_own_checks(seen), *_self_tests(seen)]
+    found = findings(project)
     failed = any(check.state == "fail" for check in found)
     if as_json:
         click.echo(json.dumps({"ok": not failed, "checks": [check._asdict() for check in found]}, indent=2))
@@ -53,6 +51,12 @@ def doctor(as_json: bool, project: str) -> None:
         for check in found:
             click.echo(_line(check))
     raise click.exceptions.Exit(1 if failed else 0)
+
+
+def findings(project: str) -> list[Check]:
+    """Everything that is looked at for a project's folder, in order."""
+    seen = look(folders(), project, os.environ, _client_version())
+    return [*_client_checks(seen), *_own_checks(seen), *_self_tests(seen)]
 
 
 def _has_claude(seen: Look) -> bool:

@@ -116,6 +116,12 @@ def explained(call: ToolCall) -> Explanation:
     return Explanation(call, analysis, _verdicts(found, _able(call)), found, _objections(call, analysis))
 
 
+def forget() -> None:
+    """Read configurations anew for what is explained from now on: a process that lasts outlives them."""
+    _policies.cache_clear()
+    _configuration.cache_clear()
+
+
 def _objections(call: ToolCall, analysis: Analysis) -> Sequence[Objection]:
     from lockgate.rules.consulting import Objectors, rule_sets
 

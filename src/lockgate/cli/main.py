@@ -19,6 +19,7 @@ _COMMANDS = {
     "completion": "lockgate.cli.completion:completion",
     "config": "lockgate.cli.config:config",
     "contain": "lockgate.cli.contain:contain",
+    "dashboard": "lockgate.cli.dashboard:dashboard",
     "demo": "lockgate.cli.demo:demo",
     "deny": "lockgate.cli.approve:deny",
     "doctor": "lockgate.cli.doctor:doctor",

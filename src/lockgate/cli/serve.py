@@ -63,7 +63,7 @@ def serve(
     settings = serving.Settings(
         os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
-    _log_to_stderr(as_json)
+    log_to_stderr(as_json, "lockgate.server")
     _run(serving.serve(folders(), settings))
 
 
@@ -99,10 +99,16 @@ class _Lines(logging.Formatter):
         return f"{at} {level} {what} {said}".rstrip()
 
 
-def _log_to_stderr(as_json: bool) -> None:
+def log_to_stderr(as_json: bool, name: str) -> None:
+    """Write the log of a part of the program to standard error, a line a record.
+
+    Args:
+        as_json: As JSON objects, else as text.
+        name: The logger's name.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines(as_json))
-    log = logging.getLogger("lockgate.server")
+    log = logging.getLogger(name)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
 

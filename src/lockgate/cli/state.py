@@ -14,6 +14,7 @@ import click
 from lockgate.errors import StoreError
 from lockgate.folders import state_dir
 from lockgate.record import TYPE_CHECKING
+from lockgate.session.sessions import SELF_TEST as SELF_TEST
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store, Transaction
 from lockgate.text import visible
@@ -25,8 +26,6 @@ WRONG = 1
 """Exit status: something wrong was found."""
 UNREADABLE = 3
 """Exit status: the state could not be read."""
-SELF_TEST = "lockgate-doctor"
-"""The session of the doctor's own call, which is no session of an agent."""
 
 
 @contextmanager

@@ -40,12 +40,12 @@ class Invalid(Model):
 class Problem(Model):
     """Why a request was not met (RFC 9457, `application/problem+json`)."""
 
-    type: str = Field("about:blank", description="Always `about:blank`: the status says the kind.")
+    type: str = Field(default="about:blank", description="Always `about:blank`: the status says the kind.")
     title: str = Field(description="The status in words.")
     status: int
-    code: str = Field("", description="A stable word for programs, as `already_decided`; empty where status is enough.")
-    detail: str = Field("", description="What to do about it.")
-    state: ApprovalState | None = Field(None, description="For a conflict: what has become of the question.")
+    code: str = Field(default="", description="A stable word for programs, as `expired`; empty where status is enough.")
+    detail: str = Field(default="", description="What to do about it.")
+    state: ApprovalState | None = Field(default=None, description="For a conflict: what has become of the question.")
     errors: list[Invalid] = Field(default=[], description="For 422: each thing that is wrong.")
 
 
@@ -130,14 +130,14 @@ class Moment(Model):
     kind: Literal["began", "label", "stopped", "asked", "answered", "agent", "delegate", "ended"]
     agent: Shown = Field(description="The sub-agent; empty for the main agent.")
     text: Shown = Field(description="What happened, for a person.")
-    label: Label | None = Field(None, description="For `label`: the label that came.")
-    pending: bool = Field(False, description="For `label`: whether its result has not come yet.")
-    origin: Shown | None = Field(None, description="For `label`: from whom it was inherited.")
-    verdict: VerdictWord | None = Field(None, description="For `stopped`.")
+    label: Label | None = Field(default=None, description="For `label`: the label that came.")
+    pending: bool = Field(default=False, description="For `label`: whether its result has not come yet.")
+    origin: Shown | None = Field(default=None, description="For `label`: from whom it was inherited.")
+    verdict: VerdictWord | None = Field(default=None, description="For `stopped`.")
     tool: Shown = ""
     call: Shown = ""
-    decision: int | None = Field(None, description="The decision on that call, for `/decisions/{seq}`.")
-    approval: str | None = Field(None, description="For `asked` and `answered`.")
+    decision: int | None = Field(default=None, description="The decision on that call, for `/decisions/{seq}`.")
+    approval: str | None = Field(default=None, description="For `asked` and `answered`.")
 
 
 class Session(SessionSummary):

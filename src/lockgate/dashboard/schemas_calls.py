@@ -208,4 +208,4 @@ class Approve(Given):
 class Deny(Given):
     """A no."""
 
-    reason: Annotated[str, Field(max_length=MOST_REASON)] = Field("", description="What the agent is told.")
+    reason: Annotated[str, Field(max_length=MOST_REASON)] = Field(default="", description="What the agent is told.")

@@ -1,9 +1,9 @@
-"""What the API says about policy: tables, patterns, what-if, the audit chain, the doctor, and who is logged in."""
+"""What the API says about policy: tables, patterns, what-if, the audit chain, and the doctor."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -12,7 +12,6 @@ from lockgate.dashboard.schemas_calls import Call
 from lockgate.dashboard.shown import Shown, ShownJson
 from lockgate.model import Label, LabelState
 
-Scope = Literal["read", "approve"]
 Verdicts = dict[LabelState, VerdictWord]
 
 # -- tables
@@ -132,12 +131,10 @@ class Patterns(Model):
 class WhatIf(Given):
     """A call that nobody makes."""
 
-    tool: Annotated[str, Field(max_length=200)] = Field("Bash", description="The tool's name, as a client spells it.")
-    command: Annotated[str, Field(max_length=100_000)] | None = Field(None, description="Short for `input.command`.")
-    input: dict[str, Any] | None = Field(None, description="The tool's arguments.")
-    workspace: Annotated[str, Field(max_length=4096)] = Field(
-        "", description="The folder that it is made in: one of `workspaces` of `/policy`; empty for the home folder."
-    )
+    tool: str = Field(default="Bash", max_length=200, description="The tool's name, as a client spells it.")
+    command: str | None = Field(default=None, max_length=100_000, description="Short for `input.command`.")
+    input: dict[str, Any] | None = Field(default=None, description="The tool's arguments.")
+    workspace: str = Field(default="", max_length=4096, description="One of `workspaces` of `/policy`, or empty: home.")
 
 
 class EffectExplained(Model):
@@ -240,6 +237,12 @@ class Audit(Model):
     verifying: bool
 
 
+class Workspace(Given):
+    """Which workspace is meant."""
+
+    workspace: str = Field(default="", max_length=4096, description="One of `workspaces` of `/policy`, or empty: home.")
+
+
 class CheckShown(Model):
     """One thing that the doctor looked at."""
 
@@ -256,51 +259,3 @@ class Doctor(Model):
     ok: bool | None = Field(description="Whether nothing failed.")
     checks: list[CheckShown]
     running: bool
-
-
-# -- who, and how it is
-
-
-class Login(Given):
-    """The token of a one-time link."""
-
-    token: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class LoggedIn(Model):
-    """A session of the dashboard has begun; its cookie came with this answer."""
-
-    csrf: str = Field(description="Goes into the header `X-CSRF-Token` of every request. It is told only here.")
-    expires_at: datetime
-
-
-class Me(Model):
-    """Who asks."""
-
-    user: Shown = Field(description="The person's name on this machine, or the token's.")
-    kind: Literal["person", "token"]
-    scopes: list[Scope]
-    expires_at: datetime | None
-
-
-class Health(Model):
-    """How it is."""
-
-    version: str
-    ready: bool = Field(description="Whether anything was recorded yet.")
-    problem: Shown = Field(description="Why the state cannot be read; empty where it can.")
-    sessions: int
-    live: int
-    decisions: int
-    pending: int
-    now: datetime
-
-
-class Ring(Model):
-    """What an event of `/events` carries."""
-
-    seq: int = Field(description="The record of the audit that it is about.")
-    at: datetime
-    session: Shown
-    event: Shown = Field(description="The record's event: decision, outcome, asked, answered, approve, deny ...")
-    approval: str | None

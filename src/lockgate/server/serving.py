@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import signal
 import socket
-import stat
 import sys
 from contextlib import suppress
 
@@ -20,6 +18,7 @@ from lockgate.server.desk import Desk
 from lockgate.server.groups import Groups
 from lockgate.server.locality import Locality
 from lockgate.server.post import PostOffice
+from lockgate.server.sockets import address, is_loopback, tcp_socket, unix_socket
 from lockgate.server.web import PeerProtocol, Web
 from lockgate.server.workers import Workers
 
@@ -55,26 +54,8 @@ def check(settings: Settings) -> None:
         raise RemoteError("TLS needs both a certificate and its key")
     if settings.listen:
         host, _ = address(settings.listen)
-        if not settings.certificate and not _is_loopback(host):
+        if not settings.certificate and not is_loopback(host):
             raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
-
-
-def address(listen: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT``. Raises ``RemoteError`` where it is none."""
-    host, _, port = listen.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise RemoteError(f"{listen!r} is no HOST:PORT")
-    return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None = None) -> None:
@@ -105,10 +86,10 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
             tasks.append(asyncio.create_task(post.run()))
         web = Web(groups, desk)
         if settings.unix:
-            sockets.append(_unix_socket(settings.unix))
+            sockets.append(unix_socket(settings.unix))
             tasks.append(asyncio.create_task(_server(web, sockets[-1], Settings())))
         if settings.listen:
-            sockets.append(_tcp_socket(*address(settings.listen)))
+            sockets.append(tcp_socket(*address(settings.listen)))
             tasks.append(asyncio.create_task(_server(web, sockets[-1], settings)))
         if ready is not None:
             ready.set()
@@ -155,32 +136,3 @@ async def _server(web: Web, listening: socket.socket, settings: Settings) -> Non
     server = uvicorn.Server(config)
     # Signals are the caller's to handle: it ends all parts at once.
     await server._serve([listening])
-
-
-def _unix_socket(path: str) -> socket.socket:
-    """A socket that this machine's users can connect to; who they are is asked of the kernel."""
-    with suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise RemoteError(f"{path} is there already, and is no socket")
-        os.unlink(path)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listening.bind(path)
-        os.chmod(path, 0o666)  # noqa: S103 - each request has a token, and its peer is checked
-        listening.listen(512)
-    except OSError as error:
-        listening.close()
-        raise RemoteError(f"{path} cannot be listened on: {error.strerror}") from error
-    return listening
-
-
-def _tcp_socket(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, number)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place)
-        listening.listen(512)
-    except OSError as error:
-        raise RemoteError(f"{host}:{port} cannot be listened on: {error.strerror}") from error
-    return listening

@@ -13,6 +13,8 @@ from lockgate.store.rows import SessionRow
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
+SELF_TEST = "lockgate-doctor"
+"""The session of the doctor's own call, which is no session of an agent."""
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 

@@ -20,6 +20,11 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
     """The condition of an SQL ``WHERE`` on the table ``audit``, and its values."""
     parts: list[str] = ["1"]
     values: list[_Value] = []
+    # Times first: they stand before the body, so that where they do not hold no body is read.
+    for name, sign in (("since", ">="), ("until", "<")):
+        if at := getattr(query, name):
+            parts.append(f"at {sign} ?")
+            values.append(at)
     for name in _FIELDS:
         if wanted := getattr(query, name):
             parts.append(_guarded(f"json_extract(body, '$.{name}') = ?"))
@@ -36,10 +41,6 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
     if query.text:
         parts.append(r"body LIKE ? ESCAPE '\'")
         values.append(_like(query.text))
-    for name, sign in (("since", ">="), ("until", "<")):
-        if at := getattr(query, name):
-            parts.append(f"at {sign} ?")
-            values.append(at)
     return " AND ".join(parts), values
 
 

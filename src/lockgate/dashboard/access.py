@@ -1,0 +1,156 @@
+"""Who may use the dashboard: one-time links, and the sessions that they begin. All sessions end with the process.
+
+A session has two secrets. The cookie is the browser's, out of reach of scripts; but a browser sends it to every port of
+a host, and so to a server of somebody else on this machine. The other, which a page sends in a header, is told once to
+the page that logged in, and belongs to its origin with its port. Neither is of use without the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from lockgate.dashboard.problems import Refused
+from lockgate.dashboard.tokens import Scope
+from lockgate.record import Record
+
+LINK_SECONDS = 60.0
+"""How long a one-time link works."""
+LASTS_SECONDS = 12 * 3600.0
+"""How long a session lasts at most."""
+IDLE_SECONDS = 4 * 3600.0
+"""How long it lasts without a request."""
+MOST_WRONG = 10
+"""Wrong logins within a minute, after which the asker is told to wait."""
+_WINDOW = 60.0
+_MOST_SESSIONS = 32
+CSRF_HEADER = "x-csrf-token"
+_BYTES = 32
+
+
+class Caller(Record):
+    """Who asks."""
+
+    name: str
+    """The person's name on this machine, or the token's."""
+    person: bool
+    """Whether it is a person's session, else a program's token."""
+    scopes: frozenset[Scope]
+    ends: float = 0.0
+    """When the session ends at the latest, in seconds since the epoch; 0.0 for a token."""
+    session: str = ""
+    """Names the session within this process; empty for a token."""
+
+    @property
+    def by(self) -> str:
+        """Who it is, as an answered question records it."""
+        return f"{self.name} (dashboard)" if self.person else f"token {self.name} (dashboard)"
+
+
+class _Session:
+    """One login."""
+
+    def __init__(self, csrf: bytes, now: float) -> None:
+        self.csrf = csrf
+        self.began = self.used = now
+        self.ends = time.time() + LASTS_SECONDS
+
+    def is_over(self, now: float) -> bool:
+        return now - self.began >= LASTS_SECONDS or now - self.used >= IDLE_SECONDS
+
+
+class Access:
+    """Links and sessions of one process. Times are of a clock that nobody sets."""
+
+    def __init__(self, person: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Let nobody in yet.
+
+        Args:
+            person: Who the links are for: the name of this process's user.
+            clock: Seconds of a monotonic clock.
+        """
+        self._person = person
+        self._clock = clock
+        self._link: tuple[bytes, float] | None = None
+        self._sessions: dict[str, _Session] = {}
+        self._wrong: deque[float] = deque(maxlen=MOST_WRONG)
+        self.on_link_over: Callable[[], None] = lambda: None
+        """Called when a link was used, or another took its place."""
+
+    def new_link(self) -> str:
+        """A token that begins one session, for a minute. It takes the place of the one before."""
+        self.on_link_over()
+        token = secrets.token_urlsafe(_BYTES)
+        self._link = (_hash(token), self._clock() + LINK_SECONDS)
+        return token
+
+    def login(self, token: str) -> tuple[str, str, float]:
+        """Begin a session.
+
+        Returns:
+            The cookie's value, the CSRF token, and when it ends, in seconds since the epoch.
+
+        Raises:
+            Refused: The link is wrong, used or too old, or there were too many wrong ones.
+        """
+        now = self._clock()
+        expected, until = self._link or (b"", 0.0)
+        if not hmac.compare_digest(_hash(token), expected) or now >= until:
+            raise self._wrong_login(now)
+        self._link = None
+        self.on_link_over()
+        return self._begin(now)
+
+    def _wrong_login(self, now: float) -> Refused:
+        # The right one always gets in: else whoever sends wrong ones could keep the person out.
+        if len(self._wrong) == MOST_WRONG and now - self._wrong[0] < _WINDOW:
+            after = str(int(_WINDOW - (now - self._wrong[0])) + 1)
+            return Refused(429, "too many wrong logins", code="logins", headers={"Retry-After": after})
+        self._wrong.append(now)
+        return Refused(401, "this link was used, is too old, or is not one: make another", code="link")
+
+    def _begin(self, now: float) -> tuple[str, str, float]:
+        self._sessions = {name: each for name, each in self._sessions.items() if not each.is_over(now)}
+        if len(self._sessions) >= _MOST_SESSIONS:
+            del self._sessions[min(self._sessions, key=lambda name: self._sessions[name].used)]
+        cookie, csrf = secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES)
+        session = self._sessions[_hash(cookie).hex()] = _Session(_hash(csrf), now)
+        return cookie, csrf, session.ends
+
+    def person(self, cookies: list[str], csrf: str) -> Caller | None:
+        """Who has a session's two secrets; ``None`` for nobody. Using it keeps it from ending idle."""
+        now = self._clock()
+        for cookie in cookies:
+            name = _hash(cookie).hex()
+            session = self._sessions.get(name)
+            if session is None or session.is_over(now):
+                continue
+            if hmac.compare_digest(_hash(csrf), session.csrf):
+                session.used = now
+                return Caller(self._person, True, frozenset(("read", "approve")), session.ends, name)
+        return None
+
+    def lasts(self, caller: Caller) -> bool:
+        """Whether a caller's session goes on. A token is looked up at each request instead."""
+        if not caller.person:
+            return True
+        session = self._sessions.get(caller.session)
+        return session is not None and not session.is_over(self._clock())
+
+    def logout(self, caller: Caller) -> None:
+        """End a session."""
+        self._sessions.pop(caller.session, None)
+
+
+def cookies_named(name: str, headers: Mapping[str, str]) -> list[str]:
+    """The values of all cookies of a name (RFC 6265): another port of this host may have set more of them."""
+    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+    return [value for key, _, value in pairs if key == name and value][:8]
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,66 @@
+"""Looking for decisions in the audit, a bounded time at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from lockgate.dashboard import calls, said
+from lockgate.dashboard.problems import Refused
+from lockgate.dashboard.schemas_calls import Decision, DecisionPage
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import AuditQuery, AuditRow
+
+WINDOW = 20_000
+"""Records that are looked at between two looks at the clock."""
+SECONDS = 1.0
+"""After which a search stops and says where to go on."""
+_MOST_RELATED = 50
+
+
+def page(tx: Transaction, query: AuditQuery, before: int, limit: int) -> DecisionPage:
+    """Decisions that meet a query, newest first.
+
+    Args:
+        tx: The transaction.
+        query: What they must meet.
+        before: Only those with a smaller number, where it is not 0.
+        limit: The most.
+    """
+    found: list[AuditRow] = []
+    upper = min(before or 2**62, tx.audit_head().seq + 1)
+    until = time.monotonic() + SECONDS
+    complete = True
+    while upper > 1 and len(found) < limit:
+        if time.monotonic() >= until:
+            complete = False
+            break
+        lower = max(upper - 1 - WINDOW, 0)
+        rows = tx.find_audit(query, after=lower, before=upper, limit=limit - len(found))
+        found += rows
+        upper = rows[-1].seq if len(found) >= limit else lower + 1
+    return DecisionPage(items=list(map(calls.summary, found)), next=upper if upper > 1 else None, complete=complete)
+
+
+def whole(tx: Transaction, seq: int) -> Decision:
+    """One decision with its evidence.
+
+    Raises:
+        Refused: There is no decision with this number.
+    """
+    row = next(iter(tx.audit(after=seq - 1, limit=1)), None)
+    about = said.body_of(row.body) if row is not None else {}
+    if row is None or row.seq != seq or about.get("event") != "decision":
+        raise Refused(404, "there is no decision with this number")
+    return calls.decision(row, list(_related(tx, said.text(about.get("session")), said.text(about.get("call")), seq)))
+
+
+def _related(tx: Transaction, session: str, call: str, seq: int) -> Iterator[AuditRow]:
+    """Other records about the same call, oldest first: close by, for a call comes back soon."""
+    if not call:
+        return
+    query = AuditQuery(session=session, call=call)
+    after, before = max(seq - WINDOW, 0), seq + WINDOW
+    for row in reversed(tx.find_audit(query, after=after, before=before, limit=_MOST_RELATED)):
+        if row.seq != seq:
+            yield row

@@ -1,0 +1,109 @@
+"""What all routes share: the store, who asks, and what is done by rooms that a route does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from fastapi import Request
+
+from lockgate.dashboard.access import Access, Caller
+from lockgate.dashboard.problems import Refused
+from lockgate.dashboard.shield import Names
+from lockgate.dashboard.tokens import Scope, find
+from lockgate.folders import Folders
+from lockgate.model import ToolCall
+from lockgate.record import Record
+from lockgate.store.opening import open_existing
+from lockgate.store.protocol import Store, Transaction
+
+
+class Finding(Protocol):
+    """One thing that the doctor looked at."""
+
+    @property
+    def name(self) -> str:
+        """What was looked at."""
+
+    @property
+    def state(self) -> str:
+        """``ok``, ``warn`` or ``fail``."""
+
+    @property
+    def says(self) -> str:
+        """What was found."""
+
+    @property
+    def mend(self) -> str:
+        """What to do."""
+
+
+class Tools(Record):
+    """What the command line can do too. It hands them in, for it stands above this room."""
+
+    explain: Callable[[ToolCall], Mapping[str, Any]]
+    """What ``lockgate explain --json`` says. Raises ``LockgateError``."""
+    doctor: Callable[[str], Sequence[Finding]]
+    """What ``lockgate doctor`` finds for a project's folder."""
+
+
+class Desk:
+    """One dashboard's things."""
+
+    def __init__(self, where: Folders, names: Names, access: Access, tools: Tools) -> None:
+        """Use a state folder; nothing is opened yet."""
+        self.where = where
+        self.names = names
+        self.access = access
+        self.tools = tools
+
+    @contextmanager
+    def store(self) -> Iterator[Store | None]:
+        """The store, for this thread and request; ``None`` where nothing was recorded yet. Raises ``StoreError``."""
+        store = open_existing(self.where.state)
+        try:
+            yield store
+        finally:
+            if store is not None:
+                store.close()
+
+    @contextmanager
+    def looking(self) -> Iterator[Transaction | None]:
+        """A consistent look at the store; ``None`` where nothing was recorded yet. Raises ``StoreError``."""
+        with self.store() as store:
+            if store is None:
+                yield None
+                return
+            with store.reading() as tx:
+                yield tx
+
+    def token(self, given: str) -> Caller | None:
+        """Who has a token; ``None`` for nobody. Raises ``StoreError``."""
+        with self.looking() as tx:
+            found = find(tx, given) if tx is not None else None
+        if found is None:
+            return None
+        scopes: tuple[Scope, ...] = ("read", "approve") if found.scope == "approve" else ("read",)
+        return Caller(found.name, False, frozenset(scopes))
+
+
+def caller(request: Request) -> Caller:
+    """Who asks. Nobody gets to a route without having been looked at (``shield``)."""
+    found = request.scope.get("state", {}).get("caller")
+    if not isinstance(found, Caller):
+        raise Refused(401, "log in with the link of `lockgate dashboard`", code="login")
+    return found
+
+
+def approver(request: Request) -> Caller:
+    """Who asks, where they may answer for a person."""
+    found = caller(request)
+    if "approve" not in found.scopes:
+        raise Refused(403, "this token may only read", code="scope")
+    return found
+
+
+def missing(what: str) -> Refused:
+    """There is no such thing."""
+    return Refused(404, f"there is no such {what}")

@@ -1,0 +1,63 @@
+"""Opening a one-time link in a browser without naming it to others.
+
+The words that a program is started with can be read by every user of a machine (``ps``), so the browser is started with
+the path of a file that only this user can read, and that leads on to the link. It is gone once the link was used, or is
+too old. A browser that may not read the state folder (some are packed so) shows nothing: the link is printed too.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import secrets
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+from lockgate.store.files import own_folder
+
+FOLDER = "dashboard"
+"""The folder below the state folder."""
+_NAME = "open-"
+_PAGE = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>Lockgate</title>
+<meta http-equiv="refresh" content="0; url={url}">
+"""
+
+
+class Leader:
+    """The file that leads a browser to the link of the moment."""
+
+    def __init__(self, state: str) -> None:
+        """Use a state folder. What a process that was killed has left there is removed."""
+        self._folder = os.path.join(state, FOLDER)
+        self._path = ""
+        own_folder(self._folder, create=True)
+        for name in os.listdir(self._folder):
+            if name.startswith(_NAME):
+                with suppress(OSError):
+                    os.unlink(os.path.join(self._folder, name))
+
+    def write(self, url: str) -> str:
+        """Write the file for a link; gives its path."""
+        self.remove()
+        path = os.path.join(self._folder, f"{_NAME}{secrets.token_hex(16)}.html")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(_PAGE.format(url=html.escape(url, quote=True)))
+        self._path = path
+        return path
+
+    def open(self, url: str) -> bool:
+        """Open a link in the person's browser. Returns whether there seems to be one."""
+        try:
+            return webbrowser.open(Path(self.write(url)).as_uri())
+        except (OSError, webbrowser.Error):
+            return False
+
+    def remove(self) -> None:
+        """Remove the file."""
+        if self._path:
+            with suppress(OSError):
+                os.unlink(self._path)
+            self._path = ""

@@ -1,0 +1,120 @@
+"""Requests that are not met, told as RFC 9457 says: nothing of the server's inside, and no text of others unescaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from lockgate.dashboard.schemas import ApprovalState, Invalid, Problem
+from lockgate.dashboard.shown import shown
+from lockgate.errors import LockgateError, StoreError
+
+MEDIA_TYPE = "application/problem+json"
+_MOST_ERRORS = 20
+_TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110 has other words than older Pythons
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """A request that is not met, for a reason that the asker is told."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        code: str = "",
+        state: ApprovalState | None = None,
+        headers: Mapping[str, str] = {},
+    ) -> None:
+        """Refuse.
+
+        Args:
+            status: The HTTP status.
+            detail: What to do about it, in words of ours.
+            code: A stable word for programs.
+            state: What has become of a question to a person.
+            headers: Further headers of the answer.
+        """
+        super().__init__(detail)
+        self.status, self.detail, self.code, self.state, self.headers = status, detail, code, state, dict(headers)
+
+    def response(self) -> Response:
+        """The answer."""
+        return problem(self.status, self.detail, self.code, self.state, headers=self.headers)
+
+
+def problem(
+    status: int,
+    detail: str = "",
+    code: str = "",
+    state: ApprovalState | None = None,
+    *,
+    errors: Sequence[Invalid] = (),
+    headers: Mapping[str, str] = {},
+) -> Response:
+    """The answer to a request that is not met."""
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    said = Problem(
+        type="about:blank",
+        title=title,
+        status=status,
+        code=code,
+        detail=shown(detail),
+        state=state,
+        errors=list(errors),
+    )
+    return Response(said.model_dump_json(), status, dict(headers), MEDIA_TYPE)
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer beside success, for the OpenAPI document."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of an application so."""
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(StoreError, _store)
+    app.add_exception_handler(LockgateError, _ours)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return error.response()
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(each["type"] == "json_invalid" for each in found):
+        return problem(400, "the body is no JSON")
+    # What was sent is not told back: only where it is wrong, and how.
+    told = [
+        Invalid(where=shown(".".join(map(str, each["loc"]))[:200]), problem=shown(str(each["msg"])[:400]))
+        for each in found[:_MOST_ERRORS]
+    ]
+    return problem(422, "see errors", errors=told)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(
+        error.status_code, "" if error.status_code != 404 else "there is no such thing", headers=error.headers or {}
+    )
+
+
+async def _store(_: Request, error: Exception) -> Response:
+    return problem(503, str(error)[:600], "state")
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    return problem(422, str(error)[:600])

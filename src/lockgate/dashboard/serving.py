@@ -1,0 +1,179 @@
+"""The dashboard as a process: its socket, its links, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import ipaddress
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+
+from lockgate.dashboard.access import LINK_SECONDS, Access
+from lockgate.dashboard.app import make_app
+from lockgate.dashboard.desk import Desk, Tools
+from lockgate.dashboard.links import Leader
+from lockgate.dashboard.shield import Names
+from lockgate.dashboard.static_files import StaticFiles
+from lockgate.errors import RemoteError
+from lockgate.folders import Folders
+from lockgate.record import Record
+from lockgate.server.sockets import address, is_loopback, tcp_socket
+
+LOOPBACK = "127.0.0.1"
+_DEFAULT_PORTS = {True: 443, False: 80}
+_CONNECTIONS = 256
+_END_SECONDS = 2
+"""How long connections may take to end with the process."""
+
+
+class Settings(Record):
+    """Where it listens, and for whom."""
+
+    listen: str = f"{LOOPBACK}:0"
+    """``HOST:PORT``; port 0 is any that is free."""
+    names: tuple[str, ...] = ()
+    """Further names that browsers may call it by."""
+    certificate: str = ""
+    key: str = ""
+    tokens_only: bool = False
+    """Whether only programs with a token get in: then there is no link."""
+    browser: bool = True
+    """Whether the link is opened."""
+
+
+def check(settings: Settings) -> None:
+    """Make sure that the settings can be served.
+
+    Raises:
+        RemoteError: They cannot, or it would not be safe.
+    """
+    if bool(settings.certificate) != bool(settings.key):
+        raise RemoteError("TLS needs both a certificate and its key")
+    host, _ = address(settings.listen)
+    if not settings.certificate and not is_loopback(host):
+        raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
+    if _is_any(host) and not settings.names:
+        raise RemoteError(f"{host} is no name that a browser can call: give --name")
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def names_of(settings: Settings, port: int) -> tuple[Names, str]:
+    """What browsers may call it, and how a link does.
+
+    Args:
+        settings: The settings.
+        port: The port that it listens on.
+    """
+    host, _ = address(settings.listen)
+    tls = bool(settings.certificate)
+    called = [*settings.names, *([] if _is_any(host) else [host])]
+    if is_loopback(host):
+        called.append("localhost")
+    written = [_written(name) for name in called]
+    hosts = {f"{name}:{port}" for name in written}
+    if port == _DEFAULT_PORTS[tls]:
+        hosts |= set(written)
+    names = Names(frozenset(hosts), tls)
+    return names, f"{names.scheme}://{written[0]}:{port}/"
+
+
+def _written(host: str) -> str:
+    return f"[{host}]" if ":" in host else host.lower()
+
+
+class Dashboard:
+    """One running dashboard."""
+
+    def __init__(self, where: Folders, settings: Settings, tools: Tools, say: Callable[[str], None]) -> None:
+        """Listen; nothing is answered yet.
+
+        Args:
+            where: The folders.
+            settings: Where it listens, and for whom.
+            tools: What the command line can do too.
+            say: Tells the person a line.
+
+        Raises:
+            RemoteError: It cannot listen there, or that would not be safe.
+            StoreError: The state folder cannot be used.
+        """
+        check(settings)
+        host, port = address(settings.listen)
+        self._settings, self._say = settings, say
+        self._socket = tcp_socket(host, port)
+        names, self.url = names_of(settings, self._socket.getsockname()[1])
+        self._access = Access(getpass.getuser())
+        self._leader = Leader(where.state)
+        self._access.on_link_over = self._leader.remove
+        self._app = make_app(Desk(where, names, self._access, tools), StaticFiles())
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Answer until SIGINT or SIGTERM."""
+        server = uvicorn.Server(self._config())
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, lambda: setattr(server, "should_exit", True))
+        self._say(f"the dashboard listens at {self.url} until Ctrl-C")
+        if not self._settings.tokens_only:
+            self._link(opened=self._settings.browser)
+            self._listen_to_keys(loop)
+        try:
+            # Signals are handled above: they must end it also while a stream is open.
+            await server._serve([self._socket])
+        finally:
+            self._leader.remove()
+            self._socket.close()
+
+    def _config(self) -> uvicorn.Config:
+        return uvicorn.Config(
+            self._app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=True,
+            proxy_headers=False,
+            ssl_certfile=self._settings.certificate or None,
+            ssl_keyfile=self._settings.key or None,
+            timeout_graceful_shutdown=_END_SECONDS,
+            limit_concurrency=_CONNECTIONS,
+        )
+
+    def _link(self, *, opened: bool) -> None:
+        """Make a link, tell it, and open it."""
+        link = f"{self.url}#login={self._access.new_link()}"
+        self._say(f"log in, once and within a minute: {link}")
+        if opened and not self._leader.open(link):
+            self._say("no browser could be opened: open the link yourself")
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(LINK_SECONDS, self._leader.remove)
+
+    def _listen_to_keys(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let Enter make another link, where a person sits at the terminal."""
+        if not sys.stdin.isatty():
+            return
+
+        def pressed() -> None:
+            with suppress(OSError):
+                if os.read(sys.stdin.fileno(), 4096):
+                    self._link(opened=False)
+                    return
+            loop.remove_reader(sys.stdin.fileno())
+
+        loop.add_reader(sys.stdin.fileno(), pressed)
+        self._say("Enter makes another link")
