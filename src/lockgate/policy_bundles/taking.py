@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _AGAIN = 60.0
 """Seconds after which a bundle is looked at again that was refused for a reason that may pass."""
+_SETTLED = 2.0
+"""Seconds after which anything new is looked at once more: a file that is written twice within one tick of the file
+system's clock looks the same."""
 ACCEPTED, REFUSED, REVOKED = "policy-accepted", "policy-refused", "policy-revoked"
 """Events of the audit."""
 
@@ -96,17 +99,18 @@ def _try(
     from lockgate.policy_bundles.acceptance import NotYetError
     from lockgate.policy_bundles.keys import MissingLibraryError
 
+    before = accepted.looked.get(source.name)
+    again = now + _SETTLED if before is None or before.facts != facts else 0.0
     try:
         data = source.read()
         accepted = taken(data, pins, accepted, now, source.name, news, envelopes)
     except BundleError as error:
-        passing = isinstance(error, (NotYetError, MissingLibraryError))
-        looked = Looked(facts, str(error), now + _AGAIN if passing else 0.0)
-        before = accepted.looked.get(source.name)
-        if before is None or (before.facts, before.problem) != (facts, looked.problem):
+        if isinstance(error, (NotYetError, MissingLibraryError)):
+            again = now + _AGAIN
+        if before is None or (before.facts, before.problem) != (facts, str(error)):
             news.append(News(REFUSED, {"fleet": pins.fleet, "source": source.name, "because": str(error)}))
-        return accepted, looked
-    return accepted, Looked(facts, "", 0.0)
+        return accepted, Looked(facts, str(error), again)
+    return accepted, Looked(facts, "", again)
 
 
 def taken(
