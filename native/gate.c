@@ -165,10 +165,17 @@ static bool receive(int gate, struct bytes *heard, size_t more, int64_t until)
     }
 }
 
+/* The later of two times, and none after the last. */
+static int64_t later(int64_t one, int64_t other, int64_t last)
+{
+    int64_t chosen = one > other ? one : other;
+    return chosen < last ? chosen : last;
+}
+
 struct reply gate_ask(int gate, const struct bytes *request, int64_t began, struct bytes *heard)
 {
     const struct reply nothing = {.kind = REPLY_NONE};
-    int64_t until = began + WHOLE_MS, lent = 0;
+    int64_t until = began + WHOLE_MS;
     if (!send_all(gate, request, until))
         return nothing;
     int64_t first = clock_ms() + FIRST_MS;
@@ -185,10 +192,7 @@ struct reply gate_ask(int gate, const struct bytes *request, int64_t began, stru
         if (reply.kind != REPLY_WAIT)
             return reply;
         bytes_drop(heard, reply.needs);
-        lent += reply.milliseconds;
-        if (lent > LENT_MS)
-            return nothing;
-        until += reply.milliseconds;
+        until = later(until, clock_ms() + reply.milliseconds + FIRST_MS, began + PATIENCE_MS);
         limit = until;
         end_after(until - clock_ms() + GRACE_MS);
     }

@@ -11,8 +11,8 @@
 /* How long the gate may be silent before it has said anything, and how long the whole may take, in milliseconds. */
 enum { FIRST_MS = 1000, WHOLE_MS = 3000 };
 
-/* The most that a gate may have its client wait for others: clients wait an hour for a person. */
-enum { LENT_MS = 3630 * 1000 };
+/* How long it may take with all that others are waited for: agent clients wait an hour for a person, and no longer. */
+enum { PATIENCE_MS = 3630 * 1000 };
 
 /* Milliseconds of a clock that only goes forward. */
 int64_t clock_ms(void);

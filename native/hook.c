@@ -5,7 +5,7 @@
  *   lockgate-hook --python PYTHON --script HOOK_PY CLIENT --home H --state S --config C [--event E] ...
  *   lockgate-hook --about
  *
- * Where it gets no answer it becomes `PYTHON -I -S HOOK_PY CLIENT ... --asked MILLISECONDS`, with the same stdin, which
+ * Where it gets no answer it becomes `PYTHON -I -S HOOK_PY CLIENT --asked MILLISECONDS ...`, with the same stdin, which
  * decides by itself and starts a gate for the next hook. MILLISECONDS is how long this process has had already: they
  * count against the deadline. Where not even that can be started, it refuses.
  */
@@ -31,11 +31,13 @@ enum { MAGIC_SIZE = sizeof MAGIC - 1, SIZES = 8, MOST_INPUT = 32 * 1024 * 1024, 
 
 /* ---------------------------------------------------------------- the command line */
 
-/* Finds the state folder. NULL: the gate is not to be asked, or hook.py must say what is wrong with the options. */
-static const char *state_of(char **options)
+/* Finds the state folder. NULL: the gate is not to be asked, or hook.py must say what is wrong with the words. */
+static const char *state_of(char **words)
 {
     const char *state = NULL;
-    for (; *options != NULL; options++) {
+    if (words[0][0] == '-')
+        return NULL; /* no client's name */
+    for (char **options = words + 1; *options != NULL; options++) {
         const char *name = *options;
         size_t length = strcspn(name, "=");
         const char *value = name + length + 1;
@@ -162,7 +164,7 @@ int main(int count, char **words)
     local.python = words[2];
     local.script = words[4];
     local.words = words + 5;
-    const char *state = state_of(words + 6);
+    const char *state = state_of(local.words);
     if (!streams || state == NULL || is_off())
         decide_locally(&local);
     signal(SIGPIPE, SIG_IGN);

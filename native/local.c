@@ -118,13 +118,14 @@ _Noreturn void decide_locally(const struct local *local)
     *word++ = isolated;
     *word++ = bare;
     *word++ = local->script;
-    for (size_t index = 0; index < count; index++)
-        *word++ = local->words[index];
+    *word++ = local->words[0];
     char digits[DIGITS];
     if (local->asked) {
         *word++ = asked;
         *word++ = decimal((unsigned long)(clock_ms() - local->began), digits);
     }
+    for (size_t index = 1; index < count; index++)
+        *word++ = local->words[index];
     end_after(0);
     signal(SIGPIPE, SIG_DFL);
     execve(local->python, words, environ);

@@ -9,7 +9,7 @@
 struct local {
     char *python;       /* the interpreter's absolute path */
     char *script;       /* the absolute path of lockgate/hook.py */
-    char **words;       /* what the script is given: the client's name and its options, then NULL */
+    char **words;       /* what the script is given: the client's name and its options, then NULL: not empty */
     int64_t began;      /* when this process began, by clock_ms() */
     bool asked;         /* whether a gate was looked for: then the script does not look again */
     const uint8_t *input; /* what was read of stdin; NULL where nothing was */

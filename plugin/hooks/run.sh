@@ -38,12 +38,18 @@ done
 
 record=$home/.config/lockgate/claude-code.launch
 if [ -r "$record" ]; then
-    { IFS= read -r python && IFS= read -r hook && IFS= read -r h && IFS= read -r state && IFS= read -r config; } \
-        <"$record" || refuse "$record is damaged; run: lockgate install claude-code --plugin"
+    native=
+    {
+        IFS= read -r python && IFS= read -r hook && IFS= read -r h && IFS= read -r state && IFS= read -r config &&
+            { IFS= read -r native || :; }
+    } <"$record" || refuse "$record is damaged; run: lockgate install claude-code --plugin"
     [ -x "$python" ] && [ -r "$hook" ] ||
         refuse "the program recorded in $record is gone; run: lockgate install claude-code --plugin"
-    run "$python" -I -S "$hook" claude-code --home "$h" --state "$state" --config "$config" \
-        --event "$event" "--plugin=$data"
+    set -- claude-code --home "$h" --state "$state" --config "$config" --event "$event" "--plugin=$data"
+    if [ -n "$native" ] && [ -x "$native" ]; then
+        run "$native" --python "$python" --script "$hook" "$@"
+    fi
+    run "$python" -I -S "$hook" "$@"
 fi
 
 if [ -x "$home/.local/bin/lockgate" ]; then

@@ -12,11 +12,13 @@ import pytest
 
 from lockgate.adapters import claude_files
 from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import Launch, hook_entry
+from lockgate.adapters.claude_command import Launch, either_client, hook_entry, valid_entries
 from lockgate.folders import Folders
 
 LAUNCH = Launch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "settings")
 ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}
+VALID = valid_entries(LAUNCH, EVENTS)
+NATIVE = either_client(LAUNCH)[1]
 
 
 def test_the_client_is_an_ancestor() -> None:
@@ -161,6 +163,19 @@ HARM = [
     pytest.param({"hooks": []}, _GONE + ", ".join(EVENTS), id="hooks no object"),
     pytest.param(_without("PostToolUse"), _GONE + "PostToolUse", id="one event gone"),
     pytest.param(
+        settings(PreToolUse=[{"hooks": [hook_entry(NATIVE, "PreToolUse")]}]), "", id="another client in one event"
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [hook_entry(NATIVE._replace(native="/tmp/lockgate-hook"), "PreToolUse")]}]),
+        _GONE + "PreToolUse",
+        id="a native client of elsewhere",
+    ),
+    pytest.param(
+        settings(PreToolUse=[{"hooks": [hook_entry(NATIVE._replace(python="/bin/true"), "PreToolUse")]}]),
+        _GONE + "PreToolUse",
+        id="a native client that falls back on something else",
+    ),
+    pytest.param(
         settings(PreToolUse=[{"matcher": "Read", "hooks": [ENTRIES["PreToolUse"]]}]),
         _GONE + "PreToolUse",
         id="narrowed",
@@ -194,15 +209,15 @@ HARM = [
 def test_what_a_change_does(tmp_path: Path, content: dict[str, Any], harm: str) -> None:
     file = tmp_path / "settings.json"
     file.write_text(json.dumps(content))
-    assert claude_files.harm_of_change(str(file), str(file), ENTRIES) == harm
+    assert claude_files.harm_of_change(str(file), str(file), VALID) == harm
 
 
 def test_another_file_need_not_hold_the_hooks(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("{}")
-    assert claude_files.harm_of_change(str(file), str(tmp_path / "settings.json"), ENTRIES) == ""
-    assert claude_files.harm_of_change("", str(tmp_path / "settings.json"), ENTRIES) == ""
-    assert claude_files.harm_of_change(str(tmp_path / "gone.json"), "", ENTRIES) == ""
+    assert claude_files.harm_of_change(str(file), str(tmp_path / "settings.json"), VALID) == ""
+    assert claude_files.harm_of_change("", str(tmp_path / "settings.json"), VALID) == ""
+    assert claude_files.harm_of_change(str(tmp_path / "gone.json"), "", VALID) == ""
 
 
 @pytest.mark.parametrize(
@@ -212,7 +227,7 @@ def test_a_file_that_no_longer_holds_anything(tmp_path: Path, content: bytes | N
     file = tmp_path / "settings.json"
     if content is not None:
         file.write_bytes(content)
-    assert harm in claude_files.harm_of_change(str(file), str(file), ENTRIES)
+    assert harm in claude_files.harm_of_change(str(file), str(file), VALID)
 
 
 def plugin_machine(tmp_path: Path, **switches: bool) -> tuple[Path, Path, Path]:

@@ -161,10 +161,10 @@ def test_an_agent_may_not(home: Path, monkeypatch: pytest.MonkeyPatch, command: 
 def test_the_plugin_is_told_where_the_program_is(home: Path) -> None:
     assert run("install", "claude-code", "--plugin").exit_code == 0
     record = home / ".config" / "lockgate" / "claude-code.launch"
-    python, hook, *folders = record.read_text().splitlines()
+    python, hook, *rest = record.read_text().splitlines()
     assert os.access(python, os.X_OK)
     assert hook.endswith("/lockgate/hook.py")
-    assert folders == [str(home), str(home / ".local/state/lockgate"), str(home / ".config/lockgate")]
+    assert rest[:3] == [str(home), str(home / ".local/state/lockgate"), str(home / ".config/lockgate")]
     assert not (home / ".claude").exists()
 
 

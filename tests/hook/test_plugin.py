@@ -36,9 +36,9 @@ class Machine:
         (home / "project").mkdir()
         shutil.copytree(PLUGIN, self.root)
 
-    def record(self, python: str = sys.executable, hook: str = HOOK) -> None:
+    def record(self, python: str = sys.executable, hook: str = HOOK, native: str = "") -> None:
         """What ``lockgate install claude-code --plugin`` writes."""
-        write_launch_record(Launch(python, hook, self.folders))
+        write_launch_record(Launch(python, hook, self.folders, native=native))
 
     def program(self, place: str) -> None:
         """A lockgate command that says how it was called."""
@@ -79,6 +79,30 @@ def test_it_runs_the_program_that_was_recorded(machine: Machine) -> None:
     assert told.refuses
     assert told.code == 0
     assert (machine.home / "state" / "lockgate.db").is_file()
+
+
+def test_it_runs_the_native_client_where_there_is_one(machine: Machine) -> None:
+    native = machine.home / "lockgate-hook"
+    native.write_text('#!/bin/sh\ncat >/dev/null\necho "native: $*"\n')
+    native.chmod(0o755)
+    machine.record(native=str(native))
+    state, config = machine.home / "state", machine.home / "own config"
+    given = f"--home {machine.home} --state {state} --config {config} --event PreToolUse --plugin={machine.data}"
+    assert machine.hook().stdout == f"native: --python {sys.executable} --script {HOOK} claude-code {given}\n"
+
+
+@pytest.mark.parametrize("code", [1, 2, 126, 127])
+def test_a_native_client_that_fails_blocks(machine: Machine, code: int) -> None:
+    native = machine.home / "lockgate-hook"
+    native.write_text(f"#!/bin/sh\nexit {code}\n")
+    native.chmod(0o755)
+    machine.record(native=str(native))
+    assert machine.hook().code == 2
+
+
+def test_a_native_client_that_is_gone_is_done_without(machine: Machine) -> None:
+    machine.record(native=str(machine.home / "gone"))
+    assert machine.hook(data=tool("PreToolUse", "Write", {"file_path": f"{machine.home}/state/key"})).refuses
 
 
 def test_bad_input_blocks_with_the_gate_s_own_words(machine: Machine) -> None:

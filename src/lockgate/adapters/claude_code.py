@@ -224,10 +224,10 @@ def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
 
 
 def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
-    from lockgate.adapters.claude_command import hook_entry
+    from lockgate.adapters.claude_command import valid_entries
 
     file = optional(payload, "file_path")
-    entries = {event: hook_entry(launch, event) for event in EVENTS} if launch and launch.settings else {}
+    entries = valid_entries(launch, EVENTS) if launch and launch.settings else {}
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
     if not harm and file and launch and launch.plugin:
         harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)

@@ -7,7 +7,7 @@ stays light.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lockgate.folders import Folders
 from lockgate.record import TYPE_CHECKING, Record
@@ -45,6 +45,8 @@ class Launch(Record):
     """For hooks of the installed plugin: its data folder, which lies beside the user's settings."""
     remote: tuple[str, ...] = ()
     """The words that say which gate outside of this container is asked, as :func:`remote_words` gives them."""
+    native: str = ""
+    """The native client, where it starts the gate; empty for Python. One that asks a remote gate is always Python."""
 
 
 def remote_words(place: str, key_file: str = "", ca_file: str = "") -> tuple[str, ...]:
@@ -60,15 +62,33 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
+def native_file(hook: str) -> str:
+    """Where the native client of an installation is, if it has one."""
+    return os.path.join(os.path.dirname(hook), "lockgate-hook")
+
+
+def hook_words(launch: Launch, client: str) -> list[str]:
+    """The words that start a hook of a client, but the event's."""
+    words = [launch.python, "-I", "-S", launch.hook]
+    if launch.native and not launch.remote:
+        words = [launch.native, "--python", launch.python, "--script", launch.hook]
+    folders = launch.folders
+    return [*words, client, "--home", folders.home, "--state", folders.state, "--config", folders.config]
+
+
+def started_files(words: Sequence[str]) -> tuple[str, ...]:
+    """The files that a command of :func:`hook_words` needs: the program, and what it runs."""
+    places = (0, 2, 4) if "--script" in words[:4] else (0, 3)
+    return tuple(words[place] for place in places if place < len(words))
+
+
 def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str:
     """Build the shell command for one event of a client.
 
     Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
     program that is missing, crashes or is killed blocks too.
     """
-    words = [launch.python, "-I", "-S", launch.hook, client]
-    words += ["--home", launch.folders.home, "--state", launch.folders.state, "--config", launch.folders.config]
-    words += ["--event", event, *launch.remote]
+    words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
     shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
@@ -88,6 +108,17 @@ def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
     }
 
 
+def either_client(launch: Launch) -> tuple[Launch, ...]:
+    """The same hooks by either client: what an installation may have written, whichever was there at that time."""
+    python = launch._replace(native="")
+    return (python,) if launch.remote else (python, launch._replace(native=native_file(launch.hook)))
+
+
+def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
+    """The hook entries of events: one of those must stand in the settings, exactly."""
+    return {event: [hook_entry(each, event) for each in either_client(launch)] for event in events}
+
+
 def statusline_entry(launch: Launch) -> dict[str, Any]:
     """Build the status line's entry."""
     script = os.path.join(os.path.dirname(launch.hook), "statusline.py")
@@ -100,24 +131,24 @@ def is_own_command(command: object) -> bool:
     return isinstance(command, str) and "lockgate/hook.py' " in command
 
 
-def missing_entries(settings: Any, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """List the events whose entry does not stand in the settings exactly as it was installed, for every tool.
+def missing_entries(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """List the events of which no entry stands in the settings exactly as it was installed, for every tool.
 
     Args:
         settings: The parsed settings.
-        entries: The expected hook entry of each event.
+        entries: The hook entries of each event of which one must stand there, see :func:`valid_entries`.
     """
     hooks = settings.get("hooks") if isinstance(settings, dict) else None
     if not isinstance(hooks, dict):
         return list(entries)
-    return [event for event, entry in entries.items() if not _has(hooks.get(event), entry)]
+    return [event for event, valid in entries.items() if not _has(hooks.get(event), valid)]
 
 
-def _has(groups: Any, entry: Mapping[str, Any]) -> bool:
+def _has(groups: Any, valid: Sequence[Mapping[str, Any]]) -> bool:
     for group in groups if isinstance(groups, list) else ():
         if not isinstance(group, dict) or group.get("matcher") not in (None, "", "*"):
             continue
         inside = group.get("hooks")
-        if isinstance(inside, list) and entry in inside:
+        if isinstance(inside, list) and any(entry in inside for entry in valid):
             return True
     return False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import hook_entry, missing_entries, remote_words
+from lockgate.adapters.claude_command import missing_entries, remote_words, started_files, valid_entries
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError
@@ -70,7 +70,7 @@ def _current(seen: Look) -> Iterator[Check]:
             yield Check(name, "fail", str(error))
             continue
         gone = _gone(seen, layer)
-        stale = missing_entries(layer.settings, {event: hook_entry(launch, event) for event in EVENTS})
+        stale = missing_entries(layer.settings, valid_entries(launch, EVENTS))
         if gone:
             yield Check(name, "fail", f"{gone} does not exist, so every call is blocked", again)
         elif stale:
@@ -91,7 +91,7 @@ def _gone(seen: Look, layer: Layer) -> str:
     for own, command in hook_commands(seen, "PreToolUse"):
         words = shlex.split(command.partition("||")[0])
         if own == layer:
-            return next((path for path in (words[0], words[3]) if not os.access(path, os.R_OK)), "")
+            return next((path for path in started_files(words) if not os.access(path, os.R_OK)), "")
     return ""
 
 
@@ -151,10 +151,11 @@ def _plugin_hooks_whole(loaded: Any) -> bool:
 def _launch_record_problem(folders: Folders) -> str:
     file = claude_install.launch_record(folders)
     try:
-        python, hook, *where = Path(file).read_text("utf-8").splitlines()
+        python, hook, *rest = Path(file).read_text("utf-8").splitlines()
     except (OSError, ValueError):
         return "it does not know where the program is"
     gone = next((path for path in (python, hook) if not os.access(path, os.R_OK)), "")
     if gone:
         return f"{file} names {gone}, which does not exist"
-    return "" if where == list(folders) else f"{file} names other folders than yours"
+    # A sixth line names the native client; the plugin does without one that is gone.
+    return "" if rest[:3] == list(folders) else f"{file} names other folders than yours"

@@ -18,12 +18,13 @@ from lockgate.adapters import claude_command, claude_settings
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import Launch
 from lockgate.adapters.claude_settings import Record
+from lockgate.adapters.native_client import usable
 from lockgate.errors import InstallError
 from lockgate.folders import Folders
 
 _RECORDS = "claude-code-installs.json"
 LAUNCH_RECORD = "claude-code.launch"
-"""Where the plugin finds the program. Five lines, see ``plugin/hooks/run.sh``."""
+"""Where the plugin finds the program. Five lines, and one for the native client; see ``plugin/hooks/run.sh``."""
 SCOPES = ("user", "project", "local")
 
 
@@ -68,14 +69,19 @@ def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[s
     return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
 
 
-def this_launch(folders: Folders, settings: str = "") -> Launch:
+def this_launch(folders: Folders, settings: str = "", *, native: bool = True) -> Launch:
     """How to start the program that is running now.
+
+    Args:
+        folders: What the hooks are told of folders.
+        settings: The settings file that the hooks stand in.
+        native: Whether to take the native client, where there is one that runs.
 
     Raises:
         InstallError: A path holds what cannot stand in a command line.
     """
     hook = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "hook.py")
-    launch = Launch(sys.executable, hook, folders, settings)
+    launch = Launch(sys.executable, hook, folders, settings, native=usable(hook) if native else "")
     for path in (launch.python, launch.hook, *folders, settings):
         if not path.isprintable():
             raise InstallError(f"the path {path!r} holds control characters; move it first")
@@ -266,5 +272,6 @@ def launch_record(folders: Folders) -> str:
 def write_launch_record(launch: Launch) -> str:
     """Tell the plugin where the program is. Returns the file's path."""
     file = launch_record(launch.folders)
-    _write_private(file, "\n".join((launch.python, launch.hook, *launch.folders)) + "\n")
+    lines = [launch.python, launch.hook, *launch.folders, *([launch.native] if launch.native else [])]
+    _write_private(file, "\n".join(lines) + "\n")
     return file

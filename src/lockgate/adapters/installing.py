@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockgate.adapters import adapter, claude_install
-from lockgate.adapters.claude_command import Launch, hook_command, hook_timeout
+from lockgate.adapters.claude_command import Launch, either_client, hook_command, hook_timeout, hook_words
 from lockgate.adapters.claude_install import Change
 from lockgate.adapters.claude_settings import Record
 from lockgate.errors import InstallError
@@ -65,10 +65,7 @@ def _opencode(client: str, launch: Launch) -> str:
     import json
 
     shim = Path(__file__).with_name(_SHIM).read_text("utf-8")
-    folders = launch.folders
-    argv = [launch.python, "-I", "-S", launch.hook, client]
-    argv += ["--home", folders.home, "--state", folders.state, "--config", folders.config]
-    return shim.replace(_MARK, json.dumps(argv))
+    return shim.replace(_MARK, json.dumps(hook_words(launch, client)))
 
 
 WAYS: Mapping[str, Way] = {
@@ -121,6 +118,15 @@ def entries_of(client: str, launch: Launch) -> dict[str, Mapping[str, Any]]:
     entry = WAYS[client].entry
     events = adapter(client).EVENTS if entry else ()
     return {event: entry(hook_command(launch, event, client), event) for event in events} if entry else {}
+
+
+def valid_entries_of(client: str, launch: Launch) -> dict[str, list[Mapping[str, Any]]]:
+    """The entries of each event of which one must stand in a client's file: those of either hook client."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for each in either_client(launch):
+        for event, entry in entries_of(client, each).items():
+            found.setdefault(event, []).append(entry)
+    return found
 
 
 def plan_install(client: str, file: str, launch: Launch) -> Change:

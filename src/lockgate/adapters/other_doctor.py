@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lockgate.adapters import adapter, codex_trust, installing
-from lockgate.adapters.claude_command import hook_command, missing_entries
+from lockgate.adapters.claude_command import either_client, hook_command, missing_entries
 from lockgate.adapters.claude_install import this_launch
 from lockgate.adapters.claude_look import Check, Look
 from lockgate.errors import InstallError
@@ -79,24 +79,24 @@ def _current(client: str, file: str, seen: Look) -> Check:
         return Check(client, "fail", str(error))
     way = installing.WAYS[client]
     if way.whole is not None:
-        same = _text(file) == way.whole(client, launch)
+        same = _text(file) in [way.whole(client, each) for each in either_client(launch)]
         missing = [] if same else ["the whole file"]
     else:
         try:
             settings = json.loads(_text(file).removeprefix("\ufeff"))
         except ValueError:
             return Check(client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}")
-        entries = installing.entries_of(client, launch)
+        entries = installing.valid_entries_of(client, launch)
         missing = missing_entries(settings, entries) if way.grouped else _missing_flat(settings, entries)
     if missing:
         return Check(client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again)
     return Check(client, "ok", f"{file} holds every hook, exactly as this version writes them")
 
 
-def _missing_flat(settings: Any, entries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     hooks = settings.get("hooks") if isinstance(settings, dict) else None
     found = hooks if isinstance(hooks, dict) else {}
-    return [event for event, entry in entries.items() if entry not in (found.get(event) or [])]
+    return [event for event, valid in entries.items() if not any(each in (found.get(event) or []) for each in valid)]
 
 
 # ---------------------------------------------------------------- what works against it

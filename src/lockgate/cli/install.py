@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 
 from lockgate.adapters import CLIENTS, claude_install, installing
-from lockgate.adapters.claude_command import remote_words
+from lockgate.adapters.claude_command import Launch, remote_words
 from lockgate.adapters.claude_install import SCOPES, Change
 from lockgate.cli.person import require_person
 from lockgate.errors import InstallError, LockgateError
@@ -51,6 +51,7 @@ def _options(command: click.decorators.FC) -> click.decorators.FC:
 @click.option("--remote", metavar="PLACE", default="", help="In a container: ipc:DIR, unix:PATH or https://HOST:PORT.")
 @click.option("--key-file", metavar="FILE", default="", help="In a container: the key that its host has made for it.")
 @click.option("--ca-file", metavar="FILE", default="", help="Certificates to trust instead of the system's.")
+@click.option("--no-native", is_flag=True, help="Start the hooks with Python, though there is a native client.")
 def install(
     client: str,
     scope: str,
@@ -63,6 +64,7 @@ def install(
     remote: str,
     key_file: str,
     ca_file: str,
+    no_native: bool,
 ) -> None:
     """Register the gate with an agent client.
 
@@ -78,10 +80,11 @@ def install(
         raise click.UsageError("--trust is for codex")
     try:
         if plugin:
-            _install_for_plugin(client, where, dry_run=dry_run, as_json=as_json)
+            _install_for_plugin(client, where, native=not no_native, dry_run=dry_run, as_json=as_json)
             return
-        away = _remote(remote, key_file, ca_file)
-        change = _planned(client, scope, where, project, away, statusline=statusline)
+        file = _file(client, scope, where, project)
+        launch = claude_install.this_launch(where, file, native=not no_native)
+        change = _planned(client, launch._replace(remote=_remote(remote, key_file, ca_file)), statusline=statusline)
         _carry_out(change, where, "installed", dry_run=dry_run, as_json=as_json)
         if trust and not dry_run:
             _trust(where, change.file, project)
@@ -107,12 +110,10 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
     """
     where = folders()
     try:
+        file = _file(client, scope, where, project)
         if client == "claude-code":
-            change = claude_install.plan_uninstall(
-                claude_install.settings_file(scope, where, project, os.environ), where
-            )
+            change = claude_install.plan_uninstall(file, where)
         else:
-            file = installing.hooks_file(client, scope, where, project, os.environ)
             change = installing.plan_uninstall(client, file, where)
         _carry_out(change, where, "uninstalled", dry_run=dry_run, as_json=as_json)
     except InstallError as error:
@@ -133,15 +134,17 @@ def _remote(place: str, key_file: str, ca_file: str) -> tuple[str, ...]:
     return remote_words(place, os.path.abspath(key_file) if key_file else "", ca_file and os.path.abspath(ca_file))
 
 
-def _planned(
-    client: str, scope: str, where: Folders, project: str, remote: tuple[str, ...], *, statusline: bool
-) -> Change:
+def _file(client: str, scope: str, where: Folders, project: str) -> str:
+    """The file that the client's hooks stand in."""
     if client == "claude-code":
-        file = claude_install.settings_file(scope, where, project, os.environ)
-        launch = claude_install.this_launch(where, file)._replace(remote=remote)
-        return claude_install.plan_install(file, launch, statusline=statusline)
-    file = installing.hooks_file(client, scope, where, project, os.environ)
-    return installing.plan_install(client, file, claude_install.this_launch(where, file)._replace(remote=remote))
+        return claude_install.settings_file(scope, where, project, os.environ)
+    return installing.hooks_file(client, scope, where, project, os.environ)
+
+
+def _planned(client: str, launch: Launch, *, statusline: bool) -> Change:
+    if client == "claude-code":
+        return claude_install.plan_install(launch.settings, launch, statusline=statusline)
+    return installing.plan_install(client, launch.settings, launch)
 
 
 def _trust(where: Folders, file: str, project: str) -> None:
@@ -183,8 +186,8 @@ def _waiting(says: str) -> AbstractContextManager[object]:
     return Console(stderr=True).status(says)
 
 
-def _install_for_plugin(client: str, where: Folders, *, dry_run: bool, as_json: bool) -> None:
-    launch = claude_install.this_launch(where)
+def _install_for_plugin(client: str, where: Folders, *, native: bool, dry_run: bool, as_json: bool) -> None:
+    launch = claude_install.this_launch(where, native=native)
     file = claude_install.launch_record(where)
     if not dry_run:
         require_person("change how the agent's hooks run")

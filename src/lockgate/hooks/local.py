@@ -187,7 +187,7 @@ def main(
         options = parse(arguments)
         state = options.state
         deadline = Deadline(_refuse)
-        deadline.start(options.deadline, _EVENT[0], began)
+        deadline.start(options.deadline, _EVENT[0], began - options.asked)
         from lockgate.hooks.deciding import Asked
 
         asked = Asked(options, options.where(os.environ))

@@ -28,8 +28,8 @@ class Options:
     remote: str = ""
     key_file: str = ""
     ca_file: str = ""
-    asked: str = ""
-    """Whether a resident gate was asked already by a client that is no Python; then this process decides."""
+    asked: float = 0.0
+    """Seconds in which the native client has asked a gate already, which gave no answer; then this process decides."""
     deadline: float = DEADLINE
 
     def where(self, environ: Mapping[str, str]) -> Folders:
@@ -58,7 +58,8 @@ def parse(arguments: Sequence[str]) -> Options:
             if not rest:
                 raise BadInputError(f"{name} needs a value")
             value = rest.pop(0)
-        setattr(options, field, _seconds(value) if field == "deadline" else value)
+        read = _READERS.get(field)
+        setattr(options, field, read(value) if read else value)
     return options
 
 
@@ -80,3 +81,13 @@ def _seconds(value: str) -> float:
     if not 0.05 <= seconds <= 600:
         raise BadInputError(f"--deadline must be between 0.05 and 600 seconds, not {value!r}")
     return seconds
+
+
+def _spent(value: str) -> float:
+    if not (value.isascii() and value.isdigit() and len(value) <= 10):
+        raise BadInputError(f"--asked must be a number of milliseconds, not {value!r}")
+    return int(value) / 1000
+
+
+_READERS = {"deadline": _seconds, "asked": _spent}
+"""The options that are no text."""
