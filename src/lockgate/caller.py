@@ -35,6 +35,11 @@ def stand_in_for(caller: Caller | None) -> Token[Caller | None]:
     return _CURRENT.set(caller)
 
 
+def reset(token: Token[Caller | None]) -> None:
+    """Decide on behalf of whoever it was before."""
+    _CURRENT.reset(token)
+
+
 def environ() -> Mapping[str, str]:
     """The caller's environment."""
     caller = _CURRENT.get()
