@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
-# zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests). Only what
-# is missing.
+# zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests), PostgreSQL
+# (the tests of the shared store start servers of their own). Only what is missing.
 set -euo pipefail
 
 missing=()
@@ -13,6 +13,11 @@ browser() { # the same places as tests/dashboard/browser/chromium.py
     [[ -x "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" ]]
 }
 browser || missing+=(chromium)
+database() { # the same places as tests/support/postgres.py
+  command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ||
+    compgen -G '/opt/homebrew/opt/postgresql@*/bin/initdb' >/dev/null || compgen -G '/usr/local/opt/postgresql@*/bin/initdb' >/dev/null
+}
+database || missing+=(postgresql)
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0
 fi
@@ -23,6 +28,7 @@ if [[ "$(uname -s)" == Darwin ]]; then
     case "$name" in
       bubblewrap) ;; # Linux only; the tests that run real shells belong to Linux
       npm) brewable+=(node) ;;
+      postgresql) brewable+=(postgresql@17) ;;
       *) brewable+=("$name") ;;
     esac
   done

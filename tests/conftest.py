@@ -10,6 +10,8 @@ import tempfile
 import pytest
 from hypothesis import settings
 
+from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for every folder
+
 settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")

@@ -57,17 +57,13 @@ def _tell(state: str, approval: str, way: str, how: Any) -> None:
 
 
 def _open_question(store: Store, approval: str) -> ApprovalRow | None:
-    import time
-
     with store.reading() as tx:
         row = tx.approval(approval)
-    return row if row is not None and row.state == "pending" and row.expires_at > time.time() else None
+    return row if row is not None and row.state == "pending" and row.expires_at > store.clock() else None
 
 
 def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object]) -> None:
     """Send it, and record whether that worked: else nobody would know why nobody came."""
-    import time
-
     from lockgate.audit.record import happened
     from lockgate.errors import LockgateError
     from lockgate.events import Context
@@ -81,7 +77,7 @@ def _noted(store: Store, row: ApprovalRow, way: str, send: Callable[[], object])
     context = Context(row.client, Subject(row.session, row.agent))
     with store.transaction() as tx:
         tx.append_audit(
-            time.time(), happened(context, "notified", {"approval": row.approval, "by": way, "problem": problem})
+            store.clock(), happened(context, "notified", {"approval": row.approval, "by": way, "problem": problem})
         )
 
 

@@ -119,7 +119,7 @@ def open_parts(
         store,
         configure,
         surroundings,
-        time.time,
+        store.clock,
         contain=contain,
         original=original,
         guard=guard,
@@ -141,14 +141,14 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     def wait(question: PersonQuestion) -> None:
         from lockgate.escape import telling, waiting
 
-        most = prolong(max(question.expires_at - time.time(), 0.0))
+        most = prolong(max(question.expires_at - store.clock(), 0.0))
         telling.start(where.state, question)
         waiting.wait(where.state, question, lambda: open_existing(where.state), most=most)
 
     def attended(configuration: Configuration) -> bool:
         from lockgate.escape import waiting
 
-        return waiting.attended(where.state, configuration.options.approvals)
+        return waiting.attended(where.state, configuration.options.approvals, store.watched)
 
     def can_judge(configuration: Configuration) -> bool:
         # Calls go to a model where a trusted layer says so: a project that nobody trusts cannot have them sent.

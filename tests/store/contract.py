@@ -422,7 +422,11 @@ class StoreContract:
             assert len(tx.audit()) == len(ended)
 
     @given(text=st.text(st.characters(codec=None)), number=st.floats(0, 1e11))
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(  # each store runs it, and a text that one has lost is of interest to the other too
+        max_examples=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
     def test_any_text_is_kept_and_found_again(self, store: Store, text: str, number: float) -> None:
         subject = Subject(text, text)
         taint = Taint(SECRET, text, text, text, number, CONFIRMED, text)

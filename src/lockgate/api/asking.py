@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -35,9 +34,9 @@ class Asking:
         if isinstance(self._ask, str):
             await self._driver.waited(question)
             return
-        asked = await asyncio.wrap_future(self._driver.submit(lambda parts: _question(parts, question)))
+        asked, left = await asyncio.wrap_future(self._driver.submit(lambda parts: _question(parts, question)))
         reply: Any = _NOT_ASKED
-        late = asyncio.timeout(max(asked.expires_at - time.time(), 0))
+        late = asyncio.timeout(max(left, 0))
         try:
             async with late:
                 reply = await _put(self._ask, asked)
@@ -52,7 +51,7 @@ class Asking:
         if isinstance(self._ask, str):
             self._driver.wait(question)
             return
-        asked = self._driver.submit(lambda parts: _question(parts, question)).result()
+        asked, _ = self._driver.submit(lambda parts: _question(parts, question)).result()
         reply: Any = _NOT_ASKED
         try:
             answered = self._ask(asked)
@@ -74,13 +73,14 @@ async def _awaited(answered: Any) -> Any:
     return await answered
 
 
-def _question(parts: Parts, question: PersonQuestion) -> Question:
+def _question(parts: Parts, question: PersonQuestion) -> tuple[Question, float]:
+    """What is asked, and how many seconds are left for it."""
     with parts.store.reading() as tx:
         row = tx.approval(question.approval)
     if row is None:
         raise ApprovalError("the question to a person is gone")
     about = row.about
-    return Question(
+    asked = Question(
         row.approval,
         str(about.get("tool", "")),
         about.get(approvals.WHOLE, {}),  # the record has it cut, and contents of files by their hash
@@ -90,6 +90,7 @@ def _question(parts: Parts, question: PersonQuestion) -> Question:
         row.expires_at,
         about,
     )
+    return asked, row.expires_at - parts.clock()
 
 
 def _sources(provenance: Any) -> Iterable[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import click
@@ -36,16 +35,18 @@ def list_questions(everything: bool, as_json: bool) -> None:
     Exit status: 0 listed, 3 state not readable.
     """
     rows: list[ApprovalRow] = []
+    now = 0.0
     with opened() as store:
         if store is not None and everything:
             with store.reading() as tx:
                 rows = tx.approvals()[-_RECENT:]
         elif store is not None:
             rows = open_questions(store)
+        if store is not None:
+            now = store.clock()
     if as_json:
         click.echo(json.dumps([facts(row) for row in rows]))
         return
-    now = time.time()
     for row in rows:
         click.echo(text.summary(row, now))
     if not rows:
@@ -61,13 +62,13 @@ def show(approval: str, as_json: bool) -> None:
     Exit status: 0 shown, 1 there is no such question, 3 state not readable.
     """
     with opened_for_questions() as store:
-        row = question_of(store, approval)
+        row, now = question_of(store, approval), store.clock()
     if as_json:
         whole: dict[str, Any] = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
         decided = {"decided_by": row.decided_by, "reason": row.reason}
         click.echo(json.dumps({**facts(row), **whole, **decided}))
         return
-    for line in text.lines(row, time.time()):
+    for line in text.lines(row, now):
         click.echo(line)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -31,8 +30,8 @@ def opened_for_questions() -> Iterator[Store]:
 
 def open_questions(store: Store) -> list[ApprovalRow]:
     """The questions that wait for an answer, oldest first."""
-    now = time.time()
     with store.reading() as tx:
+        now = store.clock()
         return [row for row in tx.approvals(state="pending") if row.expires_at > now]
 
 
@@ -78,10 +77,10 @@ def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> 
         if store is None:
             return []
         try:
-            rows = open_questions(store)
+            rows, now = open_questions(store), store.clock()
         finally:
             store.close()
     except LockgateError:
         return []
     found = [row for row in rows if row.approval.startswith(incomplete)]
-    return [CompletionItem(row.approval, help=click.unstyle(summary(row, time.time()))) for row in found]
+    return [CompletionItem(row.approval, help=click.unstyle(summary(row, now))) for row in found]

@@ -6,7 +6,7 @@ import json
 import os
 import select
 import sys
-import time
+from collections.abc import Callable
 
 import click
 
@@ -34,7 +34,11 @@ def run(*, as_json: bool) -> None:
     """
     state = folders().state
     open_store(state).close()  # one that runs before the first hook waits for it
-    with opened_for_questions() as store, Bell(state, WATCHERS) as bell:
+    with (
+        opened_for_questions() as store,
+        Bell(state, WATCHERS) as bell,
+        store.listen(_ringing(bell), watching=True),
+    ):
         if not as_json:
             require_approver("answer questions", clients(store))
             click.echo("waiting for questions of agents; end with Ctrl-C", err=True)
@@ -53,12 +57,18 @@ def run(*, as_json: bool) -> None:
                 bell.heard(LOOK_SECONDS)
 
 
+def _ringing(bell: Bell) -> Callable[[str], None]:
+    """What wakes the bell whenever a shared store tells of any question."""
+    wake = bell.wakeable()
+    return lambda _: wake()
+
+
 def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
     """Show one question and take its answer, unless it is answered elsewhere or over before."""
     if not _is_open(store, row):
         return
     click.echo(_BELL, nl=False)
-    for line in text.lines(row, time.time()):
+    for line in text.lines(row, store.clock()):
         click.echo(line)
     may_approve = text.is_whole(row)
     forget_what_was_typed()
@@ -66,7 +76,7 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
     click.echo(f"Let exactly this run, once? [{choices}] ", nl=False)
     said = _typed(store, row, bell)
     if said is None:
-        click.echo(f"\n{text.left(question_of(store, row.approval), time.time())}")
+        click.echo(f"\n{text.left(question_of(store, row.approval), store.clock())}")
         return
     word, _, reason = said.strip().partition(" ")
     try:
@@ -86,7 +96,7 @@ def _typed(store: Store, row: ApprovalRow, bell: Bell) -> str | None:
     """The line that is typed; ``None`` where the question is not open any more before one is."""
     listening = [0] if bell.socket is None else [0, bell.socket.fileno()]
     while _is_open(store, row):
-        left = min(row.expires_at - time.time(), LOOK_SECONDS)
+        left = min(row.expires_at - store.clock(), LOOK_SECONDS)
         ready, _, _ = select.select(listening, [], [], max(left, 0.0))
         if 0 in ready:
             line = os.read(0, _LINE)
@@ -99,4 +109,4 @@ def _typed(store: Store, row: ApprovalRow, bell: Bell) -> str | None:
 
 def _is_open(store: Store, row: ApprovalRow) -> bool:
     now = question_of(store, row.approval)
-    return now.state == "pending" and now.expires_at > time.time()
+    return now.state == "pending" and now.expires_at > store.clock()

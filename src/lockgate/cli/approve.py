@@ -29,7 +29,7 @@ def approve(approval: str, yes: bool) -> None:
     with opened_for_questions() as store:
         require_approver("approve", clients(store))
         row = question_of(store, approval)
-        for line in text.lines(row, time.time()):
+        for line in text.lines(row, store.clock()):
             click.echo(line)
         if not text.is_whole(row):
             raise click.ClickException("this call is not kept whole, so that nobody can see what they would approve")

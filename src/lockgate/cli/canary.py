@@ -57,7 +57,7 @@ def new(name: str, shape: str, as_json: bool) -> None:
             with store.transaction() as tx:
                 kept = Kept(_free_name(tx, name, shape), shape, time.time())
                 keep(tx, kept, _entry(kept.name, made.values, store.key))
-                _record(tx, "canary", kept.name)
+                _record(tx, store.clock(), "canary", kept.name)
         finally:
             store.close()
     except StoreError as error:
@@ -117,7 +117,7 @@ def _revoked(store: Any, name: str) -> bool:
         if tx.setting(setting_of(name)) is None:
             return False
         tx.put_setting(setting_of(name), None)
-        _record(tx, "canary_revoked", name)
+        _record(tx, store.clock(), "canary_revoked", name)
     return True
 
 
@@ -137,8 +137,8 @@ def _entry(name: str, values: tuple[str, ...], salt: bytes) -> Entry:
     return Entry(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
 
 
-def _record(tx: Transaction, event: str, name: str) -> None:
-    tx.append_audit(time.time(), happened(Context("cli", Subject("")), event, {"canary": name}))
+def _record(tx: Transaction, now: float, event: str, name: str) -> None:
+    tx.append_audit(now, happened(Context("cli", Subject("")), event, {"canary": name}))
 
 
 def _told(kept: Kept) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -138,7 +137,7 @@ def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[
         try:
             act(Groups(state))
             with store.transaction() as tx:
-                tx.append_audit(time.time(), happened(Context("cli", Subject("")), event, {"group": name, **facts}))
+                tx.append_audit(store.clock(), happened(Context("cli", Subject("")), event, {"group": name, **facts}))
         finally:
             store.close()
     except StoreError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -156,9 +155,8 @@ def _record(digests: Mapping[str, str | None]) -> None:
                     if before != digest:
                         tx.put_setting(trust_name(path), digest)
                         event = "untrust" if digest is None else "trust"
-                        tx.append_audit(
-                            time.time(), happened(person, event, {"file": path, "sha256": digest or before})
-                        )
+                        facts = {"file": path, "sha256": digest or before}
+                        tx.append_audit(store.clock(), happened(person, event, facts))
         finally:
             store.close()
     except StoreError as error:

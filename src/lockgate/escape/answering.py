@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from lockgate.audit.record import happened
 from lockgate.escape import approvals, bells
 from lockgate.escape.waiting import WATCHERS
@@ -35,7 +33,7 @@ def answer(store: Store, state: str, approval: str, *, approve: bool, by: str, r
         StoreError: The store cannot be written.
     """
     with store.transaction() as tx:
-        now = time.time()
+        now = store.clock()
         row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
         person = Context("cli", Subject(row.session, row.agent))
         facts = {"approval": row.approval, "digest": row.digest, "by": row.decided_by, "reason": row.reason}

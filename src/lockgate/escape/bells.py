@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from lockgate.record import TYPE_CHECKING
@@ -45,11 +45,29 @@ class Bell:
         self._file = f"{name}.{os.urandom(8).hex()}"
         self.socket: socket.socket | None = None
         """What becomes readable when it is rung, as long as it hangs."""
+        self._rope: socket.socket | None = None
+        """The other end of a bell that hangs nowhere."""
 
     def __enter__(self) -> Self:
         with suppress(OSError):
             self.socket = _hung(self._state, self._file)
         return self
+
+    def wakeable(self) -> Callable[[], None]:
+        """What rings this one from another thread of the process, also where it could not be hung up."""
+        if self.socket is None:
+            import socket
+
+            self.socket, self._rope = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._rope.setblocking(False)
+        return self._wake
+
+    def _wake(self) -> None:
+        if self._rope is None:
+            _reached(os.path.join(self._state, FOLDER), self._file, b"")
+            return
+        with suppress(OSError):
+            self._rope.send(b"!")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -58,6 +76,8 @@ class Bell:
             self.socket.close()
             with suppress(OSError):
                 os.unlink(os.path.join(self._state, FOLDER, self._file))
+        if self._rope is not None:
+            self._rope.close()
 
     def heard(self, seconds: float) -> None:
         """Wait until it is rung, or so many seconds are over."""

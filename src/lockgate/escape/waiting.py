@@ -1,15 +1,16 @@
 """Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
 
-Nothing is looked at again and again: whoever answers rings a bell (:mod:`lockgate.escape.bells`). A slow look makes up
-for a bell that could not be hung up or was not heard. What was answered, and whether in time, is read in the
-transaction that decides (:func:`lockgate.escape.approvals.settle`), and never here.
+Nothing is looked at again and again: whoever answers rings a bell (:mod:`lockgate.escape.bells`), and a shared store
+tells of answers on other machines. A slow look makes up for a bell that could not be hung up or was not heard. What was
+answered, and whether in time, is read in the transaction that decides (:func:`lockgate.escape.approvals.settle`), and
+never here.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from lockgate.errors import StoreError
 from lockgate.escape import bells
@@ -33,18 +34,21 @@ OpenStore = Callable[[], "Store | None"]
 """Opens the store for the thread that asks; ``None`` where there is none (any more)."""
 
 
-def attended(state: str, options: Mapping[str, Any] | None) -> bool:
+def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[], bool] = lambda: False) -> bool:
     """Whether a client that nobody sits before is to wait for a person elsewhere, by ``approvals.headless``.
 
     Args:
         state: The state folder.
         options: The configuration's ``approvals``.
+        watched: Tells whether somebody on another machine watches for questions.
     """
     options = options or {}
     said = options.get("headless", _HEADLESS)
     if said != _HEADLESS:
         return bool(said == "wait")
-    return bool(options.get("notify_command") or options.get("webhook")) or bells.hangs(state, WATCHERS)
+    if options.get("notify_command") or options.get("webhook"):
+        return True
+    return bells.hangs(state, WATCHERS) or watched()
 
 
 def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: float | None = None) -> None:
@@ -56,7 +60,7 @@ def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: f
         open_store: Opens the store.
         most: Seconds after which to give up, where that is sooner.
     """
-    with _Vigil(question, most).looking(open_store) as vigil, bells.Bell(state, question.approval) as bell:
+    with bells.Bell(state, question.approval) as bell, _Vigil(question, most).looking(open_store, bell) as vigil:
         bells.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             bell.heard(seconds)
@@ -65,10 +69,9 @@ def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: f
 async def waited(state: str, question: PersonQuestion, open_store: OpenStore) -> None:
     """Do what :func:`wait` does in an event loop. Looking at the store takes a fraction of a millisecond."""
     import asyncio
-    from contextlib import suppress
 
     loop = asyncio.get_running_loop()
-    with _Vigil(question).looking(open_store) as vigil, bells.Bell(state, question.approval) as bell:
+    with bells.Bell(state, question.approval) as bell, _Vigil(question).looking(open_store, bell) as vigil:
         bells.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             if bell.socket is None:
@@ -85,26 +88,31 @@ class _Vigil:
 
     def __init__(self, question: PersonQuestion, most: float | None = None) -> None:
         self._question = question
-        left = question.expires_at - time.time()
-        # By a clock that nobody sets: one that is put back must not make it longer.
-        self._until = time.monotonic() + (left if most is None else min(left, most))
+        self._most = most
+        self._until = time.monotonic() if most is None else time.monotonic() + most
         self._store: Store | None = None
 
     @contextmanager
-    def looking(self, open_store: OpenStore) -> Iterator[_Vigil]:
-        try:
-            self._store = open_store()
-        except StoreError:
-            self._store = None  # the transaction that decides will tell
-        try:
+    def looking(self, open_store: OpenStore, bell: bells.Bell) -> Iterator[_Vigil]:
+        with ExitStack() as stack:
+            with suppress(StoreError):  # the transaction that decides will tell
+                self._store = store = open_store()
+                if store is not None:
+                    stack.callback(store.close)
+                    left = self._question.expires_at - store.clock()
+                    # By a clock that nobody sets: one that is put back must not make it longer.
+                    self._until = time.monotonic() + (left if self._most is None else min(left, self._most))
+                    stack.enter_context(store.listen(self._hearing(bell)))
             yield self
-        finally:
-            if self._store is not None:
-                self._store.close()
+
+    def _hearing(self, bell: bells.Bell) -> Callable[[str], None]:
+        """What wakes the bell when the store tells of this question, or may have missed it."""
+        wake = bell.wakeable()
+        return lambda approval: wake() if approval in ("", self._question.approval) else None
 
     def seconds(self) -> float:
         """Seconds until the next look; none where there is nothing more to wait for."""
-        left = min(self._until - time.monotonic(), self._question.expires_at - time.time())
+        left = self._until - time.monotonic()
         return min(left, LOOK_SECONDS) if left > 0 and self._is_open() else 0.0
 
     def _is_open(self) -> bool:
@@ -113,6 +121,6 @@ class _Vigil:
         try:
             with self._store.reading() as tx:
                 row = tx.approval(self._question.approval)
+            return row is not None and row.state == "pending" and self._question.expires_at > self._store.clock()
         except StoreError:
             return True  # another process holds it: look again later
-        return row is not None and row.state == "pending"

@@ -122,16 +122,16 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
     """What is decided without a person, and whether one elsewhere has a word in it."""
     event = case.event
     if heard.approval:
-        return rule(question, case.analyses, parts.store.key, askable=True), True
+        return rule(question, case.analyses, parts.store.fleet_key, askable=True), True
     somebody = event.askable or event.waits or event.headless
-    ruling = rule(question, case.analyses, parts.store.key, askable=somebody)
+    ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
     if ruling.decision.verdict is not Verdict.ASK:
         return ruling, False
     if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
         return ruling, True
     if event.askable:
         return ruling, False
-    return rule(question, case.analyses, parts.store.key, askable=False), False
+    return rule(question, case.analyses, parts.store.fleet_key, askable=False), False
 
 
 def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:

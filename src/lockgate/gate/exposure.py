@@ -32,7 +32,7 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
         delegates.refused(tx, context.subject.session, event.rejected)
         if event.human:
             found = addresses.extract(event.prompt, 1000)
-            session.remember(tx, parts.store.key, context.subject.session, found, human=True)
+            session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
         session.expose(tx, context.subject, "prompt", tuple(effects), now)
         tx.append_audit(now, record.happened(context, "prompt", {"human": event.human, "effects": len(effects)}))
     return Answer()

@@ -49,7 +49,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
             outcome = session.finished(
                 tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=event.background
             )
-        session.remember(tx, parts.store.key, context.subject.session, addresses, human=False)
+        session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
     return result_answer(call, screening)

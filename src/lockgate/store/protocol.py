@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from lockgate.model import Label, Subject, Taint
 from lockgate.store.rows import (
     AgentRow,
+    AnchorRow,
     ApprovalRow,
     AuditCheckpoint,
     AuditHead,
@@ -16,6 +17,7 @@ from lockgate.store.rows import (
     AuditRow,
     BriefRow,
     CallRow,
+    GateRow,
     SessionRow,
 )
 
@@ -104,10 +106,18 @@ class Transaction(Protocol):
         Raises ``StoreError`` where the head's seal does not hold: going on would hide that the chain was cut.
         """
 
-    def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
-        """Audit records in order, those with a greater sequence number than ``after``."""
+    def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
+        """Audit records in order, those with a greater sequence number than ``after``.
 
-    def find_audit(self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0) -> list[AuditRow]:
+        Args:
+            after: A sequence number.
+            limit: The most records, where it is not 0.
+            gate: Whose chain, by the id of one of ``gates``; empty for this gate's own. So everywhere below.
+        """
+
+    def find_audit(
+        self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0, gate: str = ""
+    ) -> list[AuditRow]:
         """The audit records that meet a query, newest first.
 
         Args:
@@ -115,12 +125,13 @@ class Transaction(Protocol):
             after: Only those with a greater sequence number. A look that must not take long bounds both ends.
             before: Only those with a smaller one, where it is not 0.
             limit: The most records, where it is not 0.
+            gate: As for ``audit``.
         """
 
-    def audit_head(self) -> AuditHead:
+    def audit_head(self, *, gate: str = "") -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds; ``AuditHead()`` where it is missing."""
 
-    def audit_checkpoint(self) -> AuditCheckpoint:
+    def audit_checkpoint(self, *, gate: str = "") -> AuditCheckpoint:
         """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
 
     def audit_before(self, at: float, *, most: int = 0) -> int:
@@ -148,6 +159,15 @@ class Transaction(Protocol):
         not the number of records up to it: somebody else may have cut the chain meanwhile.
         """
 
+    def gates(self) -> list[GateRow]:
+        """All gates that keep a chain of records in this store, this one too as soon as it has recorded something."""
+
+    def anchors(self, *, after: int = 0, limit: int = 0) -> list[AnchorRow]:
+        """The central record of the heads of all chains, in order, from the anchor after the number ``after`` on.
+
+        A store that only one gate uses has none.
+        """
+
     def setting(self, name: str) -> str | None:
         """A value of the gate's own (cached configuration, trust), or ``None``."""
 
@@ -166,13 +186,36 @@ class Store(Protocol):
 
     @property
     def key(self) -> bytes:
-        """32 secret bytes of this installation, for keyed hashes."""
+        """32 secret bytes of this installation alone: for seals, and for keyed hashes of what only it keeps."""
+
+    @property
+    def fleet_key(self) -> bytes:
+        """32 secret bytes of all gates that use this store, for keyed hashes that they compare."""
+
+    @property
+    def gate(self) -> str:
+        """The id of this gate, under which ``Transaction.gates`` lists it."""
+
+    def clock(self) -> float:
+        """The time of the store, in seconds since the epoch: what is kept is compared with this, on every machine."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin an atomic step that excludes every other writer. Raises ``StoreError``."""
+        """Begin an atomic step: no other one sees or changes what it looks at meanwhile. Raises ``StoreError``."""
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a consistent look that writes nothing. Raises ``StoreError``."""
+
+    def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
+        """Hear of questions to a person that somebody on another machine puts, answers or ends.
+
+        Args:
+            heard: Called with the id of the question, or with an empty text where some may have been missed. By another
+                thread, and soon: it must not wait, nor use the store.
+            watching: Whether a person is here who answers questions. See ``watched``.
+        """
+
+    def watched(self) -> bool:
+        """Whether a person on another machine waits for questions (``listen``, with ``watching``)."""
 
     def close(self) -> None:
         """Let go of all resources."""

@@ -165,3 +165,36 @@ class ApprovalRow(Record):
     """Who decided: a user of this machine and how, as ``ann (terminal)``."""
     reason: str = ""
     """What the person says to the agent with a refusal."""
+
+
+class GateRow(Record):
+    """One gate of a shared store."""
+
+    gate: str
+    """Its id, 32 hexadecimal digits."""
+    name: str
+    """What people call it."""
+    made_at: float
+    """When it recorded something first, in seconds since the epoch."""
+    seq: int
+    """How many records its chain has had."""
+    anchored_seq: int = 0
+    """Up to which of them it was anchored."""
+    anchored_at: float = 0.0
+    own: bool = False
+    """Whether it is the gate that looks."""
+
+
+class AnchorRow(Record):
+    """One link of the central record of heads."""
+
+    n: int
+    at_us: int
+    """When, by the database's clock, in microseconds since the epoch."""
+    gate: str
+    seq: int
+    head: str
+    """Digest of the gate's record with the number ``seq``."""
+    previous: str
+    """Digest of the anchor before this one, whichever gate's that is."""
+    digest: str

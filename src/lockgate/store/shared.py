@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from lockgate.errors import StoreError
+import os
+
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.store.protocol import Store
+    from lockgate.store.postgres.store import PostgresStore
 
 
-def open_shared(state: str, *, busy_seconds: float) -> Store:
-    """Open the shared database that a state folder names.
+def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
+    """Open the shared database that a state folder names. It is asked only when something is to be read or written.
+
+    Args:
+        state: Absolute path of the state folder. The key of this machine is made there where it is missing.
+        busy_seconds: How long to wait for the database, and for other gates.
 
     Raises:
-        StoreError: It cannot be reached or trusted.
+        StoreError: What the folder says cannot be read or trusted.
     """
-    raise StoreError(f"{state} names a shared store, which this version cannot open")
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.opening import ELSEWHERE
+    from lockgate.store.postgres.store import PostgresStore
+    from lockgate.store.postgres.where import address_of, read_where
+
+    own_folder(state, create=True)
+    where = read_where(os.path.join(state, ELSEWHERE))
+    return PostgresStore(address_of(where.url), read_key(state), where.gate or own_name(), busy_seconds)
+
+
+def own_name() -> str:
+    """What people call this gate where nobody has named it: user and host."""
+    import pwd
+    import socket
+
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        user = str(os.geteuid())
+    return f"{user}@{socket.gethostname()}"

@@ -21,6 +21,8 @@ from lockgate.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Self
 else:
     # The package around SQLite's module adds conversions of dates, which are not used here, and imports datetime for
@@ -76,8 +78,26 @@ class SqliteStore:
 
     @property
     def key(self) -> bytes:
-        """32 secret bytes of this installation, for keyed hashes."""
+        """32 secret bytes of this installation, for seals and for what only this machine keeps."""
         return self._key
+
+    @property
+    def fleet_key(self) -> bytes:
+        """32 secret bytes for keyed hashes that would be shared, if this store were."""
+        from lockgate.store.keys import fleet_key_of
+
+        return fleet_key_of(self._key)
+
+    @property
+    def gate(self) -> str:
+        """The id of this gate."""
+        from lockgate.store.keys import gate_of
+
+        return gate_of(self._key)
+
+    def clock(self) -> float:
+        """The time of this machine, which nobody else uses the store from."""
+        return time.time()
 
     def transaction(self) -> _Step:
         """Begin an atomic step that excludes every other writer."""
@@ -86,6 +106,16 @@ class SqliteStore:
     def reading(self) -> _Step:
         """Begin a consistent look that writes nothing."""
         return _Step(self._connection, self._folder, self._key, self._busy_seconds, writable=False)
+
+    def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
+        """Nobody on another machine uses this store: nothing will be heard."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    def watched(self) -> bool:
+        """Nobody on another machine uses this store."""
+        return False
 
     def close(self) -> None:
         """Let go of the database. What was committed is kept also without this."""

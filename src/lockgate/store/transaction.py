@@ -11,6 +11,7 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import PRUNED, canonical, is_cut, link_digest, seal
 from lockgate.store.rows import (
     AgentRow,
+    AnchorRow,
     ApprovalRow,
     AuditCheckpoint,
     AuditHead,
@@ -18,6 +19,7 @@ from lockgate.store.rows import (
     AuditRow,
     BriefRow,
     CallRow,
+    GateRow,
     SessionRow,
 )
 
@@ -299,18 +301,24 @@ class SqliteTransaction:
         )
         return row
 
-    def audit(self, *, after: int = 0, limit: int = 0) -> list[AuditRow]:
+    def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""
+        if not self._is_own(gate):
+            return []
         rows = self._all(
             "SELECT seq, at, body, previous, digest FROM audit WHERE seq > ? ORDER BY seq LIMIT ?",
             (after, limit or -1),
         )
         return [AuditRow._make(row) for row in rows]
 
-    def find_audit(self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0) -> list[AuditRow]:
+    def find_audit(
+        self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0, gate: str = ""
+    ) -> list[AuditRow]:
         """The audit records that meet a query, newest first."""
         from lockgate.store.searching import condition
 
+        if not self._is_own(gate):
+            return []
         where, values = condition(query)
         rows = self._all(
             "SELECT seq, at, body, previous, digest FROM audit"  # noqa: S608
@@ -319,15 +327,15 @@ class SqliteTransaction:
         )
         return [AuditRow._make(row) for row in rows]
 
-    def audit_head(self) -> AuditHead:
+    def audit_head(self, *, gate: str = "") -> AuditHead:
         """The chain's sealed head as it is kept, whether or not its seal holds."""
         row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
-        return AuditHead._make(row) if row else AuditHead()
+        return AuditHead._make(row) if row and self._is_own(gate) else AuditHead()
 
-    def audit_checkpoint(self) -> AuditCheckpoint:
+    def audit_checkpoint(self, *, gate: str = "") -> AuditCheckpoint:
         """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
         row = self._one("SELECT seq, digest, removed, at, seal FROM audit_checkpoint WHERE id = 1", ())
-        return AuditCheckpoint._make(row) if row else AuditCheckpoint()
+        return AuditCheckpoint._make(row) if row and self._is_own(gate) else AuditCheckpoint()
 
     def audit_before(self, at: float, *, most: int = 0) -> int:
         """How far the chain's beginning reaches in which every record is older than a time."""
@@ -350,6 +358,23 @@ class SqliteTransaction:
         # The triggers of the schema let exactly these go, now that the checkpoint and its record are there.
         self._write("DELETE FROM audit WHERE seq <= ?", (checkpoint.seq,))
         return row
+
+    def gates(self) -> list[GateRow]:
+        """This gate, once it has recorded something: no other one uses the store."""
+        from lockgate.store.keys import gate_of
+
+        seq = self.audit_head().seq
+        first = self._one("SELECT at FROM audit ORDER BY seq LIMIT 1", ()) or (0.0,)
+        return [GateRow(gate_of(self._key), "", first[0], seq, own=True)] if seq else []
+
+    def anchors(self, *, after: int = 0, limit: int = 0) -> list[AnchorRow]:
+        """A store that only one gate uses has no central record of heads."""
+        return []
+
+    def _is_own(self, gate: str) -> bool:
+        from lockgate.store.keys import gate_of
+
+        return not gate or gate == gate_of(self._key)
 
     # the gate's own values
 

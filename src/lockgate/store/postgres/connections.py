@@ -1,0 +1,213 @@
+"""Connections to the shared database: one pool for a process, limits on every wait, and errors in a person's words."""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import Lock
+
+from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.postgres.where import LIBRARIES, psycopg_here
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import psycopg
+    import psycopg_pool
+
+    from lockgate.store.postgres.where import Address
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+MOST = 8
+"""Connections of one process; more of its threads wait their turn."""
+IDLE_SECONDS = 10.0
+"""How long a transaction may stand still before the database ends it: its gate was stopped, and others wait for it."""
+_SLICE = 0.2
+"""Seconds after which a failed attempt to connect is followed by another one, as long as there is time."""
+_CONNECT_SECONDS = 2
+"""For each host of the address; libpq takes no less."""
+_IDLE = 0
+"""``PQTRANS_IDLE``: connected, and in no transaction."""
+_EXTRA = 0.5
+"""Seconds beyond the database's own limit after which it is not waited for any more."""
+
+
+class Limits(Record):
+    """For how long something is waited for."""
+
+    busy: float
+    """Seconds that a statement may take, and that a connection or a lock is waited for."""
+
+
+class Pool:
+    """A process's connections to one database. Shared by its stores; closed with the last of them."""
+
+    def __init__(self, address: Address, limits: Limits) -> None:
+        self.address = address
+        self.limits = limits
+        self.users = 0
+        self.problem = ""
+        """Why the last attempt to connect failed."""
+        self._pool = self._made()
+
+    def take(self, until: float) -> Connection:
+        """A connection, which may turn out to be broken.
+
+        Args:
+            until: When to give up, by ``time.monotonic``.
+
+        Raises:
+            StoreError: None can be had in time.
+        """
+        from psycopg_pool import PoolTimeout, TooManyRequests
+
+        while True:
+            left = until - time.monotonic()
+            try:
+                return self._pool.getconn(timeout=max(min(left, _SLICE), 0.001))
+            except (PoolTimeout, TooManyRequests):
+                if left <= _SLICE:
+                    why = f": {self.problem}" if self.problem else ": all connections are in use"
+                    raise StoreError(f"the shared store cannot be reached{why}") from None
+
+    def give(self, connection: Connection) -> None:
+        """Give a connection back. One that is broken, or in the middle of something, is not used again."""
+        if connection.pgconn.transaction_status != _IDLE:
+            connection.close()
+        self._pool.putconn(connection)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close(timeout=_CONNECT_SECONDS)
+
+    def _made(self) -> psycopg_pool.ConnectionPool[Connection]:
+        psycopg_here()
+        try:
+            from psycopg_pool import ConnectionPool
+        except ImportError as error:
+            raise StoreError(LIBRARIES) from error
+        import logging
+
+        # What fails is told by the error that ends in a refusal, and not on the standard error of a hook.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
+        return ConnectionPool(
+            "",
+            kwargs={**self.address, "autocommit": True, "connect_timeout": _CONNECT_SECONDS},
+            connection_class=bounded(self.limits, self),
+            configure=lambda connection: configure(connection, self.limits),
+            min_size=0,
+            max_size=MOST,
+            max_idle=60.0,
+            reconnect_timeout=0.0,  # whoever asks tries again at once, as long as there is time
+            num_workers=1,
+            open=True,
+        )
+
+
+def configure(connection: Connection, limits: Limits) -> None:
+    """Set the database's own limits on what a connection may wait for."""
+    busy = int(limits.busy * 1000)
+    connection.execute(
+        f"SET statement_timeout = {busy}; SET lock_timeout = {busy};"
+        f" SET idle_in_transaction_session_timeout = {int(IDLE_SECONDS * 1000)};"
+        # What was answered must be there after a crash of the database, whatever its owner has set for others.
+        " SET synchronous_commit = on",
+        prepare=False,
+    )
+
+
+def bounded(limits: Limits, pool: Pool | None = None) -> type[Connection]:
+    """The class of a connection that is given up when the database does not answer in time.
+
+    Its own limits do not help where it was stopped, or where its machine has gone without a word.
+    """
+    import psycopg
+    from psycopg import OperationalError
+
+    longest = limits.busy + _EXTRA
+
+    class Bounded(psycopg.Connection[tuple[object, ...]]):
+        """A connection whose waits end."""
+
+        @classmethod
+        def connect(cls, *args: Any, **kwargs: Any) -> Any:
+            try:
+                connection = super().connect(*args, **kwargs)
+            except psycopg.Error as error:
+                if pool is not None:
+                    pool.problem = reason(error)
+                raise
+            connection.prepare_threshold = 2
+            return connection
+
+        def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+            before = time.monotonic()
+            try:
+                return super().wait(gen, interval, timeout=longest if timeout is None else timeout)
+            except OperationalError:
+                if timeout is None and time.monotonic() - before >= longest:
+                    self.pgconn.finish()  # it is in the middle of an answer: of no more use
+                raise
+
+    return Bounded
+
+
+def connected(address: Address, limits: Limits) -> Connection:
+    """A connection outside of any pool, which takes each statement as a transaction of its own."""
+    told: dict[str, Any] = {**address, "connect_timeout": _CONNECT_SECONDS, "autocommit": True}
+    connection = bounded(limits).connect(**told)
+    configure(connection, limits)
+    return connection
+
+
+_POOLS: dict[tuple[int, frozenset[tuple[str, str]], Limits], Pool] = {}
+_LOCK = Lock()
+
+
+def shared_pool(address: Address, limits: Limits) -> Pool:
+    """The process's pool for an address; a process that was forked has its own. To be given back by :func:`leave`."""
+    key = (os.getpid(), frozenset(address.items()), limits)
+    with _LOCK:
+        pool = _POOLS.get(key) or _POOLS.setdefault(key, Pool(address, limits))
+        pool.users += 1
+        return pool
+
+
+def leave(pool: Pool) -> None:
+    """Say that a pool is not used any more by one of its users."""
+    with _LOCK:
+        pool.users -= 1
+        if pool.users:
+            return
+        for key in [key for key, other in _POOLS.items() if other is pool]:
+            del _POOLS[key]
+    pool.close()
+
+
+_ADVICE = {
+    "3F000": "the shared store was not made yet: its owner runs `lockgate store migrate`",
+    "42P01": "the shared store was not made yet: its owner runs `lockgate store migrate`",
+    "42501": "the shared store gives this gate no right to that: its owner runs `lockgate store migrate --gate-role`",
+    "55P03": "another gate holds this session in the shared store for too long: try again",
+    "57014": "the shared store takes too long: try again",
+    "40P01": "two gates wait for each other in the shared store: try again",
+    "25006": "the shared store takes no changes now (it is a standby): try again",
+    "53100": "no room for the shared store: free some space on its disk",
+    "53200": "the shared store has no memory left",
+    "53300": "the shared store takes no more connections: raise max_connections, or ask its owner",
+    "23001": "the shared store refuses a change of the audit",
+}
+
+
+def reason(error: psycopg.Error) -> str:
+    """What an error of the database says, in one line."""
+    text = error.diag.message_primary or str(error)
+    return " ".join(text.split())[:400]
+
+
+def store_error(error: psycopg.Error) -> StoreError:
+    """An error of the database as the gate's: it ends in a refusal."""
+    advice = _ADVICE.get(error.sqlstate or "", "the shared store cannot be used")
+    return StoreError(f"{advice} ({reason(error)})")

@@ -1,0 +1,90 @@
+"""Making the tables of the shared store, and making them newer: what its owner does, and no gate."""
+
+from __future__ import annotations
+
+import os
+
+from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.postgres.connections import reason
+from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
+from lockgate.store.postgres.statements import lock_key
+from lockgate.store.postgres.where import address_of, psycopg_here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lockgate.store.postgres.connections import Connection
+
+OLDEST = 130000
+"""PostgreSQL 13, the oldest that is supported."""
+_CONNECT_SECONDS = 10
+_LOCK_SECONDS = 30
+KEY_BYTES = 32
+
+
+class Migrated(Record):
+    """What was done."""
+
+    before: int
+    """The version of the schema that was found; 0 where there was none."""
+    after: int
+
+
+def migrate(
+    url: str, *, fleet_key: bytes = b"", gate_roles: Sequence[str] = (), reader_roles: Sequence[str] = ()
+) -> Migrated:
+    """Make the tables, or make them newer, in one transaction. Two at once wait for each other.
+
+    Args:
+        url: The address of the database, for its owner.
+        fleet_key: 32 secret bytes that all gates are to share; empty for new ones. Kept where there are some already.
+        gate_roles: Roles of the database that get the rights of a gate, and no more.
+        reader_roles: Roles that may only look.
+
+    Raises:
+        StoreError: The database cannot be reached, is too old, or was made by a newer Lockgate; nothing was changed.
+    """
+    psycopg = psycopg_here()
+    try:
+        with psycopg.connect(**{**address_of(url), "connect_timeout": _CONNECT_SECONDS}) as connection:
+            if connection.info.server_version < OLDEST:
+                raise StoreError("the shared store takes PostgreSQL 13 or newer")
+            return _migrated(connection, fleet_key or os.urandom(KEY_BYTES), gate_roles, reader_roles)
+    except psycopg.Error as error:
+        raise StoreError(f"the shared store cannot be made: {reason(error)}") from error
+
+
+def _migrated(
+    connection: Connection, fleet_key: bytes, gate_roles: Sequence[str], reader_roles: Sequence[str]
+) -> Migrated:
+    from psycopg import sql
+
+    # A gate looks at the version in each of its transactions: what the migration changes waits for these to end.
+    connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migration"),))
+    before = _version(connection)
+    if before > VERSION:
+        raise StoreError(f"the shared store was made by a newer Lockgate (schema {before}): upgrade this one")
+    if before and before < VERSION:
+        connection.execute(f"LOCK TABLE {SCHEMA}.meta IN ACCESS EXCLUSIVE MODE")
+    for number in range(before, VERSION):
+        for statement in MIGRATIONS[number]:
+            connection.execute(statement)
+    if before:
+        connection.execute("UPDATE lockgate.meta SET version = %s", (VERSION,))
+    else:
+        connection.execute("INSERT INTO lockgate.meta VALUES (1, %s, %s)", (VERSION, fleet_key))
+    for roles, rights in ((gate_roles, GATE_RIGHTS), (reader_roles, READER_RIGHTS)):
+        for role in roles:
+            for right in rights:
+                connection.execute(sql.SQL(right).format(role=sql.Identifier(role)))
+    return Migrated(before, VERSION)
+
+
+def _version(connection: Connection) -> int:
+    found = connection.execute("SELECT to_regclass('lockgate.meta') IS NOT NULL").fetchone()
+    if not found or not found[0]:
+        return 0
+    row = connection.execute("SELECT version FROM lockgate.meta").fetchone()
+    return int(row[0]) if row else 0

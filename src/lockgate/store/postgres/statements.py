@@ -1,0 +1,128 @@
+"""How the statements of one transaction are run, and which locks it takes.
+
+**Locks.** What an event changes belongs to one session, seldom to two (a fork and its parent). A transaction that may
+write locks a session when it first asks for anything of it, and keeps the lock until it ends (strict two-phase locking;
+``pg_advisory_xact_lock``, because a new session has no row yet). Each statement has a snapshot of its own
+(``READ COMMITTED``), taken after the lock was given, so it sees all that the one before it has committed. The gate's
+own values are locked alike, and the head of its audit chain by its row. A lock is waited for only as long as a person's
+configuration of the store allows; what would close a circle is ended by the database. Either is a refusal.
+
+**Trips.** What is written is not waited for: it goes to the database together with the next question, or the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lockgate.digests import blake2b
+from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.postgres.texts import given, kept
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.postgres.connections import Connection
+
+    Row = tuple[Any, ...]
+
+_LOCK = b"lockgate lock"  # at most 16 bytes
+LOCKING = "SELECT pg_advisory_xact_lock(%s)"
+
+
+def lock_key(kind: str, name: str = "") -> int:
+    """The number by which the database knows a lock: 64 bits, signed. Two names with the same one wait in vain."""
+    text = f"{kind}\0{name}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(text, person=_LOCK, digest_size=8).digest(), "big", signed=True)
+
+
+def replacing(table: str, key: str, columns: Sequence[str]) -> str:
+    """A statement that adds a row to one of our tables, or replaces the one with the same key."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
+    places = ", ".join(["%s"] * len(columns))
+    return (
+        f"INSERT INTO lockgate.{table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - names of ours
+        f" ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    )
+
+
+class Statements:
+    """One transaction's connection, what was not sent yet, and which locks are held."""
+
+    def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:
+        self._connection = connection
+        self._gate = gate
+        self._key = key
+        self._writable = writable
+        self._unsent: list[tuple[str, Sequence[Any]]] = []
+        self._held: set[str] = set()
+        """The sessions that are locked."""
+        self._has_settings = False
+
+    def send(self, last: str = "") -> str:
+        """Send what is waiting, and a last statement; returns the command tag of that one."""
+        if last:
+            self._unsent.append((last, ()))
+        cursor = self._run(self._unsent.pop()) if self._unsent else None
+        return cursor.statusmessage or "" if cursor else ""
+
+    def _own(self, session: str) -> None:
+        """Lock a session, where this transaction may write; the lock is sent with the statement that follows."""
+        if self._writable and session not in self._held:
+            self._held.add(session)
+            self._unsent.append((LOCKING, (lock_key("session", session),)))
+
+    def _own_settings(self) -> None:
+        if self._writable and not self._has_settings:
+            self._has_settings = True
+            self._unsent.append((LOCKING, (lock_key("settings", self._gate),)))
+
+    def _own_if_free(self, sessions: Iterable[str]) -> list[str]:
+        """Those of some sessions that are this transaction's, or could be locked without waiting."""
+        free = []
+        for session in dict.fromkeys(sessions):
+            key = lock_key("session", session)
+            if session in self._held or self._all("SELECT pg_try_advisory_xact_lock(%s)", (key,))[0][0]:
+                self._held.add(session)
+                free.append(session)
+        return free
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        rows = self._run((statement, values)).fetchall()
+        return [_row(row) for row in rows]
+
+    def _one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+        row = self._run((statement, values)).fetchone()
+        return None if row is None else _row(row)
+
+    def _write(self, statement: str, values: Sequence[Any]) -> None:
+        """Write at the next trip."""
+        self._may_write()
+        self._unsent.append((statement, values))
+
+    def _count(self, statement: str, values: Sequence[Any]) -> int:
+        """Write now; returns how many rows that changed."""
+        self._may_write()
+        return int(self._run((statement, values)).rowcount)
+
+    def _may_write(self) -> None:
+        if not self._writable:
+            raise StoreError("this is a look only: it cannot write")
+
+    def _run(self, last: tuple[str, Sequence[Any]]) -> Any:
+        execute = self._connection.execute
+        if not self._unsent:
+            return execute(last[0], [_value(value) for value in last[1]])
+        waiting, self._unsent = [*self._unsent, last], []
+        with self._connection.pipeline():
+            for statement, values in waiting:
+                cursor = execute(statement, [_value(value) for value in values])
+        return cursor
+
+
+def _value(value: Any) -> Any:
+    return kept(value) if isinstance(value, str) else value
+
+
+def _row(row: Row) -> Row:
+    return tuple([given(value) if value.__class__ is str else value for value in row])

@@ -1,0 +1,184 @@
+"""What is kept of sessions, their agents and labels: the queries of the ``Transaction`` protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from lockgate.digests import blake2b
+from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.postgres.statements import Statements, replacing
+from lockgate.store.postgres.texts import parsed
+from lockgate.store.rows import AgentRow, SessionRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_SESSION = ", ".join(SessionRow._fields)
+_AGENT = ", ".join(AgentRow._fields)
+_TAINT = "at, id, label, source, tool, call_id, state, origin"
+_SAME = b"lockgate taint"  # at most 16 bytes
+_PUT_SESSION = replacing("sessions", "session", SessionRow._fields)
+_PUT_AGENT = replacing("agents", "session, agent", AgentRow._fields)
+
+
+class SubjectQueries(Statements):
+    """Sessions, sub-agents, labels, addresses, and what was blocked."""
+
+    def session(self, session: str) -> SessionRow | None:
+        """The session, or ``None``."""
+        self._own(session)
+        row = self._one(f"SELECT {_SESSION} FROM lockgate.sessions WHERE session = %s", (session,))  # noqa: S608
+        return SessionRow._make(row) if row else None
+
+    def put_session(self, row: SessionRow) -> None:
+        """Add or replace a session."""
+        self._own(row.session)
+        self._write(_PUT_SESSION, row)
+
+    def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
+        """Sessions, last seen first; of one client process where it is given. No lock: they are only looked at."""
+        chosen = " WHERE process = %s" if process else ""
+        rows = self._all(
+            f"SELECT {_SESSION} FROM lockgate.sessions{chosen}"  # noqa: S608
+            " ORDER BY seen_at DESC, started_at DESC, session LIMIT %s::bigint",
+            (*([process] if process else []), limit or None),
+        )
+        return [SessionRow._make(row) for row in rows]
+
+    def agent(self, subject: Subject) -> AgentRow | None:
+        """The sub-agent, or ``None``."""
+        self._own(subject.session)
+        row = self._one(f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s AND agent = %s", subject)  # noqa: S608
+        return _agent(row) if row else None
+
+    def put_agent(self, row: AgentRow) -> None:
+        """Add or replace a sub-agent."""
+        self._own(row.session)
+        self._write(_PUT_AGENT, (*row[:-1], json.dumps(row.parents)))
+
+    def agents(self, session: str) -> list[AgentRow]:
+        """All sub-agents of a session, oldest first."""
+        self._own(session)
+        rows = self._all(
+            f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s ORDER BY started_at, id",  # noqa: S608
+            (session,),
+        )
+        return [_agent(row) for row in rows]
+
+    def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
+        """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
+        self._own(subject.session)
+        query = f"SELECT {_TAINT} FROM lockgate.taints WHERE session = %s AND agent = %s"  # noqa: S608
+        if not limit:
+            return [_taint(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
+        # A long session has thousands: each part is read from an index that is in this order, and no further.
+        parts, values = [f"({query} AND state = 'pending')"], [*subject]
+        for label in Label:
+            parts.append(f"({query} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT {limit:d})")
+            values += subject
+        return [_taint(row) for row in sorted(self._all(" UNION ALL ".join(parts), values))]
+
+    def labels(self, subject: Subject) -> frozenset[Label]:
+        """The labels of a subject, pending ones too."""
+        self._own(subject.session)
+        asked = "EXISTS (SELECT FROM lockgate.taints WHERE session = %s AND agent = %s AND label = '{}')"
+        found = self._one("SELECT " + ", ".join(asked.format(label.value) for label in Label), (*subject, *subject))
+        assert found is not None
+        return frozenset(label for label, there in zip(Label, found, strict=True) if there)
+
+    def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
+        """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
+        self._may_write()
+        self._own(subject.session)
+        for taint in taints:
+            self._write(
+                "INSERT INTO lockgate.taints"
+                " (session, agent, label, source, tool, call_id, at, state, origin, same)"
+                " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+                " ON CONFLICT (session, agent, same) DO UPDATE SET state = 'confirmed'"
+                " WHERE excluded.state = 'confirmed'",
+                (
+                    *subject,
+                    taint.label.value,
+                    taint.source,
+                    taint.tool,
+                    taint.call_id,
+                    taint.at,
+                    taint.state.value,
+                    taint.origin,
+                    same_taint(taint.label.value, taint.source, taint.call_id, taint.origin),
+                ),
+            )
+
+    def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
+        """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
+        self._may_write()
+        self._own(session)
+        act = "UPDATE lockgate.taints SET state = 'confirmed'" if confirm else "DELETE FROM lockgate.taints"
+        return self._count(f"{act} WHERE session = %s AND call_id = %s AND state = 'pending'", (session, call_id))
+
+    def block(self, session: str, agent: str, what: str, at: float) -> None:
+        """Remember that something was blocked."""
+        self._own(session)
+        self._write(
+            "INSERT INTO lockgate.blocked (session, agent, what, at) VALUES (%s, %s, %s, %s)",
+            (session, agent, what, at),
+        )
+
+    def blocked(self, session: str) -> list[tuple[str, str, float]]:
+        """What was blocked in a session: (agent, what, when), oldest first."""
+        self._own(session)
+        rows = self._all("SELECT agent, what, at FROM lockgate.blocked WHERE session = %s ORDER BY at, id", (session,))
+        return [(agent, what, at) for agent, what, at in rows]
+
+    def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
+        """Remember keyed hashes of addresses that the session has seen."""
+        self._may_write()
+        self._own(session)
+        for key in keys:
+            self._write(
+                "INSERT INTO lockgate.addresses (session, key, human) VALUES (%s, %s, %s)"
+                " ON CONFLICT (session, key) DO UPDATE SET human = excluded.human"
+                " WHERE lockgate.addresses.human < excluded.human",
+                (session, key, int(human)),
+            )
+
+    def knows_address(self, session: str, key: bytes, *, human_only: bool = False) -> bool:
+        """Whether the session has seen the address."""
+        self._own(session)
+        row = self._one(
+            "SELECT 1 FROM lockgate.addresses WHERE session = %s AND key = %s AND human >= %s",
+            (session, key, int(human_only)),
+        )
+        return row is not None
+
+    def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
+        """Let one session know what another has seen."""
+        self._may_write()
+        self._own(source)
+        self._own(target)
+        self._write(
+            "INSERT INTO lockgate.addresses (session, key, human)"
+            " SELECT %s, key, human FROM lockgate.addresses WHERE session = %s AND human >= %s"
+            " ON CONFLICT (session, key) DO UPDATE SET human = excluded.human"
+            " WHERE lockgate.addresses.human < excluded.human",
+            (target, source, int(human_only)),
+        )
+
+
+def same_taint(label: str, source: str, call_id: str, origin: str) -> bytes:
+    """What two taints of a subject have in common that are the same one: a hash, as an index takes no long texts."""
+    text = json.dumps((label, source, call_id, origin)).encode()
+    return blake2b(text, person=_SAME, digest_size=16).digest()
+
+
+def _agent(row: Sequence[Any]) -> AgentRow:
+    *known, parents = row
+    return AgentRow._make((*known, tuple(parsed(parents))))
+
+
+def _taint(row: Sequence[Any]) -> Taint:
+    at, _, label, source, tool, call_id, state, origin = row
+    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)

@@ -1,0 +1,79 @@
+"""One atomic step on the shared database."""
+
+from __future__ import annotations
+
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.postgres.auditing import AuditQueries
+from lockgate.store.postgres.questions import QuestionQueries
+from lockgate.store.postgres.statements import lock_key, replacing
+from lockgate.store.postgres.subjects import SubjectQueries
+
+if TYPE_CHECKING:
+    from lockgate.store.postgres.connections import Connection
+
+_PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
+_OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s"
+_OF_A_SESSION = ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")
+PRUNED_AT_ONCE = 200
+"""Sessions that one step forgets at most: each is locked until it ends."""
+
+
+class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
+    """The queries. Begun and ended by ``PostgresStore``, never by itself."""
+
+    def __init__(self, connection: Connection, gate: str, name: str, key: bytes, *, writable: bool) -> None:
+        super().__init__(connection, gate, key, writable=writable)
+        self._name = name
+
+    def setting(self, name: str) -> str | None:
+        """A value of this gate's own, or ``None``."""
+        self._own_settings()
+        row = self._one("SELECT value FROM lockgate.settings WHERE gate = %s AND name = %s", (self._gate, name))
+        return str(row[0]) if row else None
+
+    def put_setting(self, name: str, value: str | None) -> None:
+        """Keep or (``None``) remove a value of this gate's own."""
+        self._own_settings()
+        if value is None:
+            self._write("DELETE FROM lockgate.settings WHERE gate = %s AND name = %s", (self._gate, name))
+        else:
+            self._write(_PUT_SETTING, (self._gate, name, value))
+
+    def settings(self, prefix: str) -> dict[str, str]:
+        """All values whose name starts with ``prefix``."""
+        self._own_settings()
+        rows = self._all(
+            "SELECT name, value FROM lockgate.settings WHERE gate = %s AND starts_with(name, %s) ORDER BY name",
+            (self._gate, prefix),
+        )
+        return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+
+    def watched(self) -> bool:
+        """Whether somebody on some host watches for questions."""
+        from lockgate.store.postgres.listening import WATCHED
+
+        row = self._one(WATCHED, (lock_key("watching"),))
+        return bool(row and row[0])
+
+    def prune(self, before: float) -> int:
+        """Forget sessions that ended before a time, with all that belongs to them but the audit.
+
+        The oldest first, and not those that another gate is busy with; what is left is for the next time.
+        """
+        self._may_write()
+        old = self._all(
+            f"SELECT session FROM lockgate.sessions WHERE {_OLD} ORDER BY ended_at LIMIT {PRUNED_AT_ONCE}",  # noqa: S608
+            (before,),
+        )
+        free = self._own_if_free(session for (session,) in old)
+        if not free:
+            return 0
+        # A session may have gone on before it was locked.
+        rows = self._all(
+            f"SELECT session FROM lockgate.sessions WHERE session = ANY(%s) AND {_OLD}",  # noqa: S608
+            (free, before),
+        )
+        gone = [session for (session,) in rows]
+        for table in _OF_A_SESSION:
+            self._write(f"DELETE FROM lockgate.{table} WHERE session = ANY(%s)", (gone,))  # noqa: S608
+        return len(gone)

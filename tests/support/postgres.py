@@ -1,0 +1,185 @@
+"""A real PostgreSQL server for tests: made in a folder of its own, reached by a Unix socket, and gone at the end.
+
+``scripts/setup_system.sh`` installs it. It refuses to run as root, so there it runs as ``nobody``.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin")
+_NOBODY = 65534
+_FAST = {"fsync": "off", "full_page_writes": "off", "max_connections": "120", "shared_buffers": "32MB"}
+"""What a crash of the whole machine needs is left out: a killed server loses nothing by it."""
+
+
+def program(name: str) -> str:
+    """A program of PostgreSQL: Debian keeps them out of the path, and what lies there may be of another version."""
+    places = sorted((path for place in _PLACES for path in glob.glob(place)), key=_version, reverse=True)
+    found = next((path for place in places if os.access(path := os.path.join(place, name), os.X_OK)), None)
+    found = found or shutil.which(name)
+    assert found, f"{name} of PostgreSQL is missing: run scripts/setup_system.sh"
+    return found
+
+
+def _version(place: str) -> list[int]:
+    return [int("".join(filter(str.isdigit, part)) or 0) for part in place.split("/") if any(map(str.isdigit, part))]
+
+
+class Server:
+    """One server with its folder."""
+
+    def __init__(self, **settings: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lg-pg-", dir="/tmp"))
+        self.data = self.folder / "data"
+        self._settings = {**_FAST, **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+        if os.geteuid() == 0:
+            os.chown(self.folder, _NOBODY, _NOBODY)
+        subprocess.run(
+            [program("initdb"), "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            **self._as_other(),
+        )
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), **self._settings}
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [program("postgres"), "-D", self.data, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **self._as_other(),
+            )
+        until = time.monotonic() + 60
+        while not self.answers():
+            assert self._process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < until, "PostgreSQL does not start"
+            time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT ends all connections, SIGKILL is a crash."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        if how is signal.SIGKILL:
+            os.killpg(process.pid, how)  # its children too, as when a machine goes
+        else:
+            process.send_signal(how)
+        process.wait(timeout=60)
+        if how is signal.SIGKILL:
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def signal(self, how: signal.Signals) -> None:
+        """Send a signal to the server and all of its processes."""
+        assert self._process is not None
+        os.killpg(self._process.pid, how)
+
+    def remove(self) -> None:
+        """Stop it at once, and remove its folder."""
+        self.stop(signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def answers(self) -> bool:
+        """Whether it takes connections."""
+        import psycopg
+
+        try:
+            with psycopg.connect(self.url("postgres"), connect_timeout=2):
+                return True
+        except psycopg.OperationalError:
+            return False
+
+    def url(self, database: str, user: str = "postgres") -> str:
+        """The address of a database."""
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
+        """Run a statement as the server's owner."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def database(self, template: str = "template0") -> str:
+        """Make a database; returns its name."""
+        self._databases += 1
+        name = f"t{self._databases}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    def store_database(self) -> str:
+        """Make a database with Lockgate's tables; returns its name."""
+        if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'prepared'"):
+            from lockgate.store.postgres.migrating import migrate
+
+            self.execute("CREATE DATABASE prepared TEMPLATE template0")
+            migrate(self.url("prepared"))
+        return self.database("prepared")
+
+    def _as_other(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"cwd": "/", "env": {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}}
+        if os.geteuid() == 0:
+            found.update(user=_NOBODY, group=_NOBODY, extra_groups=[])
+        return found
+
+
+@contextmanager
+def running(**settings: str) -> Iterator[Server]:
+    """A server as long as the context lasts."""
+    server = Server(**settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One server for all tests of a worker that do it no harm."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> str:
+    """The address of a database of the test's own, with Lockgate's tables."""
+    return postgres_server.url(postgres_server.store_database())
+
+
+def use(state: Path, url: str, gate: str = "") -> Path:
+    """Let a state folder name a shared store."""
+    import json
+
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = state / "store.json"
+    path.write_text(json.dumps({"url": url, **({"gate": gate} if gate else {})}))
+    path.chmod(0o600)
+    return state
+
+
+if __name__ == "__main__":  # a server to try things with: prints the address of a store, and ends with its input
+    with running() as one:
+        print(one.url(one.store_database()), flush=True)
+        sys.stdin.read()
