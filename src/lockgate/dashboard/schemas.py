@@ -134,6 +134,7 @@ class Moment(Model):
     pending: bool = Field(default=False, description="For `label`: whether its result has not come yet.")
     origin: Shown | None = Field(default=None, description="For `label`: from whom it was inherited.")
     verdict: VerdictWord | None = Field(default=None, description="For `stopped`.")
+    because: Shown = Field(default="", description="For `stopped`: the first reason.")
     tool: Shown = ""
     call: Shown = ""
     decision: int | None = Field(default=None, description="The decision on that call, for `/decisions/{seq}`.")

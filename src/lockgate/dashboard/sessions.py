@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lockgate.dashboard import said
 from lockgate.dashboard.calls import one_line
@@ -169,12 +170,19 @@ def _moments(tx: Transaction, row: SessionRow, approvals: list[ApprovalRow]) -> 
                 agent=said.text(about.get("agent")),
                 text=one_line(tool, about.get("input")),
                 verdict=verdict,
+                because=_first_reason(about),
                 tool=tool,
                 call=said.text(about.get("call")),
                 decision=record.seq,
             )
     for approval in approvals:
         yield from _question(approval, of_call.get(approval.call_id))
+
+
+def _first_reason(about: Mapping[str, Any]) -> str:
+    reasons = about.get("reasons")
+    first = reasons[0] if isinstance(reasons, list) and reasons else None
+    return said.text(first.get("because")) if isinstance(first, dict) else ""
 
 
 def _life(tx: Transaction, row: SessionRow) -> Iterator[Moment]:

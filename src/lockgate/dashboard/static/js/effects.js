@@ -18,6 +18,7 @@ const FAMILIES = {
   ingest: "untrusted",
   read_secret: "secret",
 };
+const GRAVEST = ["breaks", "out", "stays", "runs", "secret", "untrusted"];
 const LONG = 6000;
 
 /** The kind of line under a part of a call: what leaves, runs, stays or breaks, and what brings labels. */
@@ -64,7 +65,7 @@ function marked(piece, indices, effects) {
   const numbers = indices.map((index) => index + 1).join(",");
   const says = indices.map((index) => `effect ${index + 1}: ${effects[index].row.replaceAll("_", " ")}`).join(", ");
   return h(
-    `mark.span.is-${family(effects[indices[0]].row)}`,
+    `mark.span.is-${gravest(indices.map((index) => effects[index].row))}`,
     { title: says },
     untrustedBlock(piece.text),
     h("sup", { "aria-hidden": "true" }, numbers),
@@ -72,8 +73,21 @@ function marked(piece, indices, effects) {
   );
 }
 
-/** The effects that a call has, numbered as in the call. */
-export function effectList(effects, omitted = 0) {
+function gravest(rows) {
+  const families = new Set(rows.map(family));
+  return GRAVEST.find((each) => families.has(each));
+}
+
+/**
+ * The effects that a call has, numbered as in the call.
+ *
+ * @param {object[]} effects `EffectShown` of the API.
+ * @param {number} omitted How many are left out.
+ * @param {object[]} reasons `ReasonShown`: which of them the verdict rests on.
+ * @param {string} says What is said of these.
+ */
+export function effectList(effects, omitted = 0, reasons = [], says = "") {
+  const decisive = (effect) => reasons.some((reason) => reason.rule === effect.rule && reason.because === effect.because);
   if (effects.length === 0) {
     return h("p.muted", {}, "None: it can neither reach anybody nor change what is trusted.");
   }
@@ -89,7 +103,12 @@ export function effectList(effects, omitted = 0) {
           h(
             "div",
             {},
-            h("p", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", untrusted(effect.because, { limit: 600 })),
+            h(
+              "p.row",
+              {},
+              h("span", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", untrusted(effect.because, { limit: 600 })),
+              says && decisive(effect) ? h("span.decisive.small", {}, says) : null,
+            ),
             h(
               "p.muted.small",
               {},
@@ -101,6 +120,11 @@ export function effectList(effects, omitted = 0) {
         ),
       ),
     ),
+    reasons.filter((reason) => !effects.some((effect) => effect.rule === reason.rule && effect.because === reason.because)).map(otherReason),
     omitted > 0 ? h("p.muted", {}, `and ${omitted} more effects`) : null,
   ];
+}
+
+function otherReason(reason) {
+  return h("p.other-reason", {}, untrusted(reason.because, { limit: 600 }), " ", h("code.muted.small", {}, untrusted(reason.rule)));
 }

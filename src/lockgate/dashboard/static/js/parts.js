@@ -9,7 +9,7 @@ const LONG = 600;
 
 /** A page's heading, and a sentence under it. */
 export function head(title, sentence = "", ...beside) {
-  return h("header.page-head", {}, h("h1", {}, title), beside, sentence ? h("p", {}, sentence) : null);
+  return h("header.page-head", {}, h("div.row", {}, h("h1", {}, title), beside), sentence ? h("p.muted", {}, sentence) : null);
 }
 
 /** A part of a page, with a heading. */
@@ -57,6 +57,12 @@ export function table(caption, columns, rows, { classes = "" } = {}) {
       h("tbody", {}, rows),
     ),
   );
+}
+
+/** A call in one line: its tool, and what of it matters. The server's line begins with the tool, which is said once. */
+export function callLine(tool, summary) {
+  const rest = summary.startsWith(`${tool}: `) ? summary.slice(tool.length + 2) : summary === tool ? "" : summary;
+  return h("span.call-line", {}, h("strong.mono", {}, untrusted(tool, { limit: 60 })), " ", h("span.mono.small", {}, untrusted(rest)));
 }
 
 /** A session's id as a link to its page. */

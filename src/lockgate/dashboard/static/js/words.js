@@ -54,7 +54,7 @@ export function label(word) {
 
 /** All labels of a subject; `clean` where there are none. */
 export function labels(words) {
-  return words.length > 0 ? words.map(label) : [label("clean")];
+  return words.length > 0 ? ["untrusted", "secret"].filter((word) => words.includes(word)).map(label) : [label("clean")];
 }
 
 /** The words for a column of the table: both labels, one, or clean. */
@@ -96,6 +96,11 @@ export function ago(at, now = Date.now()) {
 export function left(seconds) {
   const whole = Math.max(Math.ceil(seconds), 0);
   return whole >= 60 ? `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}` : `0:${String(whole).padStart(2, "0")}`;
+}
+
+/** What a session of a column of the table has read, to go on in a sentence. */
+export function hasRead(state) {
+  return state === "clean" ? "has read nothing that matters" : `has ${COLUMNS[state] ?? state}`;
 }
 
 /** One of several. */

@@ -4,10 +4,10 @@ import { Answering } from "../answering.js";
 import { get, part } from "../api.js";
 import { fill, h, untrusted, untrustedBlock } from "../dom.js";
 import { effectList, markedCall } from "../effects.js";
-import { card, command, empty, facts, head, matches, provenance, sessionLink } from "../parts.js";
+import { callLine, card, command, empty, facts, head, matches, provenance, sessionLink } from "../parts.js";
 import { to } from "../router.js";
 import { visible } from "../visible.js";
-import { ago, column, count, left, moment } from "../words.js";
+import { ago, column, count, hasRead, left, moment } from "../words.js";
 
 const STATES = {
   approved: "Approved: the call may run once",
@@ -109,9 +109,8 @@ class Approvals {
     const button = h(
       "button.question-item",
       { type: "button", "data-approval": item.approval, "aria-current": item.approval === this.#chosen ? "true" : null },
-      h("span.row.spread", {}, h("strong.mono", {}, untrusted(item.tool, { limit: 40 })), h("span.small.mono", { "data-until": item.expires_at }, "")),
-      h("span.question-line.mono.small", {}, untrusted(item.summary)),
-      h("span.muted.small", {}, untrusted(item.client), " · ", untrusted(visible(item.session, 40))),
+      callLine(item.tool, item.summary),
+      h("span.row.spread.small", {}, h("span.muted", {}, untrusted(visible(item.session, 40))), h("span.mono", { "data-until": item.expires_at }, "")),
     );
     button.addEventListener("click", () => this.#choose(item.approval));
     return h("li", {}, button);
@@ -174,10 +173,12 @@ function whole(question) {
     ),
     !waits && question.reason ? card("The reason that was given", h("p", {}, untrusted(question.reason, { limit: 1000 }))) : null,
     question.brief ? card("A delegate with clean labels would act on this brief", h("pre.call-text", {}, untrustedBlock(question.brief))) : null,
-    card("The exact call", markedCall(question.call, question.effects)),
-    card("Why you are asked", h("ul.bullets", {}, question.reasons.map((reason) => h("li", {}, untrusted(reason.because, { limit: 600 }), " ", h("code.muted.small", {}, untrusted(reason.rule)))))),
-    question.reaches.length > 0 ? card("Whom it can reach", h("ul.reaches", {}, question.reaches.map((each) => h("li.mono", {}, untrusted(each, { limit: 600 }))))) : null,
-    card("What it can do", effectList(question.effects, question.effects_omitted)),
+    card(
+      "The exact call",
+      markedCall(question.call, question.effects),
+      question.reaches.length > 0 ? h("dl.facts.reaches", {}, h("dt", {}, "can reach"), question.reaches.map((each) => h("dd.mono", {}, untrusted(each, { limit: 600 })))) : null,
+    ),
+    card("Why you are asked", h("p.because", {}, because(question)), effectList(question.effects, question.effects_omitted, question.reasons, "this is why")),
     card(
       "What this session has read",
       question.provenance.length > 0 ? provenance(question.provenance) : h("p.muted", {}, "Nothing that gives it a label."),
@@ -196,6 +197,11 @@ function whole(question) {
     ),
     waits ? after() : null,
   ];
+}
+
+function because(question) {
+  const policy = ["The policy ", h("code", {}, untrusted(question.profile)), " wants a person's yes"];
+  return question.column ? [policy, `, because this session ${hasRead(question.column)}, and the call can do this:`] : [policy, ". The call can do this:"];
 }
 
 function after() {
@@ -217,7 +223,7 @@ function answered(items) {
     "details.older",
     {},
     h("summary", {}, `Answered or over: ${count(items.length, "question")}`),
-    h("ul", {}, items.map((item) => h("li", {}, h("a", { href: to("approvals", item.approval) }, h("span.mono", {}, untrusted(item.tool, { limit: 40 })), ` ${item.state}`), " ", h("span.mono.small.muted.question-line", {}, untrusted(item.summary))))),
+    h("ul", {}, items.map((item) => h("li", {}, h("a.small", { href: to("approvals", item.approval) }, item.state), " ", callLine(item.tool, item.summary)))),
   );
 }
 

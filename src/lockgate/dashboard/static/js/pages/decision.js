@@ -30,7 +30,7 @@ export async function decision(seq) {
       head(`Decision ${told.seq}`, "", verdict(word)),
       card(
         null,
-        h("p.lead", {}, h("strong.mono", {}, untrusted(told.tool, { limit: 120 })), " ", VERDICTS[word] ? `: ${VERDICTS[word]}.` : "", " Decided by ", TIERS[told.tier] ?? told.tier, "."),
+        h("p.lead", {}, h("strong.mono", {}, untrusted(told.tool, { limit: 120 })), VERDICTS[word] ? `: ${VERDICTS[word]}.` : "", " Decided by ", TIERS[told.tier] ?? told.tier, "."),
         facts(
           ["when", [moment(told.at), told.ms !== null ? h("span.muted.small", {}, ` in ${told.ms.toLocaleString("en", { maximumFractionDigits: 1 })} ms`) : null]],
           ["session", sessionLink(told.session, told.agent)],
@@ -43,8 +43,7 @@ export async function decision(seq) {
         ),
       ),
       card("The call", h("p.muted.small", {}, "As the audit keeps it: without credentials, long texts cut."), values(told.input)),
-      told.reasons.length > 0 ? card("Why", h("ul.bullets", {}, told.reasons.map(reason))) : null,
-      card("What it can do", effectList(told.effects, told.effects_omitted)),
+      card("What it can do", effectList(told.effects, told.effects_omitted, told.verdict === "allow" ? [] : told.reasons, "this decided")),
       told.provenance.length > 0 ? card("What the session had read", provenance(told.provenance)) : null,
       told.judge ? card("What the judge said", judge(told.judge)) : null,
       matches(told.guardrail),
@@ -52,10 +51,6 @@ export async function decision(seq) {
       card("In the audit chain", facts(["call", h("code.small", {}, told.digest)], ["this link", h("code.small", {}, told.record)], ["the one before", h("code.small", {}, told.previous)])),
     ),
   };
-}
-
-function reason(each) {
-  return h("li", {}, untrusted(each.because, { limit: 600 }), " ", h("span.muted.small", {}, "row ", h("code", {}, each.row), ", rule ", h("code", {}, untrusted(each.rule))));
 }
 
 function judge(said) {

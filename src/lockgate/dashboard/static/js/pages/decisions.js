@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { fill, h, untrusted } from "../dom.js";
-import { command, empty, head } from "../parts.js";
+import { callLine, command, empty, head } from "../parts.js";
 import { to } from "../router.js";
 import { button, gently } from "../slow.js";
 import { VERDICTS, column, count, moment, verdict } from "../words.js";
@@ -136,7 +136,7 @@ function row(each) {
     h(
       "div.item-main",
       {},
-      h("a.item-title", { href: to("decisions", String(each.seq)) }, h("span.mono", {}, untrusted(each.tool, { limit: 60 })), " ", h("span.mono.small", {}, untrusted(each.summary))),
+      h("a.item-title", { href: to("decisions", String(each.seq)) }, callLine(each.tool, each.summary)),
       h("p.muted.small.row", {}, moment(each.at), h("span", {}, "by ", each.tier), h("a.mono", { href: to("sessions", each.session) }, untrusted(each.session))),
     ),
     h("p.row.item-facts", {}, each.would_have && each.would_have !== each.verdict ? h("span.small.muted", {}, `observed: would be ${each.would_have}`) : null, each.state ? column(each.state) : null),

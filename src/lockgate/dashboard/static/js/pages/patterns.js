@@ -46,7 +46,7 @@ export async function patterns(place) {
     content: h(
       "div",
       {},
-      head("Patterns", `What is looked for in calls and results, and how often it was found. Library ${told.version}. What was matched is nowhere kept.`),
+      head("Patterns", `What is looked for in calls and results, and how often it was found. Library ${told.version.slice(0, 12)}. What was matched is nowhere kept.`),
       problems(told.problems),
       groups(told.groups),
       card("Rules", filters(asked, told.groups, reload), said, holder, nothing, more),
@@ -60,15 +60,15 @@ function groups(list) {
     "Groups",
     table(
       "Groups of patterns",
-      ["group", "looks at", "then", "no time", "rules", "hits"],
+      ["group", "looks at", "what is found", "where time is over", "rules", "hits"],
       list.map((each) =>
         h(
           "tr",
           {},
-          h("th", { scope: "row" }, untrusted(each.name || each.id), h("p.muted.small.mono", {}, untrusted(each.id))),
+          h("th", { scope: "row" }, h("span", { title: each.id }, untrusted(each.name || each.id))),
           h("td", {}, untrusted(each.side)),
           h("td", {}, untrusted(each.mode)),
-          h("td", {}, untrusted(each.fallback), h("p.muted.small", {}, `after ${each.timeout_ms} ms`)),
+          h("td", {}, untrusted(each.fallback), h("span.muted.small", {}, ` after ${each.timeout_ms} ms`)),
           h("td.number-cell", {}, each.rules.toLocaleString("en")),
           h("td.number-cell", {}, hits(each.hits)),
         ),

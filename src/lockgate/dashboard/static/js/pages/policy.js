@@ -44,8 +44,10 @@ export function problems(list) {
 
 function table(told, index) {
   const explained = h("div.explained", { id: `cell-${index}`, role: "status" }, h("p.muted", {}, "Choose a cell to have it explained."));
-  const rows = told.rows.map((row) =>
-    h("tr", {}, h("th", { scope: "row" }, h("span.mono", {}, row.row), h("p.muted.small", {}, ROWS[row.row] ?? "")), STATES.map((state) => cell(row, state, index, explained))),
+  const order = Object.keys(ROWS);
+  const place = (row) => (order.indexOf(row.row) + order.length + 1) % (order.length + 1);
+  const rows = told.rows.toSorted((one, other) => place(one) - place(other)).map((row) =>
+    h("tr", {}, h("th", { scope: "row" }, h("span.mono", {}, row.row), h("p.muted.small.plain-text", {}, ROWS[row.row] ?? "")), STATES.map((state) => cell(row, state, index, explained))),
   );
   return h(
     "section.card.policy",

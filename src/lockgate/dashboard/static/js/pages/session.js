@@ -3,7 +3,7 @@
 import { get, part } from "../api.js";
 import { fill, h, untrusted, untrustedBlock } from "../dom.js";
 import { icon } from "../icons.js";
-import { card, empty, facts, head, provenance, sessionLink } from "../parts.js";
+import { callLine, card, empty, facts, head, provenance, sessionLink } from "../parts.js";
 import { to } from "../router.js";
 import { COLUMNS, ago, label, labels, moment, verdict } from "../words.js";
 
@@ -127,13 +127,13 @@ function entry(each, held) {
         "p.row",
         {},
         each.kind === "label" ? [h("span.sr-only", {}, "now "), label(each.label)] : stops ? verdict(each.verdict ?? "deny") : h("span.badge", {}, icon(PICTURES[each.kind]), each.kind),
-        each.tool ? h("strong.mono", {}, untrusted(each.tool, { limit: 80 })) : null,
+        each.tool ? callLine(each.tool, each.text) : h("span", {}, untrusted(each.text, { limit: 320 })),
         each.agent ? h("span.muted.small", {}, "sub-agent ", h("code", {}, untrusted(each.agent, { limit: 60 }))) : null,
         each.pending ? h("span.muted.small", {}, "its result has not come yet") : null,
       ),
-      each.text ? h("p.moment-text", { class: stops ? "mono" : "" }, untrusted(each.text, { limit: 320 })) : null,
+      each.because ? h("p.muted", {}, untrusted(each.because, { limit: 320 })) : null,
       h(
-        "p.row.small",
+        "p.row.small.moment-more",
         {},
         each.origin ? h("span.muted", {}, "inherited from ", h("code", {}, untrusted(each.origin, { limit: 120 }))) : null,
         each.decision !== null ? h("a", { href: to("decisions", String(each.decision)) }, "why") : null,
