@@ -12,6 +12,7 @@ from e2e.harness.clients import claude_code, versions
 from e2e.harness.script import Script
 from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.world import World
+from support.gates import end_gates
 
 Serve = Callable[[Script], ScriptedModel]
 
@@ -22,6 +23,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker("e2e")
+
+
+@pytest.fixture(autouse=True)
+def no_gate_is_left(tmp_path: Path) -> Iterator[None]:
+    """End the resident gates that the hooks of a test have started."""
+    yield
+    end_gates(tmp_path.resolve())
 
 
 @pytest.fixture(params=versions())

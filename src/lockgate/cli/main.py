@@ -24,6 +24,7 @@ _COMMANDS = {
     "deny": "lockgate.cli.approve:deny",
     "doctor": "lockgate.cli.doctor:doctor",
     "explain": "lockgate.cli.explain:explain",
+    "gate": "lockgate.cli.gate:gate",
     "hook": "lockgate.cli.hook:hook",
     "install": "lockgate.cli.install:install",
     "judge": "lockgate.cli.judge:judge",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SECONDS = 2.0
 """How long a gate may take to tell how it is."""
-ENDING = 5.0
+ENDING = 3.0
 """How long a gate may take to end by itself. It keeps nothing that would be lost, so it is killed after that."""
 _PAUSE = 0.02
 
@@ -77,15 +77,17 @@ def stop(state: str, seconds: float = ENDING) -> bool:
     """
     if not locked(state):
         return False
+    until = time.monotonic() + seconds
     pid = 0
-    with suppress(OSError, BadInputError), _connected(state, seconds) as (connection, pid):
+    with suppress(OSError, BadInputError), _connected(state, seconds) as (connection, process):
+        pid = process
         _asked(connection, "@stop")
-    if _gone(state, seconds):
+    if _gone(state, until):
         return True
     if not pid:
         raise OSError("the resident gate cannot be reached, and does not end")
     os.kill(pid, signal.SIGKILL)
-    if not _gone(state, seconds):
+    if not _gone(state, time.monotonic() + ENDING):
         raise OSError("the resident gate does not end")
     return True
 
@@ -103,8 +105,7 @@ def wait_for(state: str, seconds: float) -> Found:
     return found
 
 
-def _gone(state: str, seconds: float) -> bool:
-    until = time.monotonic() + seconds
+def _gone(state: str, until: float) -> bool:
     while locked(state):
         if time.monotonic() > until:
             return False

@@ -2,10 +2,11 @@
 
 ::
 
-    /abs/python -I -S /abs/lockgate/resident/process.py --home H --state S --config C [--idle SECONDS]
+    /abs/python -I -S /abs/lockgate/resident/process.py --home H --state S --config C [--idle SECONDS] [--replace yes]
 
-It ends by itself when nobody has asked it for a while, when its code was replaced by another version, when its socket
-or the state folder is gone, and at once where another one listens already (exit code 0, as in all of these).
+It ends by itself when nobody has asked it for a while, and at once where another one listens already, unless it is to
+take its place. It also ends when its code was replaced by another version, or its socket or the state folder is gone;
+then it says to a service manager that another one is to be started (:data:`AGAIN`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 """How long a gate that nobody asks stays."""
+AGAIN = 75
+"""The exit code of a gate that cannot go on, where a new one can: EX_TEMPFAIL of sysexits.h."""
 
 
 class Listening:
@@ -103,8 +106,8 @@ class Listening:
             self._lock = -1
 
 
-def run(where: Folders, idle: float) -> None:
-    """Be the gate of a state folder until it is time to end.
+def run(where: Folders, idle: float) -> bool:
+    """Be the gate of a state folder until it is time to end; whether another one should be started then.
 
     Raises:
         OSError: It cannot listen.
@@ -112,14 +115,14 @@ def run(where: Folders, idle: float) -> None:
     """
     listening = Listening(where, idle)
     if not listening.take_turn():
-        return
+        return False
     try:
-        _serve(where, listening)
+        return _serve(where, listening)
     finally:
         listening.end()
 
 
-def _serve(where: Folders, listening: Listening) -> None:
+def _serve(where: Folders, listening: Listening) -> bool:
     import signal
 
     from lockgate.resident.deciding import Decider
@@ -143,23 +146,28 @@ def _serve(where: Folders, listening: Listening) -> None:
     gc.disable()
     try:
         serving.run()
+        return code.changed() or not listening.is_own() or serving.measures.failed > 0
     finally:
         decider.close()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a gate; the exit code: 0 it ended in its own time, 1 it could not be one."""
+    """Run a gate; the exit code: 0 it ended in its own time, 1 it could not be one, or :data:`AGAIN`."""
     from lockgate.folders import Folders
     from lockgate.logs import note, place_of
 
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     where = Folders(given["--home"], given["--state"], given["--config"])
     try:
-        run(where, float(given.get("--idle", IDLE_SECONDS)))
+        if given.get("--replace") == "yes":
+            from lockgate.resident.control import stop
+
+            stop(where.state)
+        again = run(where, float(given.get("--idle", IDLE_SECONDS)))
     except Exception as error:  # noqa: BLE001 - hooks decide by themselves; why is kept for `lockgate doctor`
         note(where.state, "gate", type(error).__name__, place_of(error))
         return 1
-    return 0
+    return AGAIN if again else 0
 
 
 if __name__ == "__main__":

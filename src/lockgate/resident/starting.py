@@ -43,25 +43,32 @@ def start(where: Folders, python: str) -> None:
     launch(where, python)
 
 
-def launch(where: Folders, python: str) -> None:
+def launch(where: Folders, python: str, idle: float | None = None) -> None:
     """Start a gate now. It ends by itself where another one listens.
 
     Args:
         where: The folders that it serves.
         python: The interpreter, absolute.
+        idle: As for :func:`arguments`.
 
     Raises:
         OSError: It cannot be started.
     """
     child = os.fork()
     if child == 0:
-        _become(where, python)
+        _become(where, python, idle)
     os.waitpid(child, 0)
 
 
-def arguments(where: Folders) -> list[str]:
-    """The words after the interpreter's name."""
-    return ["-I", "-S", PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
+def arguments(where: Folders, idle: float | None = None) -> list[str]:
+    """The words after the interpreter's name.
+
+    Args:
+        where: The folders that the gate serves.
+        idle: Seconds without a question after which it ends, 0 for never; by default what is usual.
+    """
+    words = ["-I", "-S", PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
+    return words if idle is None else [*words, "--idle", f"{idle:g}"]
 
 
 def environment(where: Folders) -> dict[str, str]:
@@ -85,7 +92,7 @@ def _turn(mark: str) -> bool:
     return True
 
 
-def _become(where: Folders, python: str) -> NoReturn:
+def _become(where: Folders, python: str, idle: float | None) -> NoReturn:
     """Turn a forked child into the gate: of no terminal, no group and no parent, and with nothing of theirs open."""
     try:
         os.setsid()
@@ -97,7 +104,8 @@ def _become(where: Folders, python: str) -> NoReturn:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.closerange(3, 1024)
-        os.execve(python, [python, *arguments(where)], environment(where))  # noqa: S606 - without a shell is what is wanted
+        words = [python, *arguments(where, idle)]
+        os.execve(python, words, environment(where))  # noqa: S606 - without a shell is what is wanted
     finally:
         os._exit(1)
 

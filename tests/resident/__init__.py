@@ -1,0 +1,1 @@
+"""The resident gate, with real processes."""
