@@ -77,4 +77,5 @@ clients: ## the real agent clients, into .clients
 
 clean: ## remove everything that is made
 	rm -rf .venv .venvs .axe .clients dist build .fuzz .evals .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -f src/lockgate/lockgate-hook
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes .venv with every tool the project needs, from the lock file with hashes, and the package itself in editable form.
+# Makes .venv with every tool the project needs, from the lock file with hashes, and the package itself in editable form,
+# with its native hook client where there is a C compiler.
 # Does nothing when nothing changed. PYTHON=/path/to/python chooses the interpreter.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -30,7 +31,7 @@ choose_python() {
 }
 
 digest() { # of all that decides what .venv holds
-  "$1" -I - requirements-dev.lock pyproject.toml <<'PY'
+  "$1" -I - requirements-dev.lock pyproject.toml hatch_build.py native/*.[ch] native/compile.py <<'PY'
 import hashlib, sys
 total = hashlib.sha256(sys.version.encode())
 for name in sys.argv[1:]:

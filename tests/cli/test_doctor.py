@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -142,7 +143,7 @@ WRONG = [
     pytest.param(
         _edit("/lockgate/hook.py", "/gone/lockgate/hook.py"), "self-test", "fail", "blocks everything", id="blocked"
     ),
-    pytest.param(_edit("' -I -S '", "' -c pass -I -S '"), "self-test", "fail", "let a call through", id="disarmed"),
+    pytest.param(_edit(sys.executable, "/usr/bin/true"), "self-test", "fail", "let a call through", id="disarmed"),
     pytest.param(_user(disableAllHooks=True), "switches", "fail", "disableAllHooks", id="off for the user"),
     pytest.param(_project(disableAllHooks=True), "switches", "fail", "disableAllHooks", id="off for the project"),
     pytest.param(_managed(allowManagedHooksOnly=True), "switches", "fail", "only managed", id="managed hooks only"),

@@ -106,7 +106,7 @@ def test_the_doctor_sees_the_client_and_tries_its_hook(home: Path, client: str) 
     if client != "opencode":
         assert found[f"self-test ({client})"]["state"] == "ok", found[f"self-test ({client})"]
     file = home / FILES[client]
-    file.write_text(file.read_text().replace("-I", "-s", 1))
+    file.write_text(file.read_text().replace("--home", "--hom", 1))
     changed = {check["name"]: check for check in json.loads(run("doctor", "--json").output)["checks"]}
     assert changed[client]["state"] == "warn"
 
