@@ -31,9 +31,14 @@ def export_lines(
     if base != _WHOLE:
         yield canonical({"checkpoint": base._asdict()})
     for row in rows:
-        yield canonical({**row._asdict(), "body": _body(row.body)})
+        yield record_line(row)
     name = "head" if isinstance(end, AuditHead) else "checkpoint"
     yield canonical({name: end._asdict()})
+
+
+def record_line(row: AuditRow) -> str:
+    """One record as one line of JSON, without its end."""
+    return canonical({**row._asdict(), "body": _body(row.body)})
 
 
 def _body(text: str) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any, TextIO
+from contextlib import ExitStack
+from typing import Any
 
 import click
 
 from lockgate.audit.archives import reading
-from lockgate.audit.chain import Verification, items, records, verify_parts, verify_store
-from lockgate.audit.exports import export_lines
+from lockgate.audit.chain import Verification, items, verify_parts, verify_store
+from lockgate.cli.audit_exporting import export
 from lockgate.cli.audit_keeping import archive, prune
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
@@ -35,6 +33,7 @@ def audit() -> None:
 
 
 audit.add_command(archive)
+audit.add_command(export)
 audit.add_command(prune)
 
 
@@ -92,35 +91,6 @@ def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_j
         click.echo(f"{found.records} records before that hold")
     if not found.ok:
         raise click.exceptions.Exit(WRONG)
-
-
-@audit.command(short_help="Write all records as JSON lines.")
-@click.option(
-    "--output", type=click.Path(dir_okay=False), default="-", help="File to write; a new one only you can read."
-)
-def export(output: str) -> None:
-    """Write all records as JSON lines, with the sealed head as the last line.
-
-    `lockgate audit verify FILE` checks the file. Exit status: 0 written (also where there is nothing: then no file is
-    made), 1 the file cannot be written, 2 usage, 3 state not readable.
-    """
-    with looking() as tx:
-        if tx is None:
-            click.echo("nothing recorded yet", err=True)
-            return
-        with _private(output) as file:
-            for line in export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint()):
-                file.write(line + "\n")
-
-
-def _private(output: str) -> AbstractContextManager[TextIO]:
-    """Open a file that only its owner may read, or standard output."""
-    if output == "-":
-        return nullcontext(sys.stdout)
-    try:
-        return open(output, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
-    except OSError as error:
-        raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
 
 
 def _newest(tx: Transaction, session: str, limit: int) -> list[tuple[AuditRow, Any]]:

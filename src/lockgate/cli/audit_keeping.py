@@ -6,13 +6,13 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
 
 from lockgate.audit import archives, pruning
 from lockgate.audit.chain import verify_parts, verify_store
+from lockgate.cli.audit_exporting import moment
 from lockgate.cli.person import require_person
 from lockgate.cli.state import opened
 from lockgate.errors import AuditError
@@ -35,16 +35,9 @@ class _Cut(Record):
     sha256: str = ""
 
 
-def _when(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
-    try:
-        return datetime.fromisoformat(value).timestamp() if value is not None else None
-    except (ValueError, OverflowError, OSError):
-        raise click.BadParameter("this is no date in ISO 8601: 2026-01-31, or 2026-01-31T12:00:00+01:00") from None
-
-
 _HOW_LONG = (
     click.option("--keep-days", type=click.IntRange(0, 36500), help="Remove records that are older than so many days."),
-    click.option("--before", metavar="DATE", callback=_when, help="Remove records from before a date or time."),
+    click.option("--before", metavar="DATE", callback=moment, help="Remove records from before a date or time."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 

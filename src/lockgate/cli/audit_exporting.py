@@ -1,0 +1,184 @@
+"""``lockgate audit export``: the record of decisions for other programs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from typing import Any, TextIO
+
+import click
+
+from lockgate.audit.chain import records
+from lockgate.audit.exports import export_lines, record_line
+from lockgate.cli.state import looking, opened
+from lockgate.record import Record
+from lockgate.store.rows import AuditRow
+from lockgate.text import visible
+
+_POLL = 0.5
+"""Seconds between two looks at the store while following it."""
+_PAGE = 500
+FORMATS = ("jsonl", "cef", "ocsf")
+
+
+class _Wanted(Record):
+    """Which records are exported."""
+
+    after: int = 0
+    since: float = float("-inf")
+    until: float = float("inf")
+    session: str = ""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether that is every record."""
+        return self == _Wanted()
+
+    def has(self, row: AuditRow) -> bool:
+        """Whether a record is one of them."""
+        if not (row.seq > self.after and self.since <= row.at < self.until):
+            return False
+        return not self.session or _session(row).startswith(self.session)
+
+
+def moment(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
+    """A date or time that somebody typed, in seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(value).timestamp() if value is not None else None
+    except (ValueError, OverflowError, OSError):
+        raise click.BadParameter("this is no date in ISO 8601: 2026-01-31, or 2026-01-31T12:00:00+01:00") from None
+
+
+@click.command(short_help="Write records for another program: JSON lines, CEF, OCSF.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", show_default=True)
+@click.option(
+    "--output", type=click.Path(dir_okay=False), default="-", help="File to write; a new one only you can read."
+)
+@click.option("--since", metavar="DATE", callback=moment, help="Only records from this date or time on.")
+@click.option("--until", metavar="DATE", callback=moment, help="Only records from before this date or time.")
+@click.option("--session", default="", help="Only records of sessions whose id begins so.")
+@click.option("--after", metavar="NUMBER", type=click.IntRange(min=0), help="Only records with a greater number.")
+@click.option("--follow", is_flag=True, help="Go on with new records as they come; without --after, only these.")
+def export(
+    form: str,
+    output: str,
+    since: float | None,
+    until: float | None,
+    session: str,
+    after: int | None,
+    follow: bool,
+) -> None:
+    """Write records for another program.
+
+    All of them as JSON lines (the default) are what `lockgate audit verify FILE` checks; the last line is the sealed
+    head. CEF and OCSF are what SIEMs read; they have one record a line, as have JSON lines of only some records.
+
+    Exit status: 0 written (also where there is nothing: then no file is made), 1 the file cannot be written, 2 usage, 3
+    state not readable.
+    """
+    if follow and until is not None:
+        raise click.UsageError("--follow has no end, and --until is one")
+    wanted = _Wanted(
+        after or 0,
+        _Wanted().since if since is None else since,
+        _Wanted().until if until is None else until,
+        session,
+    )
+    try:
+        if follow:
+            _follow(_line_of(form), output, wanted, from_now=after is None and since is None)
+        elif form == "jsonl" and wanted.is_all:
+            _write_chain(output)
+        else:
+            _write(_line_of(form), output, wanted)
+    except BrokenPipeError:
+        # Who reads has ended. What is left in the buffer has nowhere to go, and must not be tried at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        pass
+
+
+def _line_of(form: str) -> Callable[[AuditRow], str]:
+    match form:
+        case "cef":
+            from lockgate.observability.formats.cef import cef
+
+            return cef
+        case "ocsf":
+            from lockgate.observability.formats.ocsf import ocsf
+
+            return ocsf
+    return record_line
+
+
+def _write_chain(output: str) -> None:
+    with looking() as tx:
+        if tx is None:
+            click.echo("nothing recorded yet", err=True)
+            return
+        with private(output) as file:
+            for line in export_lines(records(tx), tx.audit_head(), tx.audit_checkpoint()):
+                file.write(line + "\n")
+
+
+def _write(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted) -> None:
+    with looking() as tx:
+        if tx is None:
+            click.echo("nothing recorded yet", err=True)
+            return
+        with private(output) as file:
+            for row in records(tx):
+                if wanted.has(row):
+                    file.write(line_of(row) + "\n")
+
+
+def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *, from_now: bool) -> None:
+    with private(output) as file:
+        for row in _as_they_come(wanted.after, from_now=from_now):
+            if wanted.has(row):
+                file.write(line_of(row) + "\n")
+                file.flush()
+
+
+def _as_they_come(after: int, *, from_now: bool) -> Iterator[AuditRow]:
+    """Records without end. What the store is opened for ends with each look: it may be moved away meanwhile."""
+    seen = None if from_now else after
+    while True:
+        with opened() as store:
+            if store is not None:
+                while True:
+                    with store.reading() as tx:
+                        if seen is None:
+                            seen = tx.audit_head().seq
+                        page = tx.audit(after=seen, limit=_PAGE)
+                    if not page:
+                        break
+                    yield from page
+                    seen = page[-1].seq
+            elif seen is None:
+                seen = 0
+        time.sleep(_POLL)
+
+
+def private(output: str) -> AbstractContextManager[TextIO]:
+    """Open a file that only its owner may read, or standard output."""
+    if output == "-":
+        return nullcontext(sys.stdout)
+    try:
+        return open(output, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+    except OSError as error:
+        raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
+
+
+def _session(row: AuditRow) -> str:
+    import json
+
+    try:
+        body: Any = json.loads(row.body)
+    except ValueError:
+        return ""
+    return str(body.get("session", "")) if isinstance(body, dict) else ""
