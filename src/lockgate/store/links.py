@@ -29,6 +29,8 @@ ROOT = "0" * 64
 _RECORD = "lockgate audit record 1"
 _HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
 _CUT = b"lockgate cut 1"
+_GATE = b"lockgate gate"
+_FLEET = b"lockgate fleet"
 
 PRUNED = "pruned"
 """The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""
@@ -87,3 +89,13 @@ def checkpoint_from(value: object) -> AuditCheckpoint | None:
         case {"seq": int(seq), "digest": str(digest), "removed": int(removed), "at": float(at), "seal": str(mark)}:
             return AuditCheckpoint(seq, digest, removed, at, mark)
     return None
+
+
+def gate_of(key: bytes) -> str:
+    """The id of the gate whose key this is: 32 hexadecimal digits, as random as the key, which they tell nothing of."""
+    return blake2b(b"", key=key, person=_GATE, digest_size=16).hexdigest()
+
+
+def fleet_key_of(key: bytes) -> bytes:
+    """The key of a fleet that has one gate so far: 32 bytes. A shared store that it moves to takes it over."""
+    return blake2b(b"", key=key, person=_FLEET, digest_size=32).digest()

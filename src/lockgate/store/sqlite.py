@@ -15,7 +15,7 @@ from types import TracebackType
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
-from lockgate.store.links import ROOT, seal
+from lockgate.store.links import ROOT, fleet_key_of, gate_of, seal
 from lockgate.store.schema import MIGRATIONS, VERSION
 from lockgate.store.transaction import SqliteTransaction
 
@@ -84,15 +84,11 @@ class SqliteStore:
     @property
     def fleet_key(self) -> bytes:
         """32 secret bytes for keyed hashes that would be shared, if this store were."""
-        from lockgate.store.keys import fleet_key_of
-
         return fleet_key_of(self._key)
 
     @property
     def gate(self) -> str:
         """The id of this gate."""
-        from lockgate.store.keys import gate_of
-
         return gate_of(self._key)
 
     def clock(self) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.links import PRUNED, canonical, is_cut, link_digest, seal
+from lockgate.store.links import PRUNED, canonical, gate_of, is_cut, link_digest, seal
 from lockgate.store.rows import (
     AgentRow,
     AnchorRow,
@@ -361,8 +361,6 @@ class SqliteTransaction:
 
     def gates(self) -> list[GateRow]:
         """This gate, once it has recorded something: no other one uses the store."""
-        from lockgate.store.keys import gate_of
-
         seq = self.audit_head().seq
         first = self._one("SELECT at FROM audit ORDER BY seq LIMIT 1", ()) or (0.0,)
         return [GateRow(gate_of(self._key), "", first[0], seq, own=True)] if seq else []
@@ -372,8 +370,6 @@ class SqliteTransaction:
         return []
 
     def _is_own(self, gate: str) -> bool:
-        from lockgate.store.keys import gate_of
-
         return not gate or gate == gate_of(self._key)
 
     # the gate's own values

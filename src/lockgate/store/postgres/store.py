@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.keys import gate_of
+from lockgate.store.links import gate_of
 from lockgate.store.postgres.connections import Limits, Pool, leave, shared_pool, store_error
 from lockgate.store.postgres.schema import VERSION
 from lockgate.store.postgres.transaction import PostgresTransaction
