@@ -89,14 +89,15 @@ def _run(settings: Settings) -> None:
     where = folders()
     try:
         open_store(where.state).close()  # one that runs before the first hook waits for it
-        asyncio.run(Dashboard(where, settings, _tools(), click.echo).run())
+        asyncio.run(Dashboard(where, settings, tools(), click.echo).run())
     except StoreError as error:
         raise unreadable(error) from error
     except (LockgateError, OSError) as error:
         raise click.ClickException(visible(str(error), 600)) from None
 
 
-def _tools() -> Tools:
+def tools() -> Tools:
+    """What the dashboard lends from the command line."""
     from lockgate.cli.doctor import findings
     from lockgate.cli.explain_json import whole
     from lockgate.cli.explaining import explained, forget
