@@ -217,6 +217,7 @@ def _rules(linked: Any, tally: Tally) -> Iterator[Rule]:
         for index in group.rules:
             rule, origin = linked.library.rules[index], linked.origins[index]
             if rule.group == group.id.partition("@")[0]:
+                name = f"{rule.group}/{rule.id}"  # as the audit writes it
                 yield Rule(
                     id=rule.id,
                     group=group.id,
@@ -226,6 +227,6 @@ def _rules(linked: Any, tally: Tally) -> Iterator[Rule]:
                     layers=list(origin.layers),
                     provider=origin.provider or "",
                     source=origin.source or "",
-                    hits=tally.hits[rule.id],
-                    last_at=said.moment(tally.last.get(rule.id)),
+                    hits=tally.hits[name],
+                    last_at=said.moment(tally.last.get(name)),
                 )

@@ -124,7 +124,7 @@ export class Answering {
     this.disarm();
     this.#form.hidden = false;
     this.#deny.setAttribute("aria-expanded", "true");
-    this.#reason.focus();
+    this.#reason.focus({ preventScroll: true });
   }
 
   #label() {

@@ -34,6 +34,26 @@ function kept(value) {
 
 let csrf = kept();
 
+// Another tab of this browser has logged in: it tells a new one what proves that. Only pages of this origin hear it.
+const tabs = new BroadcastChannel("lockgate");
+tabs.addEventListener("message", ({ data }) => {
+  if (data === "who?" && csrf !== null) {
+    tabs.postMessage({ csrf });
+  } else if (typeof data?.csrf === "string" && csrf === null) {
+    csrf = kept(data.csrf);
+  }
+});
+
+/** Find out whether this browser is logged in already, in another tab. */
+export async function ask() {
+  for (let left = csrf === null ? 10 : 0; left > 0 && csrf === null; left -= 1) {
+    if (left === 10) {
+      tabs.postMessage("who?");
+    }
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
 /** Send one request with what proves who asks. Throws `ApiError` where it is refused, or where nobody answers. */
 export async function send(method, path, { body, signal, headers = {} } = {}) {
   let response;

@@ -83,6 +83,12 @@ export function untrusted(text, { limit = 0 } = {}) {
   return shown(String(text ?? ""), false, limit);
 }
 
+/** A sentence of the gate's, in which names stand between backticks. They may be untrusted, and are text as all else. */
+export function prose(text, limit = 600) {
+  const parts = String(text ?? "").slice(0, limit).split(/`([^`]+)`/);
+  return h("span", {}, parts.map((part, index) => (part === "" ? null : index % 2 === 1 ? h("code", {}, untrusted(part)) : untrusted(part))));
+}
+
 /** Untrusted text as it is laid out, line breaks kept. */
 export function untrustedBlock(text, { limit = 0 } = {}) {
   return shown(String(text ?? ""), true, limit);

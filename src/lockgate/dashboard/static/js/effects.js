@@ -1,6 +1,6 @@
 /** A call with the parts that have effects marked, and the effects as a list: number, word and line tell them apart. */
 
-import { h, untrusted, untrustedBlock } from "./dom.js";
+import { h, prose, untrusted, untrustedBlock } from "./dom.js";
 import { ROWS, label } from "./words.js";
 
 const FAMILIES = {
@@ -106,7 +106,7 @@ export function effectList(effects, omitted = 0, reasons = [], says = "") {
             h(
               "p.row",
               {},
-              h("span", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", untrusted(effect.because, { limit: 600 })),
+              h("span", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", prose(effect.because)),
               says && decisive(effect) ? h("span.decisive.small", {}, says) : null,
             ),
             h(
@@ -126,5 +126,5 @@ export function effectList(effects, omitted = 0, reasons = [], says = "") {
 }
 
 function otherReason(reason) {
-  return h("p.other-reason", {}, untrusted(reason.because, { limit: 600 }), " ", h("code.muted.small", {}, untrusted(reason.rule)));
+  return h("p.other-reason", {}, prose(reason.because), " ", h("code.muted.small", {}, untrusted(reason.rule)));
 }

@@ -2,6 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { GO, letters } from "./keyboard.js";
 import { to } from "./router.js";
 import { visible } from "./visible.js";
 
@@ -16,13 +17,12 @@ const PLACES = [
   ["doctor", "Doctor"],
 ];
 const KEYS = [
-  ["?", "these keys"],
-  ["g then a, s, d, w, p, t, c, h", "go to approvals, sessions, decisions, what if, patterns, policy tables, audit chain, doctor's findings (health)"],
-  ["j  k", "next and previous question"],
-  ["a  a", "approve the question: press twice, not held, within four seconds"],
-  ["d, then Enter", "deny it, with a reason if you like"],
-  ["Esc", "take back a first press; close"],
-  ["/", "search, where there is a search"],
+  [["j", "k"], "next and previous question"],
+  [["a", "a"], "approve it: two presses within four seconds, not one that is held"],
+  [["d", "Enter"], "deny it, with a reason if you like"],
+  [["Esc"], "take back a first press; close"],
+  [["/"], "search, where there is a search"],
+  [["?"], "these keys"],
 ];
 const THEMES = ["system", "light", "dark"];
 
@@ -63,7 +63,7 @@ export class Frame {
     this.#leave.addEventListener("click", leave);
     this.#menu = h("button.button.plain.menu", { type: "button", "aria-expanded": "false", "aria-controls": "places" }, icon("menu"), h("span.sr-only", {}, "Menu"));
     this.#menu.addEventListener("click", () => this.#open(this.#menu.getAttribute("aria-expanded") !== "true"));
-    const keys = h("button.button.plain", { type: "button", "aria-label": "Keys" }, h("kbd", {}, "?"));
+    const keys = h("button.button.plain.for-keyboard", { type: "button", "aria-label": "Keys" }, h("kbd", {}, "?"));
     keys.addEventListener("click", () => this.keys());
     fill(
       document.body,
@@ -138,7 +138,7 @@ export class Frame {
   }
 
   #theme() {
-    const button = h("button.button.plain", { type: "button" });
+    const button = h("button.button.plain.theme", { type: "button" });
     const show = () => {
       const chosen = document.documentElement.dataset.theme ?? "system";
       const next = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
@@ -167,11 +167,16 @@ export class Frame {
 
   #dialog() {
     const close = h("button.button", { type: "button" }, "Close");
+    const single = h("input", { id: "single-keys", type: "checkbox", checked: letters() });
+    single.addEventListener("change", () => letters(single.checked));
     const dialog = h(
       "dialog.keys",
       { "aria-labelledby": "keys-title" },
       h("h2", { id: "keys-title" }, "Keys"),
-      h("dl.facts", {}, KEYS.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+      h("dl.facts", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+      h("h3", {}, h("kbd", {}, "g"), " and then"),
+      h("ul.go", {}, Object.entries(GO).map(([key, name]) => h("li", {}, h("kbd", {}, key), " ", PLACES.find(([place]) => place === name)[1]))),
+      h("p.check", {}, single, h("label", { for: "single-keys" }, "Keys of one letter, but for Escape and ?")),
       close,
     );
     close.addEventListener("click", () => dialog.close());

@@ -2,8 +2,21 @@
 
 import { to } from "./router.js";
 
-const GO = { a: "approvals", s: "sessions", d: "decisions", w: "explain", p: "patterns", t: "policy", c: "audit", h: "doctor" };
+/** Where `g` and a letter lead. */
+export const GO = { a: "approvals", s: "sessions", d: "decisions", w: "explain", p: "patterns", t: "policy", c: "audit", h: "doctor" };
 const SECONDS = 1.5;
+
+/** Whether keys of one letter do anything: who speaks to their machine may not want that. A value changes it. */
+export function letters(wanted) {
+  try {
+    if (wanted !== undefined) {
+      localStorage.setItem("lockgate-letters", wanted ? "on" : "off");
+    }
+    return localStorage.getItem("lockgate-letters") !== "off";
+  } catch {
+    return true;
+  }
+}
 
 /** Whether a key is meant for what has the focus, and for no shortcut. */
 export function typing(target) {
@@ -21,6 +34,9 @@ export function shortcuts(frame, router) {
     const going = went > 0 && event.timeStamp - went < SECONDS * 1000;
     went = 0;
     if (typing(event.target) && event.key !== "Escape") {
+      return;
+    }
+    if (event.key.length === 1 && event.key !== "?" && !letters()) {
       return;
     }
     if (going && Object.hasOwn(GO, event.key)) {

@@ -1,6 +1,6 @@
 /** Where the pages begin: who is logged in, which page is shown, and what comes while it is. */
 
-import { ApiError, forget, get, login, logout } from "./api.js";
+import { ApiError, ask, forget, get, login, logout } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./events.js";
 import { Frame } from "./frame.js";
@@ -96,6 +96,7 @@ async function start() {
   let me;
   try {
     if (refused === "") {
+      await ask();
       me = await get("me");
     }
   } catch (error) {

@@ -34,7 +34,7 @@ export async function doctor() {
 }
 
 function shown(told, run, where) {
-  const again = h("div.row.after", {}, h("div.field", {}, h("label", { for: "workspace" }, "In the project"), where), button(told.running ? "Looking ..." : told.ran_at ? "Look again" : "Look now", run), told.ran_at ? h("span.muted.small", {}, "looked at ", moment(told.ran_at)) : null);
+  const again = h("div.row.after.ends", {}, h("div.field", {}, h("label", { for: "workspace" }, "In the project"), where), button(told.running ? "Looking ..." : told.ran_at ? "Look again" : "Look now", run), told.ran_at ? h("span.muted.small", {}, "looked at ", moment(told.ran_at)) : null);
   if (told.ran_at === null) {
     return [empty("doctor", told.running ? "Looking" : "Nobody has looked yet", told.running ? "It takes a few seconds." : ["The same as ", command("lockgate doctor"), " in a terminal. It starts a hook and looks at its answer, and changes nothing."]), again];
   }

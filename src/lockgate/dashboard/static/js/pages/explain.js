@@ -38,7 +38,7 @@ class Box {
     this.#text = h("textarea.input", { id: "what-text", rows: "3", spellcheck: "false", autocomplete: "off" });
     this.#text.value = query.get("command") ?? "";
     this.#hint = h("span");
-    this.#workspace = h("select.input", { id: "what-workspace" }, h("option", { value: "" }, "the home folder"), workspaces.map((each) => h("option", { value: each }, each)));
+    this.#workspace = h("select.input", { id: "what-workspace" }, h("option", { value: "" }, "the home folder"), workspaces.map((each, index) => h("option", { value: each, selected: index === 0 }, each)));
     this.#form = h(
       "form.card.what-if",
       {},

@@ -29,7 +29,7 @@ export async function patterns(place) {
     fill(more, page.next === null ? null : button("Show more", async () => show(await ask(page.next), true)));
   };
   const holder = rules(body);
-  const nothing = empty("patterns", "No rule matches", "Take a filter away, or search for a provider or a kind of credential: ", command("lockgate patterns list"), " shows all.");
+  const nothing = empty("patterns", "No rule matches", ["Take a filter away, or search for a provider or a kind of credential. ", command("lockgate patterns list"), " shows all."]);
   const reload = async () => {
     const page = await ask("");
     show(page, false);

@@ -1,7 +1,7 @@
 /** One session: what it was exposed to and when, what was stopped, who works in it. */
 
 import { get, part } from "../api.js";
-import { fill, h, untrusted, untrustedBlock } from "../dom.js";
+import { fill, h, prose, untrusted, untrustedBlock } from "../dom.js";
 import { icon } from "../icons.js";
 import { callLine, card, empty, facts, head, provenance, sessionLink } from "../parts.js";
 import { to } from "../router.js";
@@ -129,16 +129,18 @@ function entry(each, held) {
         each.kind === "label" ? [h("span.sr-only", {}, "now "), label(each.label)] : stops ? verdict(each.verdict ?? "deny") : h("span.badge", {}, icon(PICTURES[each.kind]), each.kind),
         each.tool ? callLine(each.tool, each.text) : h("span", {}, untrusted(each.text, { limit: 320 })),
         each.agent ? h("span.muted.small", {}, "sub-agent ", h("code", {}, untrusted(each.agent, { limit: 60 }))) : null,
+        link(each),
         each.pending ? h("span.muted.small", {}, "its result has not come yet") : null,
       ),
-      each.because ? h("p.muted", {}, untrusted(each.because, { limit: 320 })) : null,
-      h(
-        "p.row.small.moment-more",
-        {},
-        each.origin ? h("span.muted", {}, "inherited from ", h("code", {}, untrusted(each.origin, { limit: 120 }))) : null,
-        each.decision !== null ? h("a", { href: to("decisions", String(each.decision)) }, "why") : null,
-        each.approval ? h("a", { href: to("approvals", each.approval) }, "the question") : null,
-      ),
+      each.because ? h("p.muted", {}, prose(each.because)) : null,
+      each.origin ? h("p.muted.small", {}, "inherited from ", h("code", {}, untrusted(each.origin, { limit: 120 }))) : null,
     ),
   );
+}
+
+function link(each) {
+  if (each.approval) {
+    return h("a.why", { href: to("approvals", each.approval) }, "the question");
+  }
+  return each.decision === null ? null : h("a.why", { href: to("decisions", String(each.decision)) }, each.kind === "stopped" ? "why" : "the call");
 }
