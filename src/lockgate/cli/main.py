@@ -30,6 +30,7 @@ _COMMANDS = {
     "judge": "lockgate.cli.judge:judge",
     "patterns": "lockgate.cli.patterns:patterns",
     "plugins": "lockgate.cli.plugins:plugins",
+    "policy": "lockgate.cli.policy:policy",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",
     "sessions": "lockgate.cli.status:sessions",

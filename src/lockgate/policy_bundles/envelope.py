@@ -6,8 +6,8 @@ What is signed is the payload's type and its exact bytes. The names of keys are 
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 
 from lockgate.errors import BundleError, ConfigError
@@ -56,8 +56,8 @@ def encode(envelope: Envelope) -> bytes:
     """The file of an envelope."""
     value = {
         "payloadType": PAYLOAD_TYPE,
-        "payload": b64encode(envelope.payload).decode(),
-        "signatures": [{"keyid": each.keyid, "sig": b64encode(each.value).decode()} for each in envelope.signatures],
+        "payload": _text(envelope.payload),
+        "signatures": [{"keyid": each.keyid, "sig": _text(each.value)} for each in envelope.signatures],
     }
     return json.dumps(value, indent=1).encode() + b"\n"
 
@@ -106,11 +106,15 @@ def _signature(value: Any) -> Signature:
     return Signature(keyid, found)
 
 
+def _text(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode()
+
+
 def _bytes(value: Any, name: str) -> bytes:
     """What a field holds in Base64, with the standard alphabet or that for addresses."""
     if not isinstance(value, str):
         raise BundleError(f"{name} is missing, or no text")
     try:
-        return b64decode(value.translate(_URL_SAFE), validate=True)
+        return a2b_base64(value.translate(_URL_SAFE), strict_mode=True)
     except (Base64Error, ValueError):
         raise BundleError(f"{name} is not Base64") from None

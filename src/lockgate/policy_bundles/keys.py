@@ -5,8 +5,8 @@ The library ``cryptography`` does the arithmetic. It is imported where something
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
 
 from lockgate.digests import sha256
 from lockgate.errors import BundleError
@@ -35,16 +35,20 @@ class PublicKey(Record):
     @property
     def id(self) -> str:
         """Its fingerprint, as ``ssh-keygen -lf`` tells it."""
-        return "SHA256:" + b64encode(sha256(_PREFIX + self.raw).digest()).decode().rstrip("=")
+        return "SHA256:" + _text(sha256(_PREFIX + self.raw).digest()).rstrip("=")
 
     @property
     def line(self) -> str:
         """The key as a line of text."""
-        return f"{KIND} {b64encode(_PREFIX + self.raw).decode()} {self.comment}".rstrip()
+        return f"{KIND} {_text(_PREFIX + self.raw)} {self.comment}".rstrip()
 
 
 class MissingLibraryError(BundleError):
     """Nothing can be verified, because the library for it is not installed."""
+
+
+def _text(data: bytes) -> str:
+    return b2a_base64(data, newline=False).decode()
 
 
 def parse(line: str) -> PublicKey:
@@ -56,7 +60,7 @@ def parse(line: str) -> PublicKey:
     kind, _, rest = line.strip().partition(" ")
     text, _, comment = rest.strip().partition(" ")
     try:
-        blob = b64decode(text, validate=True)
+        blob = a2b_base64(text, strict_mode=True)
     except (Base64Error, ValueError):
         blob = b""
     if kind != KIND or not blob.startswith(_PREFIX) or len(blob) != len(_PREFIX) + 32:
