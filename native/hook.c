@@ -6,8 +6,8 @@
  *   lockgate-hook --about
  *
  * Where it gets no answer it becomes `PYTHON -I -S HOOK_PY CLIENT --asked MILLISECONDS ...`, with the same stdin, which
- * decides by itself and starts a gate for the next hook. MILLISECONDS is how long this process has had already: they
- * count against the deadline. Where not even that can be started, it refuses.
+ * decides by itself and starts a gate for the next hook. MILLISECONDS is how long the agent client has waited already.
+ * Where not even that can be started, it refuses.
  */
 #include "bytes.h"
 #include "gate.h"

@@ -96,7 +96,7 @@ def falling_silent(said: bytes) -> Conversation:
     ids=["at-once", "after-a-wait", "after-a-longer-wait", "in-an-answer"],
 )
 def test_a_gate_that_falls_silent(client: Path, tmp_path: Path, said: bytes, least: int) -> None:
-    """The time that went by is told: beyond its deadline the Python hook has none left, and refuses."""
+    """The time that went by is told: the agent client waits for so much less."""
     with FakeGate(tmp_path, falling_silent(said)):
         done = run(command(client, *options(tmp_path)), PAYLOAD)
     check(done, asked(tmp_path))
