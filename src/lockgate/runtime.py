@@ -13,6 +13,7 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
+from lockgate.lazy import lazy_re
 from lockgate.machine import containing, surroundings_of, write_kept
 from lockgate.model import ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
+# https://www.w3.org/TR/trace-context/#traceparent-header, version 00
+_TRACEPARENT = lazy_re("00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _NO_RULES = RuleSets()
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
@@ -126,7 +129,14 @@ def open_parts(
         write_kept=write_kept,
         consultants=consultants_of(where, store, prolong),
         timer=time.perf_counter,
+        trace=_trace,
     )
+
+
+def _trace() -> str:
+    """The trace that the caller's process is a part of, as it was handed to the client in its environment."""
+    found = caller.environ().get("TRACEPARENT", "")
+    return found if found and _TRACEPARENT.fullmatch(found) else ""
 
 
 def consultants_of(where: Folders, store: Store, prolong: Callable[[float], float]) -> Consultants:

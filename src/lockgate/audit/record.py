@@ -12,7 +12,7 @@ from lockgate.analysis.patterns.model import GuardrailResult, PatternMatch
 from lockgate.analysis.redact import redact, redact_input
 from lockgate.events import Context
 from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
-from lockgate.record import TYPE_CHECKING
+from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any, Protocol
@@ -77,16 +77,31 @@ def decided(
     return body if shadow is None else {**body, "would_have": _verdict(shadow)}
 
 
-def cascade(decision: Decision, ms: float, opinion: Opinion | None, approval: str) -> dict[str, Any]:
+class Timing(Record):
+    """How long a decision took, and what it is a part of."""
+
+    ms: float = 0.0
+    """Milliseconds for all of it, with the time that a judge or a person took."""
+    steps: Mapping[str, float] = {}
+    """Milliseconds of each step that took any."""
+    trace: str = ""
+    """The trace that the client's process is a part of (W3C Trace Context, ``traceparent``); empty where it is none."""
+
+
+def cascade(decision: Decision, timing: Timing, opinion: Opinion | None, approval: str) -> dict[str, Any]:
     """Which step of the cascade decided, and in how long.
 
     Args:
         decision: The decision.
-        ms: Milliseconds for all of it, with the time that a judge or a person took.
+        timing: How long it took.
         opinion: What the judge said, where it was asked.
         approval: The id under which a person was asked, empty where none was.
     """
-    told: dict[str, Any] = {"tier": decision.tier.value, "ms": ms}
+    told: dict[str, Any] = {"tier": decision.tier.value, "ms": timing.ms}
+    if timing.steps:
+        told["steps"] = dict(timing.steps)
+    if timing.trace:
+        told["trace"] = timing.trace
     if opinion is not None:
         told["judge"] = {
             "flagged": opinion.flagged,

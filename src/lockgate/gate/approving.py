@@ -74,7 +74,7 @@ def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
         question.mask.analysis(ruling.analysis),
         question.mask.decision(ruling.decision),
         found=question.found,
-        cascade=record.cascade(ruling.decision, 0.0, question.opinion, ""),
+        cascade=record.cascade(ruling.decision, record.Timing(), question.opinion, ""),
     )
     # The record cuts long texts and tells contents of files by their hash; a person has to see what they approve.
     whole = json.loads(json.dumps(dict(call.tool_input), default=str))

@@ -6,7 +6,7 @@ and another one decides anew with it: nothing is locked while somebody thinks, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lockgate import session
 from lockgate.analysis.patterns.fields import fields_of
@@ -47,6 +47,8 @@ class _Case(Record):
     objections: Sequence[Objection]
     began: float
     """By the timer of the gate's parts."""
+    steps: Mapping[str, float]
+    """Milliseconds that each step before the transaction took."""
 
 
 class _Heard(Record):
@@ -56,6 +58,8 @@ class _Heard(Record):
     labels: frozenset[Label] = frozenset()
     """The labels that the judge's opinion is about."""
     approval: str = ""
+    waited: float = 0.0
+    """Seconds that a person took."""
 
 
 def requested(parts: Parts, event: ToolRequested) -> Deliberation:
@@ -66,12 +70,13 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
         outcome = _decide(parts, case, heard)
         if isinstance(outcome, Answer):
             return outcome
+        asked = parts.timer()
         said = yield outcome
         if isinstance(outcome, JudgeQuestion):
             heard = heard._replace(opinion=said, labels=outcome.labels)
         else:
             # A person takes their time: files, labels and configuration may be others by now.
-            heard = heard._replace(approval=outcome.approval)
+            heard = heard._replace(approval=outcome.approval, waited=heard.waited + parts.timer() - asked)
             case = (yield from _case(parts, event))._replace(began=case.began)
     raise LockgateError("the session changed each time this call was about to be decided; try again")
 
@@ -81,16 +86,22 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     began = parts.timer()
     context, call = event.context, event.call
     configuration = parts.configure(context)
+    configured = parts.timer()
     analyses = parts.analyse(context, call, configuration)
+    analysed = parts.timer()
     found, mask = _found_in(parts, context, call)
+    screened = parts.timer()
+    steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
     if parts.consultants.has_rules(configuration):
         objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
-    return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began)
+        steps["rules"] = parts.timer() - screened
+    return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began, steps)
 
 
 def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion:
     context, call = case.event.context, case.event.call
+    entered = parts.timer()
     with parts.store.transaction() as tx:
         now = parts.clock()
         _enter(parts, tx, context, now)
@@ -114,7 +125,9 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked)
             message_flows(question)
         if first_time(question, ruling.decision.verdict):
-            _record(question, ruling, round((parts.timer() - case.began) * 1000, 3))
+            ended = parts.timer()
+            steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
+            _record(question, ruling, _timed(ended - case.began, steps, parts.trace()))
     return answer(question, ruling)
 
 
@@ -195,7 +208,12 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall) -> list[Taint]:
     return [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
 
 
-def _record(question: Question, ruling: Ruling, ms: float) -> None:
+def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
+    told = {name: round(taken * 1000, 3) for name, taken in steps.items() if taken}
+    return record.Timing(round(seconds * 1000, 3), told, trace)
+
+
+def _record(question: Question, ruling: Ruling, timing: record.Timing) -> None:
     tx, context, mask = question.tx, question.context, question.mask
     call = mask.call(question.call)
     if ruling.decision.verdict is Verdict.DENY:
@@ -211,6 +229,6 @@ def _record(question: Question, ruling: Ruling, ms: float) -> None:
         mask.decision(ruling.decision),
         ruling.shadow and mask.decision(ruling.shadow),
         question.found,
-        record.cascade(ruling.decision, ms, question.opinion, ruling.approval),
+        record.cascade(ruling.decision, timing, question.opinion, ruling.approval),
     )
     tx.append_audit(question.now, body)

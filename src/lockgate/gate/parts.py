@@ -119,6 +119,8 @@ class Parts(Record):
     consultants: Consultants = Consultants()
     timer: Callable[[], float] = lambda: 0.0
     """Seconds of a clock that only goes forward."""
+    trace: Callable[[], str] = lambda: ""
+    """The trace that the client's process is a part of, as W3C Trace Context writes it; empty where it is none."""
     seen: Callable[[Context, ToolCall], Sequence[Effect]] = lambda *_: ()
     """Effects that somebody nearer to the call's files sees. They are added, so they can only make it stricter."""
 

@@ -89,6 +89,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         write_kept=lambda _, file, change: _write_kept(current(), file, change),
         consultants=_consultants(parts.consultants),
         seen=lambda _, call: _seen(current(), call),
+        trace=str,  # nothing: a container's traces are its own
     )
 
 

@@ -36,7 +36,7 @@ def reported(parts: Parts, event: ToolRequested) -> bool:
         column = LabelState.of(frozenset(taint.label for taint in taints))
         decision = Decision(Verdict.ALLOW, column, profile="container", tier=Tier.LOCAL)
         body = record.decided(context, masked, digest, taints, told, decision, found=mask.result(found))
-        tx.append_audit(now, {**body, **record.cascade(decision, 0.0, None, ""), "reported": True})
+        tx.append_audit(now, {**body, **record.cascade(decision, record.Timing(), None, ""), "reported": True})
         if not agrees:
             rules = sorted({effect.rule for effect in told.effects} | {match.rule for match in found.pattern_matches})
             facts = {"digest": digest, "call": call.call_id, "tool": call.tool, "rules": rules[:32]}

@@ -1,0 +1,65 @@
+"""What a decision's record tells of the time that it took, and of the trace that it is a part of."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gate.world import World
+from lockgate import caller, runtime
+from lockgate.gate import Monitor
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def cascade(world: World) -> dict[str, Any]:
+    told: dict[str, Any] = world.records("decision")[-1]["cascade"]
+    return told
+
+
+def test_each_step_is_timed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    ticks = itertools.count(0.0, 0.001)
+    world.gate = Monitor(world.gate.parts._replace(timer=lambda: next(ticks), trace=lambda: TRACE))
+    world.start()
+    world.bash("ls")
+    told = cascade(world)
+    assert told["steps"] == {"configuration": 1.0, "analysis": 1.0, "patterns": 1.0, "transaction": 1.0}
+    assert told["ms"] > sum(told["steps"].values())
+    assert told["trace"] == TRACE
+
+
+def test_what_took_no_time_is_not_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    world.bash("ls")
+    assert cascade(world) == {"tier": "labels", "ms": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        pytest.param(TRACE, TRACE, id="whole"),
+        pytest.param("", "", id="none"),
+        pytest.param(TRACE.replace("00-", "01-", 1), "", id="another version"),
+        pytest.param(f"{TRACE}-x", "", id="more"),
+        pytest.param(f"{TRACE}\n", "", id="a line break"),
+        pytest.param(TRACE.upper(), "", id="upper case"),
+        pytest.param("00-" + "0" * 32 + TRACE[35:], "", id="no trace"),
+        pytest.param(TRACE[:36] + "0" * 16 + "-01", "", id="no span"),
+        pytest.param("x" * 100_000, "", id="long"),
+    ],
+)
+def test_the_trace_is_the_callers(tmp_path: Path, said: str, told: str) -> None:
+    from lockgate.folders import Folders
+
+    parts = runtime.open_parts(Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "c")))
+    token = caller.stand_in_for(caller.Caller({"TRACEPARENT": said}, 1, 1))
+    try:
+        assert parts.trace() == told
+    finally:
+        caller.reset(token)
+        parts.store.close()
