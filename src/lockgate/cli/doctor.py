@@ -104,6 +104,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("configuration folder", seen.folders.config, 0o022)
     yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
     yield _configuration(seen)
+    yield from _fleet(seen.folders)
     yield from _patterns(seen)
     yield from _plugins(seen)
     yield _containment(seen.folders)
@@ -219,6 +220,13 @@ def _judge(seen: Look) -> Iterator[Check]:
         return
     settings = settings_of(found.options.judge)
     yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+
+
+def _fleet(where: Folders) -> Iterator[Check]:
+    from lockgate.cli.doctor_fleet import fleet
+
+    for status, detail, mend in fleet(where.state):
+        yield Check("fleet policy", status, detail, mend)
 
 
 def _people(seen: Look) -> Iterator[Check]:

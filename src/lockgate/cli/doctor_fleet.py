@@ -1,0 +1,37 @@
+"""What ``lockgate doctor`` says of the policy of a fleet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+from lockgate.layers import joined
+from lockgate.libraries import installed
+from lockgate.policy_bundles.fleet import look
+from lockgate.policy_bundles.keys import NOT_INSTALLED
+
+Found = tuple[Literal["ok", "warn", "fail"], str, str]
+"""How it is, what was seen, and how to mend it."""
+_MEND = "see docs/fleet-policy.md, and run: lockgate policy status"
+
+
+def fleet(state: str) -> Iterator[Found]:
+    """Whether the fleet's policy is in force. Nothing is said of a machine that belongs to no fleet.
+
+    Args:
+        state: The state folder.
+    """
+    if not joined(state):
+        return
+    found = look(state, time.time())
+    if found is None:
+        return
+    current = found.current
+    if not installed("cryptography"):
+        yield "fail", NOT_INSTALLED, "until then no new policy can be verified"
+    for problem in found.problems:
+        yield ("fail" if current is None else "warn"), str(problem), _MEND
+    if current is not None and not found.problems:
+        who = "the administrator's keys" if found.pins and found.pins.managed else "keys that this user has pinned"
+        yield "ok", f"{current.fleet}/{current.serial} is in force and binds, by {who}", ""
