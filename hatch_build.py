@@ -46,6 +46,7 @@ class NativeClient(BuildHookInterface[Any]):
             way = native.compile_client(target)
         except native.NotCompiledError as error:
             if switch == "required":
+                self.finalize(version, build_data, "")
                 raise
             self.app.display_warning(f"without the native hook client: {error}")
             return

@@ -70,16 +70,20 @@ def compiler() -> list[str]:
     raise NotCompiledError("there is no C compiler (cc, gcc or clang)")
 
 
-def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a program, with its output as text."""
-    return subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+def run(words: Sequence[str]) -> tuple[bool, str, str]:
+    """Run a program: whether it ends well, and what it says on stdout and stderr."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False, "", str(error)
+    return done.returncode == 0, done.stdout, done.stderr
 
 
 def built(target: Path, parts: Sequence[str], flags: Sequence[str]) -> str:
     """Compile some of the files here into a program. Returns what the compiler complains of; empty where it is made."""
     sources = [str(HERE / part) for part in parts]
-    done = run([*compiler(), *_LANGUAGE, *flags, *sources, "-o", str(target)])
-    return "" if done.returncode == 0 else done.stderr or f"exit code {done.returncode}"
+    well, _, complaint = run([*compiler(), *_LANGUAGE, *flags, *sources, "-o", str(target)])
+    return "" if well else complaint or "the compiler fails"
 
 
 def compile_client(target: Path) -> Way:
@@ -97,7 +101,7 @@ def compile_client(target: Path) -> Way:
         made = Path(folder, target.name)
         for way in _WAYS:
             complaint = built(made, PARTS, (*_HARDENED, *way.flags))
-            if not complaint and run([str(made), "--about"]).stdout == ABOUT:
+            if not complaint and run([str(made), "--about"])[:2] == (True, ABOUT):
                 made.chmod(0o755)
                 made.replace(target)
                 return way

@@ -17,6 +17,7 @@ import click
 import pytest
 
 from lockgate import __version__
+from lockgate.adapters.claude_code import EVENTS
 from lockgate.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,6 +74,25 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert expected - held == set()
     assert not [name for name in held if name.startswith(("tests", "docs", "evals", "scripts"))]
     assert not [name for name in held if name.endswith((".artefact", ".pyc"))]
+
+
+def test_the_installed_hook_is_native_where_the_wheel_has_a_client(installed: Path, tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    written = run(
+        installed / "lockgate", "install", "claude-code", "--dry-run", "--json", cwd=tmp_path, env=environment
+    )
+    assert json.loads(written.stdout)["diff"].count("/lockgate/lockgate-hook' --python ") == len(EVENTS)
+    python = run(
+        installed / "lockgate",
+        "install",
+        "claude-code",
+        "--dry-run",
+        "--json",
+        "--no-native",
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert "lockgate-hook" not in python.stdout
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
