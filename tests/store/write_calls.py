@@ -13,8 +13,8 @@ from collections.abc import Callable
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
 from lockgate.session import ensure_subject, expect, finished
+from lockgate.store.opening import open_store
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite import SqliteStore
 
 
 def analysis() -> Analysis:
@@ -27,7 +27,7 @@ def event(folder: str, act: Callable[[Transaction], object]) -> None:
         code = 1
         try:
             # How long a hook may wait is another question; here nothing may be lost however busy the machine is.
-            with SqliteStore.open(folder, busy_seconds=60).transaction() as tx:
+            with open_store(folder, busy_seconds=60).transaction() as tx:
                 act(tx)
             code = 0
         finally:
@@ -39,6 +39,8 @@ def main() -> None:
     folder, writer, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     subject = Subject("s", f"a{writer % 4}" if writer % 4 else "")
     context = Context("test", subject)
+    if os.path.exists(os.path.join(folder, "store.json")):
+        import psycopg_pool  # noqa: F401 - once, and not by each event
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(count):

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class Server:
             return
         process, self._process = self._process, None
         if how is signal.SIGKILL:
-            os.killpg(process.pid, how)  # its children too, as when a machine goes
+            _send(process.pid, how)
         else:
             process.send_signal(how)
         process.wait(timeout=60)
@@ -92,7 +92,7 @@ class Server:
     def signal(self, how: signal.Signals) -> None:
         """Send a signal to the server and all of its processes."""
         assert self._process is not None
-        os.killpg(self._process.pid, how)
+        _send(self._process.pid, how)
 
     def remove(self) -> None:
         """Stop it at once, and remove its folder."""
@@ -142,6 +142,15 @@ class Server:
         if os.geteuid() == 0:
             found.update(user=_NOBODY, group=_NOBODY, extra_groups=[])
         return found
+
+
+def _send(server: int, how: signal.Signals) -> None:
+    """Signal a server and its children, which are in process groups of their own."""
+    table = subprocess.run(["ps", "-axo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [line.split() for line in table.splitlines()]
+    for pid in [server, *(int(child) for child, parent in pairs if int(parent) == server)]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
 
 
 @contextmanager

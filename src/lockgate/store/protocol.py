@@ -177,6 +177,15 @@ class Transaction(Protocol):
     def settings(self, prefix: str) -> dict[str, str]:
         """All values whose name starts with ``prefix``."""
 
+    def policy_mark(self, fleet: str) -> str:
+        """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
+
+    def policy(self, fleet: str) -> bytes | None:
+        """The bundle that is published for a fleet, or ``None``. Nothing vouches for it but its signatures."""
+
+    def put_policy(self, fleet: str, serial: int, data: bytes) -> bool:
+        """Publish a bundle for all gates of this store, unless one that is not older is there; whether it was put."""
+
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit. Returns how many."""
 

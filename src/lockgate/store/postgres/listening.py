@@ -61,6 +61,8 @@ class _Listener:
         """Returns whether nobody is left; then it is to be ended."""
         with self._lock:
             self._hearers.pop(token, None)
+            if self._hearers:
+                os.write(self._change, b"w")
             return not self._hearers
 
     def end(self) -> None:
@@ -84,7 +86,7 @@ class _Listener:
                 select.select([self._changed], [], [], _AGAIN_SECONDS)
 
     def _connected(self) -> Connection:
-        connection = connected(self._pool.address, self._pool.limits)
+        connection = connected({**self._pool.address, "application_name": "lockgate listens"}, self._pool.limits)
         # So that the database soon forgets a watcher whose machine has gone without a word.
         connection.execute("SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5", prepare=False)
         connection.execute(f"LISTEN {_CHANNEL}")

@@ -153,6 +153,14 @@ _TABLES = (
         PRIMARY KEY (gate, name)
     )
     """,
+    f"""
+    CREATE TABLE lockgate.policies (
+        fleet {_TEXT} PRIMARY KEY,
+        serial BIGINT NOT NULL,
+        digest {_TEXT},
+        data BYTEA NOT NULL
+    )
+    """,
 )
 
 
@@ -173,7 +181,8 @@ GATE_RIGHTS = (
     "GRANT INSERT, UPDATE ON lockgate.gates, lockgate.audit_checkpoints TO {role}",
     "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA lockgate TO {role}",
 )
-"""What the role of a gate may do, and no more: no DELETE of a record, and nothing with an anchor but have one made."""
+"""What the role of a gate may do, and no more: no DELETE of a record, and nothing with an anchor but have one made. A
+fleet's policy it may only read."""
 
 READER_RIGHTS = (
     "GRANT USAGE ON SCHEMA lockgate TO {role}",

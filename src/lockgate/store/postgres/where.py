@@ -132,7 +132,7 @@ def _unsaid(psycopg: Any) -> dict[str, str]:
     """What libpq would otherwise take from variables: its own defaults, and nothing where it has none."""
     import pwd
 
-    found = {"client_encoding": "utf8", "user": pwd.getpwuid(os.geteuid()).pw_name}
+    found = {"client_encoding": "utf8", "application_name": "lockgate", "user": pwd.getpwuid(os.geteuid()).pw_name}
     for option in psycopg.pq.Conninfo.get_defaults():
         name = option.keyword.decode()
         if option.envvar and name not in found and not name.startswith("service"):
