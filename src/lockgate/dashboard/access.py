@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
 import time
 from collections import deque
@@ -108,7 +109,7 @@ class Access:
     def _wrong_login(self, now: float) -> Refused:
         # The right one always gets in: else whoever sends wrong ones could keep the person out.
         if len(self._wrong) == MOST_WRONG and now - self._wrong[0] < _WINDOW:
-            after = str(int(_WINDOW - (now - self._wrong[0])) + 1)
+            after = str(math.ceil(_WINDOW - (now - self._wrong[0])))
             return Refused(429, "too many wrong logins", code="logins", headers={"Retry-After": after})
         self._wrong.append(now)
         return Refused(401, "this link was used, is too old, or is not one: make another", code="link")

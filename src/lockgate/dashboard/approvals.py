@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -25,9 +24,8 @@ from lockgate.store.rows import ApprovalRow
 Which = Literal["pending", "past", "all"]
 
 
-def page(tx: Transaction, which: Which, session: str, limit: int) -> ApprovalPage:
-    """Questions: the oldest first where they wait, else the newest first."""
-    now = time.time()
+def page(tx: Transaction, now: float, which: Which, session: str, limit: int) -> ApprovalPage:
+    """Questions: the oldest first where they wait, else the newest first. ``now`` is the store's time."""
     rows = tx.approvals(session=session)
     waiting = [row for row in rows if state_of(row, now) == "pending"]
     past = [row for row in reversed(rows) if state_of(row, now) != "pending"]
@@ -39,9 +37,9 @@ def page(tx: Transaction, which: Which, session: str, limit: int) -> ApprovalPag
     )
 
 
-def nothing() -> ApprovalPage:
+def nothing(now: float) -> ApprovalPage:
     """What is told where nothing was ever recorded."""
-    return ApprovalPage(items=[], pending=0, now=said.instant(time.time()))
+    return ApprovalPage(items=[], pending=0, now=said.instant(now))
 
 
 def state_of(row: ApprovalRow, now: float) -> ApprovalState:
@@ -69,9 +67,9 @@ def digest_of(row: ApprovalRow) -> str:
     return hashlib.sha256(b"lockgate approval shown\n" + text.encode()).hexdigest()
 
 
-def whole(where: Folders, row: ApprovalRow) -> Approval:
-    """One question with all that a person has to see before they answer."""
-    now, about = time.time(), row.about
+def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
+    """One question with all that a person has to see before they answer. ``now`` is the store's time."""
+    about = row.about
     effects = calls.effects(about)
     given = said.part(about[WHOLE] if WHOLE in about else about.get("input"))
     cwd, tool = said.text(about.get("cwd")), said.text(about.get("tool"))
@@ -150,8 +148,8 @@ def deny(store: Store, state: str, approval: str, reason: str, caller: Caller) -
 def _open(store: Store, approval: str) -> ApprovalRow:
     with store.reading() as tx:
         row = find(tx, approval)
-    if state_of(row, time.time()) != "pending":
-        raise _conflict(row)
+    if state_of(row, store.clock()) != "pending":
+        raise _conflict(row, store.clock())
     return row
 
 
@@ -160,11 +158,11 @@ def _answered(store: Store, state: str, approval: str, caller: Caller, *, approv
         return answer(store, state, approval, approve=approve, by=caller.by, reason=reason)
     except ApprovalError:
         with store.reading() as tx:
-            raise _conflict(find(tx, approval)) from None
+            raise _conflict(find(tx, approval), store.clock()) from None
 
 
-def _conflict(row: ApprovalRow) -> Refused:
-    state = state_of(row, time.time())
+def _conflict(row: ApprovalRow, now: float) -> Refused:
+    state = state_of(row, now)
     code = state if state in ("expired", "changed") else "already_decided"
     by = f" by {row.decided_by}" if row.decided_by else ""
     return Refused(409, f"this question is not open any more: it is {state}{by}", code=code, state=state)

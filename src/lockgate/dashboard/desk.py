@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -77,6 +78,17 @@ class Desk:
                 return
             with store.reading() as tx:
                 yield tx
+
+    @contextmanager
+    def timed(self) -> Iterator[tuple[Transaction | None, float]]:
+        """The same, with the store's time, by which it is told what is over. Raises ``StoreError``."""
+        with self.store() as store:
+            if store is None:
+                yield None, time.time()
+                return
+            now = store.clock()
+            with store.reading() as tx:
+                yield tx, now
 
     def token(self, given: str) -> Caller | None:
         """Who has a token; ``None`` for nobody. Raises ``StoreError``."""

@@ -20,9 +20,8 @@ from lockgate.dashboard.access import LASTS_SECONDS, Caller
 from lockgate.dashboard.desk import Desk
 from lockgate.dashboard.problems import Refused
 from lockgate.dashboard.schemas_access import Ring
+from lockgate.dashboard.watching import Watch
 from lockgate.errors import StoreError
-from lockgate.escape.bells import Bell
-from lockgate.escape.waiting import WATCHERS
 from lockgate.store.rows import AuditRow
 
 MOST_LISTENERS = 16
@@ -104,7 +103,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._position = 0
         self._rung = asyncio.Event()
-        self._bell: Bell | None = None
+        self._watch = Watch(desk, self._rung.set, self._tell)
 
     @asynccontextmanager
     async def joined(self, caller: Caller, last: int | None) -> AsyncIterator[_Listener]:
@@ -114,7 +113,7 @@ class Feed:
         listener = _Listener(caller)
         self._listeners.add(listener)
         try:
-            self._tend_bell()
+            self._attend()
             if self._task is None:
                 self._position = (await asyncio.to_thread(self._news, None))[0]
                 self._task = asyncio.create_task(self._run())
@@ -123,7 +122,7 @@ class Feed:
             yield listener
         finally:
             self._listeners.discard(listener)
-            self._tend_bell()
+            self._attend()
             if not self._listeners and self._task is not None:
                 self._task.cancel()
                 self._task = None
@@ -142,25 +141,17 @@ class Feed:
                 for listener in self._listeners:
                     listener.put(data)
 
-    def _tend_bell(self) -> None:
-        """Hang up a bell as long as somebody listens who can answer: then agents wait for an answer."""
-        wanted = any("approve" in listener.caller.scopes for listener in self._listeners)
-        loop = asyncio.get_running_loop()
-        if wanted and self._bell is None:
-            self._bell = Bell(self._desk.where.state, WATCHERS)
-            self._bell.__enter__()
-            if self._bell.socket is not None:
-                loop.add_reader(self._bell.socket.fileno(), self._ring)
-        elif self._bell is not None and not wanted:
-            if self._bell.socket is not None:
-                loop.remove_reader(self._bell.socket.fileno())
-            self._bell.__exit__(None, None, None)
-            self._bell = None
+    def _attend(self) -> None:
+        """Be there for questions as long as somebody listens who can answer them."""
+        self._watch.tend(wanted=any("approve" in listener.caller.scopes for listener in self._listeners))
 
-    def _ring(self) -> None:
-        if self._bell is not None:
-            self._bell.quieten()
-        self._rung.set()
+    def _tell(self, approval: str) -> None:
+        """Tell of a question that changed on another machine, whose records are its own."""
+        ring = Ring(
+            seq=self._position, at=said.instant(time.time()), session="", event="answered", approval=approval or None
+        )
+        for listener in self._listeners:
+            listener.put(frame("approval", ring.model_dump_json()))
 
     def _news(self, position: int | None) -> tuple[int, list[bytes]]:
         """The head's number, and the events since a position."""

@@ -133,17 +133,17 @@ def _add_approvals(api: APIRouter, desk: Desk) -> None:
     @api.get("/approvals", tags=["approvals"])
     def list_approvals(query: Annotated[ApprovalQuery, Query()]) -> ApprovalPage:
         """Questions to a person: the oldest first where they wait, else the newest first."""
-        with desk.looking() as tx:
+        with desk.timed() as (tx, now):
             if tx is None:
-                return approvals.nothing()
-            return approvals.page(tx, query.state, query.session, query.limit)
+                return approvals.nothing(now)
+            return approvals.page(tx, now, query.state, query.session, query.limit)
 
     @api.get("/approvals/{approval}", tags=["approvals"], responses=documented(404))
     def one_approval(approval: ApprovalId) -> Approval:
         """One question, the whole call with its effects marked."""
-        with desk.looking() as tx:
+        with desk.timed() as (tx, now):
             row = approvals.find(tx, approval)
-        return approvals.whole(desk.where, row)
+        return approvals.whole(desk.where, row, now)
 
     @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
     def approve(approval: ApprovalId, yes: Approve, who: Annotated[Caller, Depends(approver)]) -> Approval:
@@ -152,7 +152,8 @@ def _add_approvals(api: APIRouter, desk: Desk) -> None:
             if store is None:
                 raise missing("question")
             row = approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who)
-        return approvals.whole(desk.where, row)
+            now = store.clock()
+        return approvals.whole(desk.where, row, now)
 
     @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
     def deny(approval: ApprovalId, no: Deny, who: Annotated[Caller, Depends(approver)]) -> Approval:
@@ -161,4 +162,5 @@ def _add_approvals(api: APIRouter, desk: Desk) -> None:
             if store is None:
                 raise missing("question")
             row = approvals.deny(store, desk.where.state, approval, no.reason, who)
-        return approvals.whole(desk.where, row)
+            now = store.clock()
+        return approvals.whole(desk.where, row, now)

@@ -131,8 +131,7 @@ def _add_health(api: APIRouter, desk: Desk) -> None:
 
 
 def _health(desk: Desk) -> Health:
-    now = time.time()
-    with desk.looking() as tx:
+    with desk.timed() as (tx, now):
         if tx is None:
             return _empty("")
         rows = [row for row in tx.sessions() if row.session != SELF_TEST]

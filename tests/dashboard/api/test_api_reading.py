@@ -27,7 +27,7 @@ def told(machine: Machine) -> Machine:
     machine.decided(verdict="allow", command="ls", cascade={"tier": "local", "ms": 0.1})
     machine.decided()
     machine.recorded({"event": "outcome", "session": "s1", "call": "c1", "outcome": "refused", "gave": ["secret"]})
-    match = {"rule": "aws_access_key_id", "type": "aws", "severity": "critical", "path": "command", "fingerprint": "f"}
+    match = {"rule": "secrets_detection/aws_access_key_id", "type": "aws", "severity": "critical", "path": "command", "fingerprint": "f"}
     guardrail = {"decision": "block", "matches": [match, match], "matches_omitted": 0, "elapsed_ms": 1.5}
     machine.decided("s2", command="echo 100%_done", client="codex", guardrail=guardrail)
     return machine
@@ -96,7 +96,7 @@ def test_a_session_tells_its_time_line(told: Machine, person: httpx.Client) -> N
         pytest.param({"text": "GIT PUSH"}, ["git push"], id="text"),
         pytest.param({"text": "0%_d"}, ["echo 100%_done"], id="text-is-no-pattern"),
         pytest.param({"text": "%"}, ["echo 100%_done"], id="percent"),
-        pytest.param({"rule": "aws_access_key_id"}, ["echo 100%_done"], id="rule-of-a-pattern"),
+        pytest.param({"rule": "secrets_detection/aws_access_key_id"}, ["echo 100%_done"], id="rule-of-a-pattern"),
         pytest.param({"rule": "program:git"}, [], id="whole-rules-only"),
         pytest.param({"until": "2001-01-01T00:00:00Z"}, [], id="until"),
         pytest.param({"since": "2001-01-01T00:00:00Z", "verdict": "allow"}, ["ls"], id="since"),
@@ -122,7 +122,7 @@ def test_a_decision_tells_its_evidence(told: Machine, person: httpx.Client) -> N
     seq = get(person, "decisions", session="s2")["items"][0]["seq"]
     whole = get(person, f"decisions/{seq}")
     assert whole["input"] == {"command": "echo 100%_done"}
-    assert [each["rule"] for each in whole["guardrail"]["matches"]] == ["aws_access_key_id", "aws_access_key_id"]
+    assert [each["rule"] for each in whole["guardrail"]["matches"]] == ["secrets_detection/aws_access_key_id"] * 2
     assert (whole["tier"], whole["profile"], whole["state"], whole["matches"]) == (
         "table",
         "quarantine",

@@ -181,7 +181,7 @@ def test_hits_are_counted_as_they_come(machine: Machine, person: httpx.Client) -
         return next(rule["hits"] for rule in rules if rule["id"] == "github_pat_classic")
 
     before = hits()
-    machine.decided(guardrail={"matches": [{"rule": "github_pat_classic"}]})
+    machine.decided(guardrail={"matches": [{"rule": "secrets_detection/github_pat_classic"}]})
     assert hits() == before + 1
 
 

@@ -1,0 +1,357 @@
+"""Links, sessions and tokens: who gets in, how often, and for how long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from e2e.harness.terminal import Terminal
+from lockgate.dashboard import tokens
+from lockgate.dashboard.access import IDLE_SECONDS, LASTS_SECONDS, LINK_SECONDS, MOST_WRONG, Access
+from lockgate.dashboard.links import Leader
+from lockgate.dashboard.problems import Refused
+from lockgate.errors import LockgateError
+from support.api_server import Machine, Server
+
+
+def test_a_link_begins_one_session_and_no_second_one(server: Server) -> None:
+    first, second = server.browser(), server.browser()
+    token = server.another_link()
+    told = first.post("login", json={"token": token})
+    assert told.status_code == 200
+    cookie = told.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+    assert not any(name in cookie.lower() for name in ("domain=", "max-age=", "expires="))
+    stolen = second.post("login", json={"token": token})
+    assert (stolen.status_code, stolen.json()["code"]) == (401, "link")
+    assert "set-cookie" not in stolen.headers
+
+
+def test_a_new_link_takes_the_place_of_the_one_before(server: Server) -> None:
+    old, new = server.another_link(), server.another_link()
+    assert server.browser().post("login", json={"token": old}).status_code == 401
+    assert server.browser().post("login", json={"token": new}).status_code == 200
+
+
+def test_both_secrets_of_a_session_are_needed(server: Server) -> None:
+    person = server.person()
+    csrf = person.headers.pop("X-CSRF-Token")
+    assert person.get("me").status_code == 401, "the cookie alone"
+    person.headers["X-CSRF-Token"] = csrf[:-1] + ("A" if csrf[-1] != "A" else "B")
+    assert person.get("me").status_code == 401, "another header"
+    person.headers["X-CSRF-Token"] = csrf
+    assert person.get("me").status_code == 200
+    person.cookies.clear()
+    assert person.get("me").status_code == 401, "the header alone"
+
+
+def test_two_sessions_do_not_mix(server: Server) -> None:
+    one, other = server.person(), server.person()
+    one.headers["X-CSRF-Token"] = other.headers["X-CSRF-Token"]
+    assert one.get("me").status_code == 401
+    assert other.get("me").status_code == 200
+
+
+def test_who_logs_out_is_out(server: Server) -> None:
+    person = server.person()
+    kept = dict(person.cookies)
+    answer = person.post("logout")
+    assert answer.status_code == 204
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    person.cookies.update(kept)
+    assert person.get("me").status_code == 401
+
+
+def test_a_session_dies_with_the_process(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    with machine.serve() as server:
+        person = server.person()
+        kept, port = dict(person.cookies), server.port
+        csrf = person.headers["X-CSRF-Token"]
+    with machine.serve(listen=f"127.0.0.1:{port}") as again:
+        browser = again.browser(cookies=kept)
+        browser.headers["X-CSRF-Token"] = csrf
+        assert browser.get("me").status_code == 401
+    machine.store.close()
+
+
+# -- with a clock that is set
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def access(clock: Clock) -> Access:
+    return Access("ann", clock)
+
+
+@pytest.mark.parametrize(("seconds", "works"), [(0.0, True), (LINK_SECONDS - 0.1, True), (LINK_SECONDS, False)])
+def test_a_link_works_for_a_minute(access: Access, clock: Clock, seconds: float, works: bool) -> None:
+    token = access.new_link()
+    clock.now += seconds
+    try:
+        access.login(token)
+    except Refused as refused:
+        assert not works
+        assert refused.code == "link"
+    else:
+        assert works
+
+
+@pytest.mark.parametrize("token", ["", "x", "a" * 43, "ü", "\ud800"])
+def test_what_is_no_link_does_not_use_one_up(access: Access, token: str) -> None:
+    link = access.new_link()
+    with pytest.raises(Refused):
+        access.login(token)
+    assert access.login(link)
+
+
+def test_no_link_is_none(access: Access) -> None:
+    for token in ("", "x"):
+        with pytest.raises(Refused):
+            access.login(token)
+
+
+def test_wrong_logins_are_slowed_down_and_the_right_one_still_gets_in(access: Access, clock: Clock) -> None:
+    link = access.new_link()
+    refusals = []
+    for _ in range(MOST_WRONG + 3):
+        with pytest.raises(Refused) as refused:
+            access.login("wrong")
+        refusals.append(refused.value)
+    assert [each.status for each in refusals] == [401] * MOST_WRONG + [429] * 3
+    assert 0 < int(refusals[-1].headers["Retry-After"]) <= 60
+    assert access.login(link), "nobody keeps the person out by guessing"
+    clock.now += 61
+    with pytest.raises(Refused) as refused:
+        access.login("wrong")
+    assert refused.value.status == 401
+
+
+@pytest.mark.parametrize(
+    ("steps", "lives"),
+    [
+        pytest.param([IDLE_SECONDS - 1], True, id="idle"),
+        pytest.param([IDLE_SECONDS], False, id="idle-too-long"),
+        pytest.param([IDLE_SECONDS - 1] * 2, True, id="used"),
+        pytest.param([IDLE_SECONDS / 2] * int(2 * LASTS_SECONDS / IDLE_SECONDS), False, id="used-too-long"),
+    ],
+)
+def test_a_session_ends(access: Access, clock: Clock, steps: list[float], lives: bool) -> None:
+    cookie, csrf, _ = access.login(access.new_link())
+    caller = access.person([cookie], csrf)
+    assert caller is not None
+    for step in steps:
+        clock.now += step
+        caller = access.person([cookie], csrf)
+    assert (caller is not None) is lives
+
+
+def test_another_cookie_of_the_same_name_does_not_lock_out(server: Server) -> None:
+    person = server.person()
+    cookie = "; ".join(f"{name}={value}" for name, value in person.cookies.items())
+    person.cookies.clear()
+    for sent in (f"lockgate=planted; {cookie}", f"{cookie}; lockgate=planted"):
+        assert person.get("me", headers={"Cookie": sent}).status_code == 200
+
+
+# -- the file that leads a browser to the link
+
+
+def test_only_its_owner_can_read_the_file_that_leads_to_the_link(tmp_path: Path) -> None:
+    leader = Leader(str(tmp_path))
+    path = Path(leader.write("http://127.0.0.1:1/#login=x&y"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert "http://127.0.0.1:1/#login=x&amp;y" in path.read_text()
+    other = Path(leader.write("http://127.0.0.1:1/#login=z"))
+    assert not path.exists(), "one at a time"
+    Leader(str(tmp_path))
+    assert not other.exists(), "and none of a process that was killed"
+
+
+def test_the_browser_is_told_a_path_and_no_secret(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    seen = tmp_path / "seen"
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}.new\ncp "$(echo "$1" | sed s,^file://,,)" {seen}.page\n'
+                      f"mv {seen}.new {seen}\n")  # fmt: skip
+    script.chmod(0o755)
+    machine.environment["BROWSER"] = str(script)
+    with machine.serve(browser=True) as server:
+        deadline = time.monotonic() + 10
+        while not seen.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        (argument,) = seen.read_text().splitlines()
+        assert argument.startswith(f"file://{machine.state}/dashboard/open-")
+        assert server.token not in argument
+        assert server.token in Path(f"{seen}.page").read_text()
+        page = Path(argument.removeprefix("file://"))
+        assert page.exists()
+        server.browser().post("login", json={"token": server.token}).raise_for_status()
+        assert not page.exists(), "gone once it was used"
+    machine.store.close()
+
+
+def test_no_secret_is_in_the_log(server: Server) -> None:
+    token = server.another_link()
+    client = server.browser()
+    client.post("login", json={"token": "wrong-" + token})
+    told = client.post("login", json={"token": token}).json()
+    client.get("me", headers={"Host": "evil.example"})
+    secrets = (token, told["csrf"], client.cookies["lockgate"])
+    assert not any(secret in line for secret in secrets for line in server.logged)
+
+
+# -- the command
+
+
+def test_a_person_at_a_terminal_starts_it_and_enter_makes_another_link(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    environment = {**machine.environment, "TERM": "xterm"}
+    argv = [sys.executable, "-m", "lockgate", "dashboard", "--no-open"]
+    with Terminal(argv, environment, machine.home) as terminal:
+        terminal.wait_for("Enter makes another link")
+        terminal.press("\r")
+        terminal.wait_until(lambda: terminal.text.count("#login=") == 2, "another link")
+        os.kill(terminal._pid, signal.SIGINT)
+        terminal.wait_until(
+            lambda: os.waitid(os.P_PID, terminal._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, "its end"
+        )
+    assert not list(Path(machine.state, "dashboard").glob("open-*"))
+    machine.store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        pytest.param(["dashboard"], {}, id="no-terminal"),
+        pytest.param(["dashboard"], {"CLAUDECODE": "1"}, id="agent"),
+        pytest.param(["dashboard", "--tokens-only"], {"CLAUDECODE": "1"}, id="agent-tokens-only"),
+        pytest.param(["dashboard", "tokens", "add", "x", "--scope", "approve"], {}, id="approving-token"),
+        pytest.param(["dashboard", "tokens", "add", "x"], {"CODEX_SANDBOX": "1"}, id="agent-token"),
+        pytest.param(["dashboard", "tokens", "remove", "x"], {"GEMINI_CLI": "1"}, id="agent-removes"),
+    ],
+)
+def test_only_a_person_opens_a_way_in(machine: Machine, arguments: list[str], environment: dict[str, str]) -> None:
+    done = machine.run(*arguments, **environment)
+    assert done.returncode == 1
+    assert "only a person may" in done.stderr
+    assert "login=" not in done.stdout
+    assert "lgt_" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(["--listen", "0.0.0.0:0"], id="all-addresses"),
+        pytest.param(["--listen", "192.0.2.1:8443"], id="another-address"),
+        pytest.param(["--listen", "[::]:0"], id="all-addresses-6"),
+        pytest.param(["--listen", "nowhere"], id="no-port"),
+    ],
+)
+def test_beyond_loopback_needs_tls(machine: Machine, settings: list[str]) -> None:
+    done = machine.run("dashboard", "--tokens-only", *settings)
+    assert done.returncode == 1
+    assert "tls" in done.stderr or "HOST:PORT" in done.stderr
+
+
+# -- tokens
+
+
+def test_a_token_is_kept_as_its_hash_and_works_until_it_is_removed(machine: Machine, server: Server) -> None:
+    made = machine.run("dashboard", "tokens", "add", "monitoring")
+    assert made.returncode == 0, made.stderr
+    token = made.stdout.strip()
+    # By another process: closing a database's file lets go of the locks that this one has on it.
+    files = [str(path) for path in Path(machine.state).iterdir() if path.is_file()]
+    database = subprocess.run(["cat", *files], capture_output=True, check=True).stdout
+    assert b"monitoring" in database
+    assert token.encode() not in database
+    assert token.rpartition("_")[2].encode() not in database
+    client = server.program(token)
+    assert client.get("me").json()["user"] == "monitoring"
+    listed = machine.run("dashboard", "tokens", "list").stdout
+    assert "monitoring" in listed
+    assert token not in listed
+    assert machine.run("dashboard", "tokens", "add", "monitoring").returncode == 1, "taken"
+    assert machine.run("dashboard", "tokens", "remove", "monitoring").returncode == 0
+    assert client.get("me").status_code == 401
+    assert machine.run("dashboard", "tokens", "remove", "monitoring").returncode == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda token: token[:-1] + ("A" if token[-1] != "A" else "B"), id="last-letter"),
+        pytest.param(lambda token: token.upper(), id="case"),
+        pytest.param(lambda token: token[:-1], id="shorter"),
+        pytest.param(lambda token: token + "A", id="longer"),
+        pytest.param(lambda token: token.rpartition("_")[0], id="id-alone"),
+        pytest.param(lambda token: "lgt_" + "0" * 16 + token[20:], id="other-id"),
+        pytest.param(lambda _: "lgt__", id="empty"),
+        pytest.param(lambda _: "%", id="pattern"),
+    ],
+)
+def test_what_is_nearly_a_token_is_none(machine: Machine, server: Server, change: object) -> None:
+    name = f"nearly {time.monotonic_ns()}"
+    token = tokens.add(machine.store, name, "read")
+    assert callable(change)
+    assert server.program(token).get("me").status_code == 200
+    assert server.program(change(token)).get("me").status_code == 401
+    tokens.remove(machine.store, name)
+
+
+@pytest.mark.parametrize("name", ["", " x", "a\nb", "é", "x" * 65, "<b>"])
+def test_a_tokens_name_is_a_plain_word(machine: Machine, name: str) -> None:
+    with pytest.raises(LockgateError):
+        tokens.add(machine.store, name, "read")
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "[]", "{}", '{"name": "x", "scope": "root", "sha256": "", "created_at": 0}', "\x00"]
+)
+def test_a_damaged_token_opens_nothing(machine: Machine, server: Server, kept: str) -> None:
+    token = tokens.add(machine.store, "damaged", "read")
+    with machine.store.transaction() as tx:
+        tx.put_setting(f"dashboard:token:{token.split('_')[1]}", kept)
+    assert server.program(token).get("me").status_code == 401
+    with machine.store.transaction() as tx:
+        tx.put_setting(f"dashboard:token:{token.split('_')[1]}", None)
+
+
+def test_without_links_nobody_logs_in(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    with machine.serve(tokens_only=True) as server:
+        assert not any("#login=" in line for line in server.said)
+        for token in ("", "x"):
+            assert server.browser().post("login", json={"token": token}).status_code in (401, 422)
+        assert server.program(tokens.add(machine.store, "x", "read")).get("me").status_code == 200
+    machine.store.close()
+
+
+def test_the_scheme_of_a_token_is_bearer(machine: Machine, server: Server) -> None:
+    token = tokens.add(machine.store, "scheme", "read")
+    url = f"{server.url}/api/v1/me"
+    for header, status in ((f"bearer {token}", 200), (f"Basic {token}", 401), (token, 401), ("Bearer", 401)):
+        assert httpx.get(url, headers={"Authorization": header}).status_code == status
+    assert httpx.get(url, params={"token": token}).status_code == 401
