@@ -159,11 +159,12 @@ def load_for_cli(cwd: str) -> Configuration:
 
     where = folders()
     looks = [look_at(place) for place in places(where.home, where.config, find_workspace(cwd, where.home))]
-    fleet = _fleet(None, where.state) if joined(where.state) else None
     store = open_existing(where.state)
     if store is None:
+        fleet = _fleet(None, where.state) if joined(where.state) else None
         return _configuration(_compile(None, looks, frozenset(), fleet=fleet))
     try:
+        fleet = _fleet(store, where.state, keep=False) if joined(where.state) else None
         with store.reading() as tx:
             return _configuration(_compile(tx, looks, trusted_of(tx, looks), keep=False, fleet=fleet))
     finally:
@@ -183,18 +184,19 @@ def find_workspace(cwd: str, home: str) -> str:
     return os.path.realpath(cwd)
 
 
-def _fleet(store: Store | None, state: str) -> Fleet | None:
-    """The policy of the fleet that this machine belongs to. With a store, one that has just come is kept."""
+def _fleet(store: Store | None, state: str, *, keep: bool = True) -> Fleet | None:
+    """The policy of the fleet that this machine belongs to. One that has just come is kept, if it may be."""
     import time
 
     from lockgate.policy_bundles.fleet import look
 
-    now = time.time()
     if store is None:
-        return look(state, now)
+        return look(state, time.time())
+    if not keep:
+        return look(state, store.clock(), store=store)
     from lockgate.policy_bundles.recording import teller
 
-    return look(state, now, tell=teller(store, now, "gate"))
+    return look(state, store.clock(), tell=teller(store, "gate"), store=store)
 
 
 # ---------------------------------------------------------------- what was kept

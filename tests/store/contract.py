@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -243,6 +244,20 @@ class StoreContract:
                 for key in (seen, said, both):
                     assert tx.knows_address(session, key) == (key in known)
                     assert tx.knows_address(session, key, human_only=True) == (key in human)
+
+    def test_a_policy_is_published_once_for_each_serial_that_is_higher(self, store: Store) -> None:
+        data = bytes(range(256))
+        with store.reading() as tx:
+            assert (tx.policy_mark("acme"), tx.policy("acme")) == ("", None)
+        for serial, fleet, put in ((7, "acme", True), (7, "acme", False), (6, "acme", False), (1, "other", True)):
+            with store.transaction() as tx:
+                assert tx.put_policy(fleet, serial, data) is put
+        with store.transaction() as tx:
+            assert tx.put_policy("acme", 8, data[::-1])
+        with store.reading() as tx:
+            assert tx.policy("acme") == data[::-1]
+            assert tx.policy("other") == data
+            assert tx.policy_mark("other") == hashlib.sha256(data).hexdigest()
 
     def test_settings(self, store: Store) -> None:
         with store.transaction() as tx:

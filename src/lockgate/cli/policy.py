@@ -12,13 +12,17 @@ from typing import Any
 
 import click
 
+from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.policy_files import problem_json, public_key, read_file, refused
+from lockgate.cli.policy_files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy_making import build, inspect, keygen, sign, verify
-from lockgate.cli.state import WRONG, clock, iso, paint, unreadable
+from lockgate.cli.state import WRONG, clock, iso, opened, paint, unreadable
 from lockgate.errors import BundleError, StoreError
+from lockgate.events import Context
 from lockgate.folders import state_dir
+from lockgate.model import Subject
 from lockgate.policy_bundles import accepted, joining, manifest
+from lockgate.policy_bundles.checking import problems
 from lockgate.policy_bundles.fleet import Fleet, look
 from lockgate.policy_bundles.pins import MOST_KEYS, Pins, pins_of
 from lockgate.text import visible
@@ -44,7 +48,7 @@ def _recording() -> Iterator[Tell]:
     try:
         store = open_store(state_dir())
         try:
-            yield teller(store, time.time(), "cli")
+            yield teller(store, "cli")
         finally:
             store.close()
     except StoreError as error:
@@ -66,6 +70,42 @@ def install(file: str) -> None:
     with _recording() as tell:
         current = joining.install(state_dir(), data, time.time(), path, tell)
     click.echo(f"{current.fleet}/{current.serial} is in force, signed by {current.key}")
+
+
+@policy.command(short_help="Offer a bundle to all gates of this gate's store.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+def publish(file: str) -> None:
+    """Offer the bundle FILE to all gates that share this one's store. Each of them verifies it, and takes it or not.
+
+    Exit status: 0 published, 1 refused, 2 usage, 3 state not writable.
+    """
+    require_person("publish a fleet's policy")
+    from lockgate.policy_bundles.acceptance import verify as verified
+    from lockgate.store.opening import open_store
+
+    data = read_file(file)
+    pins = pins_of(state_dir())
+    try:
+        if pins is None or pins.problem:
+            raise BundleError(pins.problem if pins else "no key is pinned here to verify it with")
+        bundle = verified(data, pins.keys).bundle
+        if bundle.fleet != pins.fleet:
+            raise BundleError(f"it is for the fleet {bundle.fleet}, and this machine belongs to {pins.fleet}")
+        report(problems(bundle))
+        store = open_store(state_dir())
+        try:
+            with store.transaction() as tx:
+                if not tx.put_policy(bundle.fleet, bundle.serial, data):
+                    raise BundleError(f"{bundle.fleet}/{bundle.serial} is not newer than what is published")
+                facts = {"fleet": bundle.fleet, "serial": bundle.serial}
+                tx.append_audit(store.clock(), happened(Context("cli", Subject("")), "policy-published", facts))
+        finally:
+            store.close()
+    except BundleError as error:
+        raise refused(error) from error
+    except StoreError as error:
+        raise unreadable(error) from error
+    click.echo(f"{bundle.fleet}/{bundle.serial} is published")
 
 
 # ---------------------------------------------------------------- keys
@@ -154,10 +194,11 @@ def _own_pins() -> Pins | None:
 def status(json_: bool) -> None:
     """Show which fleet this machine belongs to, by which keys, which policy is in force, and what is wrong with it.
 
-    Exit status: 0 nothing is wrong, 1 something is.
+    Exit status: 0 nothing is wrong, 1 something is, 3 state not readable.
     """
     state = state_dir()
-    found = look(state, time.time())
+    with opened() as store:
+        found = look(state, store.clock(), store=store) if store is not None else look(state, time.time())
     if json_:
         click.echo(json.dumps(_status_json(state, found), indent=2))
     elif found is None:

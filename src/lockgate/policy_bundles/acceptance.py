@@ -26,6 +26,10 @@ class NotYetError(BundleError):
     """A bundle is refused for now: the same one may be accepted later."""
 
 
+class OldError(BundleError):
+    """A bundle is refused because a newer one was accepted before."""
+
+
 class Verified(Record):
     """A bundle that a key has vouched for."""
 
@@ -98,7 +102,7 @@ def accept(data: bytes, pins: Pins, accepted: Accepted, now: float, source: str)
 def _refuse_old(bundle: Bundle, digest: str, accepted: Accepted) -> None:
     serial, known = accepted.highest.get(bundle.fleet, (0, ""))
     if bundle.serial < serial:
-        raise BundleError(f"it is old: its serial is {bundle.serial}, and {serial} was accepted before")
+        raise OldError(f"it is old: its serial is {bundle.serial}, and {serial} was accepted before")
     if bundle.serial == serial and digest != known:
         raise BundleError(f"its serial {serial} was accepted before, with another content")
 

@@ -14,12 +14,13 @@ from lockgate.policy_bundles import accepted as kept
 from lockgate.policy_bundles import envelope, manifest
 from lockgate.policy_bundles.accepted import Accepted, Current
 from lockgate.policy_bundles.pins import Pins, pins_of
-from lockgate.policy_bundles.sources import FileSource
+from lockgate.policy_bundles.sources import FileSource, StoreSource
 from lockgate.policy_bundles.taking import News, Step, take
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from lockgate.policy_bundles.protocol import BundleSource
+    from lockgate.store.protocol import Store
 
 _WAIT = 0.5
 """Seconds that a look waits for another process that is accepting a bundle. It decides by the same one without it."""
@@ -71,7 +72,7 @@ def look(
     now: float,
     *,
     tell: Callable[[Sequence[News]], None] | None = None,
-    others: Sequence[BundleSource] = (),
+    store: Store | None = None,
 ) -> Fleet | None:
     """The fleet's policy now, ``None`` where this machine belongs to no fleet.
 
@@ -80,10 +81,10 @@ def look(
         now: The time, in seconds since the epoch.
         tell: Writes down what has happened, before it is kept. Without it nothing is kept either, and a bundle that has
             just come holds for this look alone.
-        others: Where bundles come from beside the file that the pins name.
+        store: Where bundles come from beside the file that the pins name.
 
     Raises:
-        LockgateError: What ``tell`` raises.
+        StoreError: The store cannot be read, or the audit not be written.
     """
     pins = pins_of(state)
     try:
@@ -94,12 +95,19 @@ def look(
         return None
     if pins is None or pins.problem or broken:
         return _as_it_was(state, pins, accepted, broken, now)
-    sources = [*([FileSource(pins.source)] if pins.source else []), *others]
+    sources = _sources(pins, store)
     step = take(state, pins, accepted, sources, now)
     unkept: Mapping[str, bytes] = step.envelopes
     if step.accepted != accepted and tell is not None:
         step, unkept = _keep(state, pins, sources, now, tell, step)
     return _fleet(state, pins, step.accepted, now, unkept)
+
+
+def _sources(pins: Pins, store: Store | None) -> list[BundleSource]:
+    found: list[BundleSource] = [FileSource(pins.source)] if pins.source else []
+    if store is not None:
+        found.append(StoreSource(store, pins.fleet))
+    return found
 
 
 def _keep(

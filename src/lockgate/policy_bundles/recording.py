@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Store
 
 
-def teller(store: Store, now: float, by: str) -> Callable[[Sequence[News]], None]:
+def teller(store: Store, by: str) -> Callable[[Sequence[News]], None]:
     """A function that appends what has happened to the audit, and raises ``StoreError`` where that cannot be.
 
     Args:
         store: Keeps the audit.
-        now: The time, in seconds since the epoch.
         by: Who does it: ``gate``, or ``cli`` for a person.
     """
 
@@ -28,6 +27,6 @@ def teller(store: Store, now: float, by: str) -> Callable[[Sequence[News]], None
             return
         with store.transaction() as tx:
             for each in news:
-                tx.append_audit(now, happened(Context(by, Subject("")), each.event, each.facts))
+                tx.append_audit(store.clock(), happened(Context(by, Subject("")), each.event, each.facts))
 
     return tell

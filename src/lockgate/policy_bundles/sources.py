@@ -1,4 +1,4 @@
-"""A file, or a folder that configuration management fills, as the place of bundles."""
+"""Where bundles come from: a file, a folder that configuration management fills, the store that many gates share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from lockgate.errors import BundleError
 from lockgate.files import read_regular
 from lockgate.layers import MOST_BYTES
 from lockgate.policy_bundles.pins import BUNDLE
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Store
 
 
 class FileSource:
@@ -41,3 +45,35 @@ class FileSource:
             return read_regular(path, MOST_BYTES)
         except OSError as error:
             raise BundleError(f"it cannot be read: {error.strerror}") from None
+
+
+class StoreSource:
+    """What was published for the fleet in this gate's store. Who can write there can publish; no gate believes it."""
+
+    name = "the store"
+
+    def __init__(self, store: Store, fleet: str) -> None:
+        """Look at nothing yet."""
+        self._store, self._fleet = store, fleet
+
+    def facts(self) -> str:
+        """The hash of the bundle; empty where there is none.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self._store.reading() as tx:
+            return tx.policy_mark(self._fleet)
+
+    def read(self) -> bytes:
+        """The bundle's file.
+
+        Raises:
+            BundleError: It is gone.
+            StoreError: The store cannot be read.
+        """
+        with self._store.reading() as tx:
+            data = tx.policy(self._fleet)
+        if data is None:
+            raise BundleError("it is gone")
+        return data

@@ -96,7 +96,7 @@ def _try(
     envelopes: dict[str, bytes],
 ) -> tuple[Accepted, Looked]:
     """Accept or refuse what a source has now."""
-    from lockgate.policy_bundles.acceptance import NotYetError
+    from lockgate.policy_bundles.acceptance import NotYetError, OldError
     from lockgate.policy_bundles.keys import MissingLibraryError
 
     before = accepted.looked.get(source.name)
@@ -105,6 +105,8 @@ def _try(
         data = source.read()
         accepted = taken(data, pins, accepted, now, source.name, news, envelopes)
     except BundleError as error:
+        if isinstance(error, OldError) and again == 0.0 and before is not None and not before.problem:
+            return accepted, Looked(facts, "", 0.0)  # it was good, and a newer one came from elsewhere
         if isinstance(error, (NotYetError, MissingLibraryError)):
             again = now + _AGAIN
         if before is None or (before.facts, before.problem) != (facts, str(error)):

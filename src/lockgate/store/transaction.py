@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
+from lockgate.digests import sha256
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _Value = str | bytes | int | float
+_POLICY = "policy:"
+"""Settings with what is published for a fleet: digest, serial, bundle."""
 
 
 class SqliteTransaction:
@@ -393,6 +396,23 @@ class SqliteTransaction:
             (prefix, prefix),
         )
         return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+
+    def policy_mark(self, fleet: str) -> str:
+        """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
+        return (self.setting(_POLICY + fleet) or "").partition(" ")[0]
+
+    def policy(self, fleet: str) -> bytes | None:
+        """The bundle that is published for a fleet, or ``None``."""
+        kept = self.setting(_POLICY + fleet)
+        return None if kept is None else bytes.fromhex(kept.split(" ")[2])
+
+    def put_policy(self, fleet: str, serial: int, data: bytes) -> bool:
+        """Publish a bundle, unless one that is not older is there; whether it was put."""
+        kept = self.setting(_POLICY + fleet)
+        if kept is not None and int(kept.split(" ")[1]) >= serial:
+            return False
+        self.put_setting(_POLICY + fleet, f"{sha256(data).hexdigest()} {serial} {data.hex()}")
+        return True
 
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockgate.digests import sha256
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.postgres.auditing import AuditQueries
 from lockgate.store.postgres.questions import QuestionQueries
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
 
 _PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
+_PUT_POLICY = (
+    f"{replacing('policies', 'fleet', ('fleet', 'serial', 'digest', 'data'))} WHERE policies.serial < excluded.serial"
+)
 _OLD = "ended_at > 0 AND greatest(ended_at, seen_at) < %s"
 _OF_A_SESSION = ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions")
 PRUNED_AT_ONCE = 200
@@ -47,6 +51,20 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
             (self._gate, prefix),
         )
         return {name: value for name, value in rows}  # noqa: C416 - dict() would take any length
+
+    def policy_mark(self, fleet: str) -> str:
+        """The SHA-256 of the bundle that is published for a fleet, hexadecimal; empty where there is none."""
+        row = self._one("SELECT digest FROM lockgate.policies WHERE fleet = %s", (fleet,))
+        return str(row[0]) if row else ""
+
+    def policy(self, fleet: str) -> bytes | None:
+        """The bundle that is published for a fleet, or ``None``."""
+        row = self._one("SELECT data FROM lockgate.policies WHERE fleet = %s", (fleet,))
+        return bytes(row[0]) if row else None
+
+    def put_policy(self, fleet: str, serial: int, data: bytes) -> bool:
+        """Publish a bundle, unless one that is not older is there; whether it was put."""
+        return self._count(_PUT_POLICY, (fleet, serial, sha256(data).hexdigest(), data)) == 1
 
     def watched(self) -> bool:
         """Whether somebody on some host watches for questions."""
