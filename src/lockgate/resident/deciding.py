@@ -17,6 +17,7 @@ from lockgate.hooks.deciding import Asked, has_rule
 from lockgate.hooks.options import parse
 from lockgate.logs import note, place_of
 from lockgate.record import TYPE_CHECKING
+from lockgate.resident.identity import State
 from lockgate.runtime import open_parts
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Decider:
         """
         self._where = where
         self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING)
+        self.state = State(where.state)
         self._monitors: dict[str, Monitor] = {}
         self._current: Work | None = None
 
@@ -137,8 +139,11 @@ class Decider:
         """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.
 
         Raises:
-            NotHere: The pattern library is being compiled. The hook can wait for that.
+            NotHere: The pattern library is being compiled, and the hook can wait for that; or the state folder has
+                another store by now.
         """
+        if self.state.changed():
+            raise NotHere
         self._current = work
         began = time.perf_counter()
         try:

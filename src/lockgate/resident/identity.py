@@ -1,4 +1,4 @@
-"""Whether the code on the disk is still the code that runs: after an upgrade a gate makes room for the new one."""
+"""Whether the code and the state on the disk are still those that a gate runs on; if not, it makes room for another."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 
 import lockgate
+from lockgate.store.files import DATABASE, KEY
+from lockgate.store.opening import ELSEWHERE
 
 _PACKAGE = os.path.dirname(os.path.abspath(lockgate.__file__))
 
@@ -28,6 +30,28 @@ class Code:
                 if path and path.startswith(_PACKAGE) and path not in self._seen:
                     self._seen[path] = _facts(path)
         return any(_facts(path) != facts for path, facts in self._seen.items())
+
+
+class State:
+    """Which store a state folder has.
+
+    A process that has it open goes on writing into a database that was removed, or put elsewhere, and nobody would ever
+    read that.
+    """
+
+    def __init__(self, state: str) -> None:
+        """Look at it; the store must be open already."""
+        self._database = os.path.join(state, DATABASE)
+        self._others = os.path.join(state, KEY), os.path.join(state, ELSEWHERE)
+        self._seen = self._look()
+
+    def changed(self) -> bool:
+        """Whether a hook that opens the store now would get another one."""
+        return self._look() != self._seen
+
+    def _look(self) -> tuple[object, ...]:
+        # A database that is written to changes its size and times, and stays the same.
+        return (_facts(self._database)[0], *map(_facts, self._others))
 
 
 def _facts(path: str) -> tuple[int, int, int]:

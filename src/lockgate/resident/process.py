@@ -132,7 +132,11 @@ def _serve(where: Folders, listening: Listening) -> bool:
     decider = Decider(where)
     decider.warm()
     code = Code()
-    serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not code.changed())
+
+    def replaced() -> bool:
+        return code.changed() or decider.state.changed() or not listening.is_own()
+
+    serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not replaced())
 
     def too_long(*_: object) -> None:
         raise TookTooLong
@@ -146,7 +150,7 @@ def _serve(where: Folders, listening: Listening) -> bool:
     gc.disable()
     try:
         serving.run()
-        return code.changed() or not listening.is_own() or serving.measures.failed > 0
+        return replaced() or serving.measures.failed > 0
     finally:
         decider.close()
 
