@@ -85,6 +85,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(StoreError, _store)
     app.add_exception_handler(LockgateError, _ours)
+    app.add_exception_handler(Exception, _fault)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -114,6 +115,10 @@ async def _http(_: Request, error: Exception) -> Response:
 
 async def _store(_: Request, error: Exception) -> Response:
     return problem(503, str(error)[:600], "state")
+
+
+async def _fault(_: Request, __: Exception) -> Response:
+    return problem(500, "see the log of `lockgate dashboard`")  # the shield logs where it was
 
 
 async def _ours(_: Request, error: Exception) -> Response:

@@ -7,11 +7,11 @@ be put into a page as text. Times are RFC 3339 in UTC. Fields stay; more may com
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from lockgate.dashboard.shown import Shown
+from lockgate.dashboard.shown import Shown, shown_json
 from lockgate.model import Label, LabelState
 
 VerdictWord = Literal["allow", "contain", "judge", "ask", "deny"]
@@ -22,6 +22,12 @@ class Model(BaseModel):
     """Base of all: what a route answers."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _escape(cls, value: Any) -> Any:
+        """Escape every text, whichever field it is in: a record that somebody changed has them anywhere."""
+        return shown_json(value)
 
 
 class Given(BaseModel):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
-
 from lockgate.text import visible
 
 _DEEP = 64
@@ -38,11 +36,7 @@ def shown_json(value: Any, deep: int = _DEEP) -> Any:
     return value
 
 
-def _text(value: object) -> object:
-    return shown(value) if isinstance(value, str) else value
-
-
-Shown = Annotated[str, BeforeValidator(_text)]
-"""A text that others may have written."""
-ShownJson = Annotated[Any, BeforeValidator(shown_json)]
+Shown = Annotated[str, "untrusted"]
+"""A text that others may have written. Every text of every model is escaped; this says of which it matters."""
+ShownJson = Annotated[Any, "untrusted"]
 """A JSON value in which others may have written."""

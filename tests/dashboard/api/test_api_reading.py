@@ -27,7 +27,8 @@ def told(machine: Machine) -> Machine:
     machine.decided(verdict="allow", command="ls", cascade={"tier": "local", "ms": 0.1})
     machine.decided()
     machine.recorded({"event": "outcome", "session": "s1", "call": "c1", "outcome": "refused", "gave": ["secret"]})
-    match = {"rule": "secrets_detection/aws_access_key_id", "type": "aws", "severity": "critical", "path": "command", "fingerprint": "f"}
+    rule = "secrets_detection/aws_access_key_id"
+    match = {"rule": rule, "type": "aws", "severity": "critical", "path": "command", "fingerprint": "f"}
     guardrail = {"decision": "block", "matches": [match, match], "matches_omitted": 0, "elapsed_ms": 1.5}
     machine.decided("s2", command="echo 100%_done", client="codex", guardrail=guardrail)
     return machine

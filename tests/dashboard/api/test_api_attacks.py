@@ -1,0 +1,467 @@
+"""Attacks on the dashboard: each is tried against a real server's process, and each fails.
+
+Who attacks: another user of the machine, a page in the person's own browser, an agent that would approve itself, and
+whoever writes what an agent's call says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lockgate.dashboard.build import PLACE
+from lockgate.dashboard.shield import MOST_BODY
+from lockgate.dashboard.tokens import add
+from support.api_server import Machine, Server
+
+CONTRACT = json.loads(PLACE.read_text())
+_IDS = {"session": "s1", "seq": "1", "approval": "abcdefghjk"}
+ROUTES = [
+    pytest.param(method.upper(), path.removeprefix("/api/v1/").format(**_IDS), id=f"{method} {path}")
+    for path, methods in CONTRACT["paths"].items()
+    for method in methods
+]
+CHANGES = [("approvals/{}/approve", {"shown": "0" * 64}), ("approvals/{}/deny", {})]
+
+
+@pytest.fixture
+def approval(machine: Machine) -> Iterator[str]:
+    """A question that waits. Whatever is tried, nobody answers it."""
+    approval = machine.asked()
+    yield approval
+    assert machine.row(approval).state == "pending"
+
+
+# -- another user of this machine
+
+
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+def test_another_user_gets_nothing_of_any_route(server: Server, method: str, path: str) -> None:
+    for body in (None, {}, {"token": "x"}):
+        answer = server.client().request(method, path, json=body)
+        refused = {401} if path != "login" else {401, 403, 405, 422}
+        assert answer.status_code in refused, "a program"
+        assert server.browser().request(method, path, json=body).status_code in refused | {429}, "a browser"
+
+
+@pytest.mark.parametrize(
+    "path", ["nope", "approvals/../sessions", "sessions//", "Sessions", "%2e%2e/login", "login/", ""]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"])
+def test_nor_of_what_is_no_route(server: Server, method: str, path: str) -> None:
+    assert server.client().request(method, path).status_code in (401, 404, 405)
+    if not path.startswith(("approvals", "%2e")):
+        assert server.client().request(method, path).status_code == 401
+
+
+def test_what_everybody_can_read_holds_nothing_of_this_machine(machine: Machine, server: Server) -> None:
+    machine.session("a-session-of-ann")
+    page = httpx.get(f"{server.url}/")
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for word in ("ann", "a-session-of-ann", str(machine.home), server.token):
+        assert not re.search(rf"\b{re.escape(word)}\b", page.text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../schemas.py",
+        "/..%2fschemas.py",
+        "/%2e%2e/schemas.py",
+        "/js/../../app.py",
+        "//etc/passwd",
+        "/js",
+        "/js/",
+        "/.hidden",
+        "/index.html%00.js",
+        "/INDEX.HTML",
+    ],
+)
+def test_no_file_is_served_but_the_pages(server: Server, path: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode()
+        )
+        assert b" 404 " in read_all(connection).partition(b"\r\n")[0]
+
+
+def read_all(connection: socket.socket) -> bytes:
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    [
+        "lockgate=",
+        "lockgate=x",
+        "lockgate=*",
+        "lockgate=' OR 1=1",
+        "lockgate=" + "A" * 43,
+        "__Host-lockgate=x",
+        "=;=;;",
+    ],
+)
+def test_a_guessed_cookie_opens_nothing(server: Server, cookie: str) -> None:
+    headers = {"Cookie": cookie, "X-CSRF-Token": cookie.partition("=")[2]}
+    assert server.browser().get("me", headers=headers).status_code == 401
+
+
+# -- a page in the person's own browser
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}, id="another-site"),
+        pytest.param({"Origin": "https://evil.example"}, id="an-older-browser"),
+        pytest.param({"Origin": "null", "Sec-Fetch-Site": "cross-site"}, id="sandboxed-frame"),
+        pytest.param({"Origin": "null"}, id="file-or-data-page"),
+        pytest.param({"Origin": "http://127.0.0.1:1", "Sec-Fetch-Site": "same-site"}, id="another-port"),
+        pytest.param({"Origin": "http://127.0.0.1:1"}, id="another-port-in-an-older-browser"),
+        pytest.param({"Origin": "http://localhost:{port}"}, id="another-name-of-this-machine"),
+        pytest.param({"Origin": "https://127.0.0.1:{port}"}, id="another-scheme"),
+        pytest.param({"Origin": "http://127.0.0.1:{port}.evil.example"}, id="a-name-that-begins-so"),
+        pytest.param({"Origin": ""}, id="empty"),
+        pytest.param({"Sec-Fetch-Site": "cross-site"}, id="no-origin-another-site"),
+        pytest.param({"Sec-Fetch-Site": "same-site"}, id="no-origin-another-port"),
+        pytest.param({}, id="says-nothing"),
+    ],
+)
+def test_another_page_cannot_use_the_persons_session(
+    machine: Machine, server: Server, approval: str, headers: dict[str, str]
+) -> None:
+    """Even with both secrets, which it has neither of."""
+    person = server.person()
+    shown = person.get(f"approvals/{approval}").json()["shown"]
+    for name in ("Origin", "Sec-Fetch-Site"):
+        del person.headers[name]
+    person.headers.update({name: value.format(port=server.port) for name, value in headers.items()})
+    for way, body in (("approve", {"shown": shown}), ("deny", {})):
+        answer = person.post(f"approvals/{approval}/{way}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "origin")
+        assert "access-control-allow-origin" not in answer.headers
+    assert person.post("logout").status_code == 403
+    if headers:
+        assert person.get("sessions").status_code == 403, "nor read"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        pytest.param("application/x-www-form-urlencoded", b"reason=x", id="form"),
+        pytest.param("multipart/form-data; boundary=x", b"--x--", id="upload"),
+        pytest.param("text/plain", b'{"reason": ""}', id="text-that-is-json"),
+        pytest.param("application/json-seq", b"{}", id="nearly"),
+        pytest.param("", b"{}", id="none"),
+    ],
+)
+def test_a_form_cannot_answer(server: Server, approval: str, kind: str, body: bytes) -> None:
+    answer = server.person().post(f"approvals/{approval}/deny", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 415
+
+
+def test_a_stolen_cookie_is_of_no_use(server: Server, approval: str) -> None:
+    """A browser sends a host's cookies to each of its ports, so another user's server on this machine gets them."""
+    person = server.person()
+    thief = server.client({"Origin": server.url}, cookies=dict(person.cookies))
+    assert thief.get("sessions").status_code == 401
+    assert thief.post(f"approvals/{approval}/deny", json={}).status_code == 401
+    assert "csrf" not in person.get("me").text
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.1:{port}.evil.example",
+        "127.0.0.1.evil.example:{port}",
+        "2130706433:{port}",
+        "127.1:{port}",
+        "0.0.0.0:{port}",
+        "localhost.:{port}",
+        "[::1]:{port}",
+        "user@127.0.0.1:{port}",
+        "",
+    ],
+)
+def test_a_name_that_was_led_here_is_not_answered(server: Server, host: str) -> None:
+    """DNS rebinding: the page's own name points to this machine now, and its requests are of the same origin."""
+    name = host.format(port=server.port)
+    for path in ("/", "/api/v1/me", "/api/v1/login"):
+        answer = httpx.get(server.url + path, headers={"Host": name, "Origin": f"http://{name}"})
+        assert answer.status_code in (400, 421)
+        assert "lockgate" not in answer.headers.get("set-cookie", "")
+
+
+def test_no_page_can_hold_or_be_told_of_another(server: Server) -> None:
+    for path in ("/", "/api/v1/me", "/nope", "/api/v1/login"):
+        headers = httpx.get(server.url + path).headers
+        policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert policy["form-action"] == policy["trusted-types"] == "'none'"
+        assert policy["require-trusted-types-for"] == "'script'"
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-opener-policy"] == headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in headers
+        if path.startswith("/api"):
+            assert headers["cache-control"] == "no-store"
+
+
+# -- an agent
+
+
+def test_an_agent_with_a_reading_token_cannot_approve(reader: httpx.Client, approval: str) -> None:
+    shown = reader.get(f"approvals/{approval}").json()["shown"]
+    for way, body in (("approve", {"shown": shown}), ("deny", {})):
+        answer = reader.post(f"approvals/{approval}/{way}", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "scope")
+
+
+@pytest.mark.parametrize(("way", "body"), CHANGES)
+def test_an_agent_that_asks_with_curl_is_nobody(server: Server, approval: str, way: str, body: dict[str, str]) -> None:
+    for headers in ([], ["-H", f"Origin: {server.url}"], ["-H", "Authorization: Bearer x"], ["-b", "lockgate=x"]):
+        command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "10", *headers]
+        command += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
+        done = subprocess.run(
+            [*command, f"{server.url}/api/v1/{way.format(approval)}"], capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "401"
+
+
+# -- what a call says
+
+
+ZOO = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "javascript:alert(1)",
+    '"><svg onload=alert(1)>',
+    "{{7*7}}${7*7}",
+    "\u202e\u2066\u200b\ufeff\x1b[2J\x00\x7f\u2028",
+    "\ud800",
+    "data: x\n\nevent: approval\ndata: {}",
+    "\r\nSet-Cookie: lockgate=x\r\n\r\n<script>",
+]
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]")
+
+
+def test_no_text_becomes_markup_or_hides(machine: Machine, server: Server) -> None:
+    person = server.person()
+    paths = ["sessions", "decisions", "approvals", "approvals?state=all", "health"]
+    for text in ZOO:
+        machine.session(f"zoo {text}".encode("utf-8", "replace").decode(), workspace=text.replace("\ud800", ""))
+        about = {"input": {text: text}, "reasons": [{"rule": text, "row": text, "because": text}], "tool": text}
+        paths.append(f"decisions/{machine.decided(session=text, agent=text, client=text, **about)}")
+        approval = machine.asked(text, **{**about, "whole": {text: {text: [text]}}, "brief": text, "cwd": text})
+        paths.append(f"approvals/{approval}")
+        person.post(f"approvals/{approval}/deny", json={"reason": text.replace("\ud800", "")}).raise_for_status()
+        told = person.post("explain", json={"command": text.replace("\ud800", "")})
+        assert told.status_code == 200
+        assert not _HIDDEN.search(told.text)
+    for path in paths:
+        answer = person.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/json"
+        assert not _HIDDEN.search(answer.text), path
+        assert not any(_HIDDEN.search(text) for text in texts(answer.json())), path
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from (name, *texts(each))
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+
+
+@pytest.mark.parametrize("text", ZOO[:-3] + ZOO[-2:])
+def test_what_is_asked_for_is_not_told_back(server: Server, text: str) -> None:
+    person = server.person()
+    for answer in (
+        person.get("sessions", params={text: "x", "limit": text}),
+        person.get(f"approvals/{httpx.QueryParams({'x': text})}"),
+        person.post("explain", json={"command": {text: text}}),
+        person.post("login", json={"token": [text]}),
+    ):
+        assert answer.status_code in (404, 422)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert not _HIDDEN.search(answer.text)
+
+
+# -- whoever only wants to break it
+
+
+def request(server: Server, head: str, body: bytes = b"", wait: float = 15.0) -> bytes:
+    """Send bytes, and read until the server closes."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as connection:
+        connection.sendall(head.replace("HOST", f"127.0.0.1:{server.port}").encode("latin-1") + body)
+        return read_all(connection)
+
+
+GET = "GET / HTTP/1.1\r\nConnection: close\r\n"
+POST = "POST /api/v1/login HTTP/1.1\r\nConnection: close\r\nHost: HOST\r\n"
+GARBAGE: list[Any] = [
+    pytest.param("\x00\x01\x02\r\n\r\n", b"", id="bytes"),
+    pytest.param("GET / HTTP/9.9\r\nConnection: close\r\nHost: HOST\r\n\r\n", b"", id="version"),
+    pytest.param(f"{GET}Host: HOST\r\nHost: HOST\r\n\r\n", b"", id="two-hosts"),
+    pytest.param(f"{GET}\r\n", b"", id="no-host"),
+    pytest.param(f"{POST}Content-Length: -1\r\n\r\n", b"", id="negative-length"),
+    pytest.param(f"{POST}Content-Length: 5\r\nContent-Length: 6\r\n\r\n", b"12345", id="two-lengths"),
+    pytest.param(f"{POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n", id="smuggling"),
+    pytest.param(f"GET /{'a' * 100_000} HTTP/1.1\r\nConnection: close\r\nHost: HOST\r\n\r\n", b"", id="long-path"),
+    pytest.param(f"{GET}Host: HOST\r\nX: {'a' * 100_000}\r\n\r\n", b"", id="long-header"),
+    pytest.param("CONNECT x:443 HTTP/1.1\r\nConnection: close\r\nHost: HOST\r\n\r\n", b"", id="proxy"),
+    pytest.param("GET http://x/ HTTP/1.1\r\nConnection: close\r\nHost: x\r\n\r\n", b"", id="absolute"),
+    pytest.param(
+        "GET /api/v1/events HTTP/1.1\r\nHost: HOST\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Key: eA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        b"",
+        id="websocket",
+    ),
+]
+
+
+@pytest.mark.parametrize(("head", "body"), GARBAGE)
+def test_garbage_is_refused_and_harms_nobody(server: Server, head: str, body: bytes) -> None:
+    try:
+        line = request(server, head, body).partition(b"\r\n")[0]
+    except (ConnectionError, TimeoutError):
+        line = b""
+    page = head.startswith("GET / ")  # which everybody may have
+    assert line == b"" or line.split()[1][:1] == b"4" or (page and line.split()[1] == b"200"), line
+    assert server.process.poll() is None
+    assert server.browser().get("me").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("length", "status"),
+    [(MOST_BODY, 422), (MOST_BODY + 1, 413), (10**18, 413)],
+)
+def test_a_body_has_a_bound(server: Server, length: int, status: int) -> None:
+    person = server.person()
+    padded = b'{"token": 1' + b" " * (min(length, MOST_BODY + 1) - 12) + b"}"
+    headers = {"Content-Type": "application/json", "Content-Length": str(length)}
+    if length > len(padded):
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        answer = request(
+            server,
+            f"POST /api/v1/login HTTP/1.1\r\nHost: HOST\r\nOrigin: {server.url}\r\nConnection: close\r\n{head}\r\n",
+        )
+        assert answer.split()[1] == str(status).encode()
+        return
+    assert person.post("login", content=padded, headers=headers).status_code == status
+
+
+def test_a_body_without_a_length_has_the_same_bound(server: Server) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b" " * 100_000
+
+    try:
+        answer = server.person().post("login", content=parts(), headers={"Content-Type": "application/json"})
+    except httpx.WriteError:
+        return  # it was refused before all was sent
+    assert answer.status_code == 413
+
+
+def test_half_a_request_changes_nothing_and_holds_nobody_up(server: Server, approval: str) -> None:
+    person = server.person()
+    cookie = "; ".join(f"{name}={value}" for name, value in person.cookies.items())
+    head = (
+        f"POST /api/v1/approvals/{approval}/deny HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.url}\r\n"
+        f"Cookie: {cookie}\r\nX-CSRF-Token: {person.headers['X-CSRF-Token']}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        began = time.monotonic()
+        assert person.get("me").status_code == 200
+        assert time.monotonic() - began < 5
+    assert person.get("me").status_code == 200
+
+
+NO_JSON: list[tuple[bytes, str]] = [
+    (b"", "empty"),
+    (b"{", "cut"),
+    (b'{"token": "\xff"}', "no-utf-8"),
+    (b"[" * 100_000, "deep"),
+    (b"NaN", "nan"),
+    (b'{"token": 1e999}', "infinite"),
+    (b'{"token": "x", "token": "y"}', "twice"),
+    (b'{"token": "\\ud800"}', "half-a-pair"),
+    (b"null", "null"),
+    (b'{"token": "x", "more": 1}', "more"),
+]
+
+
+@pytest.mark.parametrize("body", [pytest.param(body, id=name) for body, name in NO_JSON])
+def test_what_is_no_request_is_told_so(server: Server, body: bytes) -> None:
+    answer = server.browser().post("login", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 401, 422, 429)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == answer.status_code
+    assert "Traceback" not in answer.text
+
+
+# -- over TLS
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    key, file = str(folder / "tls.key"), str(folder / "tls.crt")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*command, "-days", "2", "-keyout", key, "-out", file, *names], check=True, capture_output=True)
+    return file, key
+
+
+def test_over_tls_the_cookie_is_bound_to_the_host(tmp_path: Path, certificate: tuple[str, str]) -> None:
+    machine = Machine(tmp_path)
+    file, key = certificate
+    with machine.serve(certificate=file, key=key, names=("gate.example",)) as server:
+        assert server.url.startswith("https://gate.example:")
+        url = f"https://127.0.0.1:{server.port}"
+        context = ssl.create_default_context(cafile=file)
+        headers = {"Origin": url}
+        with httpx.Client(base_url=f"{url}/api/v1/", headers=headers, verify=context, timeout=30) as client:
+            told = client.post("login", json={"token": server.token})
+            cookie = told.headers["set-cookie"]
+            assert cookie.startswith("__Host-lockgate=")
+            assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
+            assert "max-age=" in told.headers["strict-transport-security"]
+            client.headers["X-CSRF-Token"] = told.json()["csrf"]
+            assert client.get("me").status_code == 200
+            plain = {"Origin": f"http://127.0.0.1:{server.port}"}
+            assert client.get("me", headers=plain).status_code == 403
+            assert client.get("me", headers={"Host": f"gate.example:{server.port}", "Origin": ""}).status_code == 403
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(f"http://127.0.0.1:{server.port}/", timeout=5).raise_for_status()
+        token = add(machine.store, "far", "read")
+        bearer = {"Authorization": f"Bearer {token}", "Host": f"gate.example:{server.port}"}
+        assert httpx.get(f"{url}/api/v1/me", headers=bearer, verify=context).json()["user"] == "far"
+    machine.store.close()
