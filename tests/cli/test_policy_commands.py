@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import stat
 from pathlib import Path
 
@@ -89,6 +91,26 @@ def test_from_keygen_to_rotation(desk: Desk) -> None:
     desk.run("unpin", second["id"], code=1)  # the last one
     desk.run("unpin", "--all")
     assert desk.status()["fleet"] is None
+
+
+def test_the_ten_minutes_of_the_document(desk: Desk) -> None:
+    """Every command of docs/fleet-policy.md, in its order, with the policy that stands there."""
+    text = (Path(__file__).parents[2] / "docs" / "fleet-policy.md").read_text("utf-8")
+    [policy] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (desk.policy / "lockgate.yaml").write_text(policy)
+    commands = [line for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    for command in commands:
+        program, group, name, *rest = shlex.split(command)
+        assert (program, group) == ("lockgate", "policy")
+        rest = [desk.status()["keys"][0]["id"] if word == "SHA256:…" else word for word in rest]  # type: ignore[index]
+        unasked = {"keygen": ["--no-passphrase"], "pin": ["--yes"]}
+        desk.run(name, *rest, *unasked.get(name, []))
+    found = desk.status()
+    assert found["policy"]["serial"] == 3  # type: ignore[index]
+    assert [key["comment"] for key in found["keys"]] == ["acme-policy-2027"]  # type: ignore[attr-defined]
+    assert {"keygen", "build", "sign", "inspect", "verify", "pin", "unpin", "install", "status"} == {
+        command.split()[2] for command in commands
+    }
 
 
 def test_every_act_is_in_the_audit(desk: Desk) -> None:
