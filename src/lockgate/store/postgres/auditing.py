@@ -32,7 +32,8 @@ ANCHOR_SECONDS = 600.0
 class AuditQueries(Statements):
     """Chains, their heads, where they were cut, and their anchors."""
 
-    _name = ""
+    name = ""
+    """What people call this gate."""
     _head: AuditHead | None = None
     """The head after what this transaction has appended."""
     wants_anchor = False
@@ -57,10 +58,23 @@ class AuditQueries(Statements):
             f"INSERT INTO lockgate.audit (gate, {_RECORD}) VALUES (%s, %s, %s, %s, %s, %s)",  # noqa: S608
             (self._gate, *row),
         )
-        self._write(
-            "UPDATE lockgate.gates SET seq = %s, digest = %s, seal = %s WHERE gate = %s", (*self._head, self._gate)
-        )
+        self.put_head(self._head)
         return row
+
+    def put_head(self, head: AuditHead) -> None:
+        """Put the head of this gate's chain forward."""
+        self._write("UPDATE lockgate.gates SET seq = %s, digest = %s, seal = %s WHERE gate = %s", (*head, self._gate))
+
+    def put_checkpoint(self, checkpoint: AuditCheckpoint) -> None:
+        """Put a checkpoint in the place of this gate's records up to it."""
+        self._write(
+            f"INSERT INTO lockgate.audit_checkpoints (gate, {_CHECKPOINT}) VALUES (%s, %s, %s, %s, %s, %s)"  # noqa: S608
+            " ON CONFLICT (gate) DO UPDATE SET (seq, digest, removed, at, seal)"
+            " = (excluded.seq, excluded.digest, excluded.removed, excluded.at, excluded.seal)",
+            (self._gate, *checkpoint),
+        )
+        # The guards of the schema let exactly these go, now that the checkpoint and its record are there.
+        self._count("SELECT lockgate.cut_audit(%s)", (self._gate,))
 
     def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
         """Audit records of a gate in order, those with a greater sequence number than ``after``."""
@@ -125,14 +139,7 @@ class AuditQueries(Statements):
         if not is_cut(self._key, checkpoint) or last != (checkpoint.digest,) or count != checkpoint.removed:
             raise StoreError("the audit chain cannot be cut there: it was cut meanwhile, or it does not hold")
         row = self.append_audit(checkpoint.at, {**body, "event": PRUNED, "checkpoint": checkpoint._asdict()})
-        self._write(
-            f"INSERT INTO lockgate.audit_checkpoints (gate, {_CHECKPOINT}) VALUES (%s, %s, %s, %s, %s, %s)"  # noqa: S608
-            " ON CONFLICT (gate) DO UPDATE SET (seq, digest, removed, at, seal)"
-            " = (excluded.seq, excluded.digest, excluded.removed, excluded.at, excluded.seal)",
-            (self._gate, *checkpoint),
-        )
-        # The guards of the schema let exactly these go, now that the checkpoint and its record are there.
-        self._count("SELECT lockgate.cut_audit(%s)", (self._gate,))
+        self.put_checkpoint(checkpoint)
         return row
 
     def gates(self) -> list[GateRow]:
@@ -171,7 +178,7 @@ class AuditQueries(Statements):
         self._count(
             "INSERT INTO lockgate.gates (gate, name, made_at, seq, digest, seal) VALUES (%s, %s, %s, 0, %s, %s)"
             " ON CONFLICT (gate) DO NOTHING",
-            (self._gate, self._name, at, ROOT, seal(self._key, 0, ROOT)),
+            (self._gate, self.name, at, ROOT, seal(self._key, 0, ROOT)),
         )
         row = self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,))
         assert row is not None

@@ -59,6 +59,11 @@ class Statements:
         """The sessions that are locked."""
         self._has_settings = False
 
+    @property
+    def gate(self) -> str:
+        """The id of the gate whose transaction this is."""
+        return self._gate
+
     def send(self, last: str = "") -> str:
         """Send what is waiting, and a last statement; returns the command tag of that one."""
         if last:

@@ -27,7 +27,7 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
 
     def __init__(self, connection: Connection, gate: str, name: str, key: bytes, *, writable: bool) -> None:
         super().__init__(connection, gate, key, writable=writable)
-        self._name = name
+        self.name = name
 
     def setting(self, name: str) -> str | None:
         """A value of this gate's own, or ``None``."""
