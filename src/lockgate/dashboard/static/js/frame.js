@@ -138,13 +138,12 @@ export class Frame {
   }
 
   #theme() {
-    const button = h("button.button.plain.theme", { type: "button" });
+    const button = h("button.button.plain", { type: "button" });
     const show = () => {
       const chosen = document.documentElement.dataset.theme ?? "system";
       const next = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
-      button.setAttribute("aria-label", `Colours: ${chosen}. Change to ${next}.`);
       button.title = `Colours: ${chosen}`;
-      fill(button, icon(chosen === "dark" ? "moon" : "sun"), chosen === "system" ? h("span.small", { "aria-hidden": "true" }, "auto") : null);
+      fill(button, icon({ light: "sun", dark: "moon" }[chosen] ?? "half"), h("span.sr-only", {}, `Colours: ${chosen}. Change to ${next}.`));
       return next;
     };
     show();

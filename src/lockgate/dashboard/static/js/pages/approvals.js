@@ -9,6 +9,7 @@ import { to } from "../router.js";
 import { visible } from "../visible.js";
 import { ago, column, count, hasRead, left, moment } from "../words.js";
 
+const LOOK_AGAIN = 5000;
 const STATES = {
   approved: "Approved: the call may run once",
   used: "Approved, and the call has run",
@@ -34,6 +35,9 @@ class Approvals {
   #frame;
   #items = [];
   #chosen = "";
+  #state = "";
+  #gone = false;
+  #overdue = 0;
   #answering = null;
   #skew = 0;
   #list = h("ol.questions", { "aria-label": "Questions" });
@@ -48,6 +52,8 @@ class Approvals {
   }
 
   leave() {
+    this.#gone = true;
+    this.#answering?.disarm();
     clearInterval(this.#watch);
   }
 
@@ -64,7 +70,7 @@ class Approvals {
     await this.#fetch();
     if (this.#chosen === "" && this.#items.length > 0) {
       await this.#choose(this.#items[0].approval);
-    } else if (event.approval === this.#chosen && !this.#items.some((item) => item.approval === this.#chosen)) {
+    } else if (this.#state === "pending" && !this.#items.some((item) => item.approval === this.#chosen)) {
       await this.#choose(this.#chosen);
     }
   }
@@ -124,12 +130,26 @@ class Approvals {
       return;
     }
     const question = await get(`approvals/${part(approval)}`);
+    if (this.#gone || (approval === this.#chosen && question.state === this.#state)) {
+      return; // somebody is elsewhere by now, or it is shown as it is: nobody's place in it is lost
+    }
+    const inside = this.#detail.contains(document.activeElement);
     this.#answering?.disarm();
     this.#chosen = approval;
+    this.#state = question.state;
     this.#skew = Date.parse(question.now) - Date.now();
     history.replaceState(null, "", to("approvals", approval));
     this.#show(question);
     this.#draw();
+    if (inside) {
+      this.#heading();
+    }
+  }
+
+  #heading() {
+    const title = this.#detail.querySelector("h2");
+    title?.setAttribute("tabindex", "-1");
+    title?.focus({ preventScroll: true });
   }
 
   #show(question) {
@@ -141,11 +161,11 @@ class Approvals {
 
   async #answered(changed) {
     const approval = this.#chosen;
+    this.#state = "";
     await this.#choose(approval);
     await this.#fetch();
-    const title = this.#detail.querySelector("h2");
-    title?.setAttribute("tabindex", "-1");
-    title?.focus();
+    this.#heading();
+    scrollTo(0, 0);
     if (changed) {
       this.#detail.prepend(h("p.notice", { role: "alert" }, "It was answered, or has changed, since you looked at it. This is how it is now."));
     }
@@ -157,6 +177,11 @@ class Approvals {
       const seconds = (Date.parse(element.dataset.until) - now) / 1000;
       element.textContent = seconds > 0 ? `${left(seconds)} left` : "time is over";
       element.classList.toggle("urgent", seconds < 30);
+    }
+    // The time of a question passes without a word from the server.
+    if (this.#items.some((item) => Date.parse(item.expires_at) < now) && now - this.#overdue > LOOK_AGAIN) {
+      this.#overdue = now;
+      this.live({ kind: "approval" }).catch(() => {});
     }
   }
 }

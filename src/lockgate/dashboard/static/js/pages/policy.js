@@ -51,7 +51,7 @@ function table(told, index) {
   );
   return h(
     "section.card.policy",
-    { "aria-labelledby": `policy-${index}` },
+    {},
     h("h2", { id: `policy-${index}` }, "Profile ", h("span.mono", {}, untrusted(told.profile)), told.shadow ? h("span.muted.small", {}, " records what ", h("code", {}, untrusted(told.shadow)), " would have said") : null),
     h(
       "div.scroll",
