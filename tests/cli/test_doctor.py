@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lockgate.adapters import claude_look
+from lockgate.adapters import claude_look, native_client
 from lockgate.cli.main import cli
 from lockgate.guardrails import opening
 
@@ -72,6 +72,14 @@ def test_a_guarded_machine(machine: Machine) -> None:
     assert code == 0
     assert {name: state for name, (state, _) in found.items() if state != "ok"} == {"plugin": "warn"}
     assert found["self-test"][1].startswith("a call that tampers with the gate was refused")
+
+
+@pytest.mark.parametrize(("problem", "says"), [("", "native"), ("it was not built", "Python; the native one: it was")])
+def test_it_names_the_hook_client(machine: Machine, monkeypatch: pytest.MonkeyPatch, problem: str, says: str) -> None:
+    monkeypatch.setattr(native_client, "problem", lambda _: problem)
+    state, told = machine.found()[1]["hook client"]
+    assert state == "ok"
+    assert told.startswith(says)
 
 
 def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from lockgate.adapters import claude_doctor, claude_install, other_doctor
+from lockgate.adapters import claude_doctor, claude_install, native_client, other_doctor
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands, look
 from lockgate.cli.state import SELF_TEST, paint
 from lockgate.errors import LockgateError
@@ -102,7 +102,9 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("state folder", seen.folders.state, 0o077)
     yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
     yield _mode("configuration folder", seen.folders.config, 0o022)
-    yield _mode("program", os.path.dirname(claude_install.this_launch(seen.folders).hook), 0o022)
+    hook = claude_install.this_launch(seen.folders).hook
+    yield _mode("program", os.path.dirname(hook), 0o022)
+    yield _hook_client(hook)
     yield _configuration(seen)
     yield from _fleet(seen.folders)
     yield from _patterns(seen)
@@ -126,6 +128,12 @@ def _mode(name: str, path: str, forbidden: int) -> Check:
         tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
         return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
     return Check(name, "ok", f"{path} is safe from others")
+
+
+def _hook_client(hook: str) -> Check:
+    """Which client an installation would take; either protects alike."""
+    problem = native_client.problem(hook)
+    return Check("hook client", "ok", f"Python; the native one: {problem}" if problem else "native")
 
 
 def _configuration(seen: Look) -> Check:

@@ -12,6 +12,8 @@ from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lockgate.analysis.shell.invoke import Invocation
 
 
@@ -218,18 +220,24 @@ def _looks_for_the_hook(texts: list[str]) -> bool:
     A second look at the text alone: where a process to end comes out of a list, nothing else says which it is.
     """
     patterns = (word for text in texts for word in _PATTERN.findall(text))
-    return any("lockgate" in word.lower() or _found_in(word, "/lockgate/hook.py claude-code") for word in patterns)
+    return any("lockgate" in word.lower() or _found_in(word, _PROGRAMS) for word in patterns)
 
 
 def _may_name_the_hook(pattern: str) -> bool:
     """Whether a pattern of ``pkill`` finds the hook's command line or the shell around it."""
     if pattern in ("sh", "bash", "dash", "zsh", ".", "", "python", "python3"):
         return True
-    return _found_in(pattern, "/lockgate/hook.py claude-code --home --state --config")
+    return _found_in(pattern, [program + _OPTIONS for program in _PROGRAMS])
 
 
-def _found_in(pattern: str, line: str) -> bool:
+_PROGRAMS = ("/lockgate/hook.py claude-code", "/lockgate/lockgate-hook", "/lockgate/resident/process.py")
+"""What only the command lines of a hook, of a native one and of the resident gate have."""
+_OPTIONS = " --home --state --config"
+"""What they have too, as other programs may."""
+
+
+def _found_in(pattern: str, lines: Iterable[str]) -> bool:
     try:
-        return re.search(pattern, line, re.IGNORECASE) is not None
+        return any(re.search(pattern, line, re.IGNORECASE) for line in lines)
     except re.error:
         return True
