@@ -58,6 +58,8 @@ class Desk:
         self.names = names
         self.access = access
         self.tools = tools
+        self.at_end: list[Callable[[], None]] = []
+        """What ends what would go on for ever, called in the event loop when the process is to end."""
 
     @contextmanager
     def store(self) -> Iterator[Store | None]:

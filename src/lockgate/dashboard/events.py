@@ -103,7 +103,9 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
         self._position = 0
         self._rung = asyncio.Event()
+        self._turn = asyncio.Lock()
         self._watch = Watch(desk, self._rung.set, self._tell)
+        desk.at_end.append(self._end)
 
     @asynccontextmanager
     async def joined(self, caller: Caller, last: int | None) -> AsyncIterator[_Listener]:
@@ -111,14 +113,16 @@ class Feed:
         if len(self._listeners) >= MOST_LISTENERS:
             raise Refused(429, "too many listen already", code="listeners", headers={"Retry-After": "5"})
         listener = _Listener(caller)
-        self._listeners.add(listener)
         try:
+            async with self._turn:
+                # The others hear first what there is, so that what this one has missed ends where its events begin.
+                await self._look(fresh=self._task is None)
+                for data in await asyncio.to_thread(self._missed, last, self._position):
+                    listener.put(data)
+                self._listeners.add(listener)
             self._attend()
             if self._task is None:
-                self._position = (await asyncio.to_thread(self._news, None))[0]
                 self._task = asyncio.create_task(self._run())
-            for data in await asyncio.to_thread(self._missed, last, self._position):
-                listener.put(data)
             yield listener
         finally:
             self._listeners.discard(listener)
@@ -133,13 +137,23 @@ class Feed:
                 await asyncio.wait_for(self._rung.wait(), LOOK_SECONDS)
             self._rung.clear()
             try:
-                self._position, frames = await asyncio.to_thread(self._news, self._position)
+                async with self._turn:
+                    await self._look()
             except StoreError as error:
                 log.warning("the state cannot be read", extra={"facts": {"error": str(error)[:300]}})
-                continue
-            for data in frames:
-                for listener in self._listeners:
-                    listener.put(data)
+
+    async def _look(self, *, fresh: bool = False) -> None:
+        """Tell all listeners what is new; afresh, only find out how far the records go."""
+        self._position, frames = await asyncio.to_thread(self._news, None if fresh else self._position)
+        for data in frames:
+            for listener in self._listeners:
+                listener.put(data)
+
+    def _end(self) -> None:
+        """Let everybody go."""
+        for listener in self._listeners:
+            listener.behind = True
+            listener.put(b"")
 
     def _attend(self) -> None:
         """Be there for questions as long as somebody listens who can answer them."""

@@ -116,7 +116,8 @@ class Dashboard:
         self._access = Access(getpass.getuser())
         self._leader = Leader(where.state)
         self._access.on_link_over = self._leader.remove
-        self._app = make_app(Desk(where, names, self._access, tools), StaticFiles())
+        self._desk = Desk(where, names, self._access, tools)
+        self._app = make_app(self._desk, StaticFiles())
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
@@ -124,7 +125,7 @@ class Dashboard:
         server = uvicorn.Server(self._config())
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, lambda: setattr(server, "should_exit", True))
+            loop.add_signal_handler(name, self._end, server)
         self._say(f"the dashboard listens at {self.url} until Ctrl-C")
         if not self._settings.tokens_only:
             self._link(opened=self._settings.browser)
@@ -135,6 +136,11 @@ class Dashboard:
         finally:
             self._leader.remove()
             self._socket.close()
+
+    def _end(self, server: uvicorn.Server) -> None:
+        server.should_exit = True
+        for end in self._desk.at_end:
+            end()
 
     def _config(self) -> uvicorn.Config:
         return uvicorn.Config(
