@@ -37,6 +37,16 @@ def test_what_is_accepted_is_told_once_and_survives_restarts(tmp_path: Path) -> 
     assert dict(machine.look().files()) == {"lockgate.yaml": b"table: {egress: deny}\n"}
 
 
+def test_the_policy_is_read_in_either_alphabet(machine: Machine) -> None:
+    text = b"# \xc3\xbf\xc3\xbf\xc3\xbe?~?~?~>>>\n"
+    value = json.loads(packed(6, files={"lockgate.yaml": text}))
+    assert set("+/") & set(value["payload"])
+    value["payload"] = value["payload"].replace("+", "-").replace("/", "_")
+    machine.put(json.dumps(value).encode())
+    assert machine.serial() == 6
+    assert machine.look().files()["lockgate.yaml"] == text
+
+
 REFUSED_BUNDLES: dict[str, tuple[bytes, str]] = {
     "another key's": (packed(9, "eve"), "no pinned key"),
     "nobody's": (packed(9, "ann").replace(b'"sig"', b'"gis"'), "sig is missing"),

@@ -76,7 +76,7 @@ def decode(data: bytes) -> Envelope:
     signatures = value.get("signatures")
     if not isinstance(signatures, list) or len(signatures) > MOST_SIGNATURES:
         raise BundleError(f"its signatures must be a list of at most {MOST_SIGNATURES}")
-    return Envelope(_bytes(value.get("payload"), "payload"), tuple(map(_signature, signatures)))
+    return Envelope(from_base64(value.get("payload"), "payload"), tuple(map(_signature, signatures)))
 
 
 def read_json(data: bytes) -> Mapping[str, Any]:
@@ -100,7 +100,7 @@ def _signature(value: Any) -> Signature:
     if not isinstance(value, dict):
         raise BundleError("a signature is no JSON object")
     keyid = value.get("keyid", "")
-    found = _bytes(value.get("sig"), "sig")
+    found = from_base64(value.get("sig"), "sig")
     if not isinstance(keyid, str) or len(found) != _SIGNATURE_BYTES:
         raise BundleError("a signature is none of Ed25519")
     return Signature(keyid, found)
@@ -110,8 +110,12 @@ def _text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
-def _bytes(value: Any, name: str) -> bytes:
-    """What a field holds in Base64, with the standard alphabet or that for addresses."""
+def from_base64(value: Any, name: str) -> bytes:
+    """What a field holds in Base64, with the standard alphabet or that for addresses.
+
+    Raises:
+        BundleError: It is no text, or no Base64.
+    """
     if not isinstance(value, str):
         raise BundleError(f"{name} is missing, or no text")
     try:
