@@ -27,8 +27,8 @@ HELLO = b"LOCKGATE1\n"
 HEADER = len(HELLO) + 8
 MAX_HEAD = 4 * 1024 * 1024
 """Most bytes of arguments and environment; Linux itself allows about 6 MB for both."""
-MAX_PAYLOAD = 32 * 1024 * 1024 + 1024 * 1024
-"""Most bytes of a payload, and a little more: what is too long for a hook is refused by name."""
+MAX_PAYLOAD = 1024 * 1024
+"""Most bytes of a payload. To decide on a larger one would hold up all others; its hook decides by itself."""
 NOT_HERE = b"N"
 _ANSWER = 10
 """Bytes before an answer's stdout."""
