@@ -216,7 +216,7 @@ def test_what_a_step_reads_is_what_the_one_before_it_left(gates: list[Path]) -> 
                     row = tx.session("s") or SESSION._replace(session="s", seen_at=0.0)
                     tx.put_session(row._replace(seen_at=row.seen_at + 1))
             store.close()
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - told by the assertion below
             failed.append(error)
 
     threads = [threading.Thread(target=count, args=(gates[number % 2],)) for number in range(10)]
@@ -279,7 +279,7 @@ def test_a_read_only_database_is_a_refusal_and_then_forgotten(postgres_server: S
     store.close()
     postgres_server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     store = _opened(gates[0], busy_seconds=1.0)
-    with pytest.raises(StoreError, match="cannot be reached.*read-only"):
+    with pytest.raises(StoreError, match=r"cannot be reached.*read-only"):
         _label(store, "meanwhile")
     postgres_server.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     _label(store, "after")

@@ -36,6 +36,8 @@ _COMMANDS = {
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",
+    "store": "lockgate.cli.store:store",
+    "telemetry": "lockgate.cli.telemetry:telemetry",
     "trust": "lockgate.cli.trust:trust",
     "uninstall": "lockgate.cli.install:uninstall",
     "untrust": "lockgate.cli.trust:untrust",

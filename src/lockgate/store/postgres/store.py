@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
     from lockgate.store.postgres.where import Address
 
+_PAUSE = 0.01
+"""Seconds before the next connection is tried after one that was lost."""
 _FACTS = "SELECT version, encode(fleet_key, 'hex'), extract(epoch FROM clock_timestamp())::float8 FROM lockgate.meta"
 _WRITING = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_FACTS}"
 _READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_FACTS}"
@@ -109,8 +111,10 @@ class PostgresStore:
             try:
                 self._begun(connection, writable=writable)
             except psycopg.Error as error:
+                lost = connection.closed
                 pool.give(connection)
-                if connection.closed and time.monotonic() < until:
+                if lost and time.monotonic() < until:
+                    time.sleep(_PAUSE)
                     continue
                 raise store_error(error) from error
             except BaseException:

@@ -1,0 +1,285 @@
+"""``lockgate store``: where everything is kept, and moving it to a database that gates share."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import click
+
+from lockgate.audit.chain import verify_store
+from lockgate.audit.record import happened
+from lockgate.cli.person import require_person
+from lockgate.cli.state import UNREADABLE, iso, unreadable
+from lockgate.errors import StoreError
+from lockgate.events import Context
+from lockgate.files import replace
+from lockgate.folders import folders
+from lockgate.model import Subject
+from lockgate.store.opening import ELSEWHERE, open_existing
+from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.postgres.where import address_of, read_where, shown
+from lockgate.store.protocol import Store
+from lockgate.store.sqlite import SqliteStore
+from lockgate.text import visible
+
+LOCAL = "sqlite"
+"""What stands for the database in the state folder where a store is named."""
+_PATIENCE = 600.0
+"""Seconds that a copy may take for one statement."""
+
+
+@click.group()
+def store() -> None:
+    """Show where everything is kept, and move it to a PostgreSQL database that gates share, or back."""
+
+
+@store.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(as_json: bool) -> None:
+    """Show which store this gate has, and whether it can be used.
+
+    Exit status: 0 it can be used (also where nothing was recorded yet), 2 usage, 3 it cannot.
+    """
+    told = _status(folders().state)
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for line in _lines(told):
+            click.echo(line)
+    if not told["usable"]:
+        raise click.exceptions.Exit(UNREADABLE)
+
+
+def _status(state: str) -> dict[str, Any]:
+    told: dict[str, Any] = {"usable": True, "problem": None, **_named(state)}
+    try:
+        found = open_existing(state)
+        if found is None:
+            return told
+        try:
+            began = time.perf_counter()
+            with found.reading() as tx:
+                told["answers_in_ms"] = round((time.perf_counter() - began) * 1000, 2)
+                told["clock_ahead_seconds"] = round(found.clock() - time.time(), 2)
+                told["gate"] = {"id": found.gate, "name": told.pop("name", None)}
+                told["records"] = tx.audit_head().seq
+                told["gates"] = [
+                    {
+                        "id": row.gate,
+                        "name": visible(row.name, 100),
+                        "records": row.seq,
+                        "anchored": row.anchored_seq,
+                        "anchored_at": iso(row.anchored_at),
+                        "own": row.own,
+                    }
+                    for row in tx.gates()
+                ]
+        finally:
+            found.close()
+    except StoreError as error:
+        told.update(usable=False, problem=visible(str(error), 600))
+    return told
+
+
+def _named(state: str) -> dict[str, Any]:
+    """What the state folder says, whether or not it can be opened."""
+    path = os.path.join(state, ELSEWHERE)
+    if not os.path.lexists(path):
+        return {"store": LOCAL, "where": state}
+    try:
+        where = read_where(path)
+    except StoreError:
+        return {"store": "postgresql", "where": path}
+    return {"store": "postgresql", "where": visible(shown(where.url), 300), "name": visible(where.gate, 100) or None}
+
+
+def _lines(told: dict[str, Any]) -> Iterator[str]:
+    yield f"store:    {told['store']} ({told['where']})"
+    if not told["usable"]:
+        yield f"problem:  {told['problem']}"
+        yield "As long as it cannot be used, everything that would need it is refused."
+        return
+    if "gate" not in told:
+        yield "nothing recorded yet"
+        return
+    ahead = told["clock_ahead_seconds"]
+    yield f"answers:  in {told['answers_in_ms']} ms; its clock is ahead of this machine's by {ahead} s"
+    yield f"gate:     {told['gate']['id']}, {told['records']} records"
+    for row in told["gates"]:
+        mark = "*" if row["own"] else " "
+        name = f"{mark} {row['id'][:8]}  {row['name'] or '':24}"
+        yield f"  {name} {row['records']:>9} records, anchored up to {row['anchored']}"
+
+
+@store.command(short_help="Make the tables of a shared database, or make them newer.")
+@click.argument("url", required=False)
+@click.option("--gate-role", "gate_roles", multiple=True, help="A role that gets the rights of a gate, and no more.")
+@click.option("--reader-role", "reader_roles", multiple=True, help="A role that gets the right to look.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[str, ...], as_json: bool) -> None:
+    """Make the tables of the shared database at URL, or bring older ones to this version.
+
+    Its owner does this, once and after an upgrade. Without URL it is the one that this gate uses. Gates wait for it;
+    those of an older version refuse everything afterwards, and say why.
+
+    Exit status: 0 done, or nothing to do; 1 no URL, or not a person's shell; 2 usage; 3 it cannot be made.
+    """
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.links import fleet_key_of
+    from lockgate.store.postgres.migrating import migrate as run
+
+    require_person("change a shared store")
+    state = folders().state
+    try:
+        if url is None:
+            url = _url_of(state)
+        own_folder(state, create=True)
+        key = fleet_key_of(read_key(state))
+        done = run(url, fleet_key=key, gate_roles=gate_roles, reader_roles=reader_roles)
+    except StoreError as error:
+        raise unreadable(error) from error
+    if as_json:
+        click.echo(json.dumps({"where": shown(url), **done._asdict()}))
+    elif done.before == done.after:
+        click.echo(f"the tables are of version {done.after} already")
+    else:
+        click.echo(
+            f"the tables are of version {done.after} now" + (f", and were of {done.before}" if done.before else "")
+        )
+
+
+def _url_of(state: str) -> str:
+    path = os.path.join(state, ELSEWHERE)
+    if not os.path.lexists(path):
+        raise click.ClickException("this gate uses no shared store: say its address, postgresql://...")
+    return read_where(path).url
+
+
+@store.command(short_help="Let this gate use a shared database, or its own folder again.")
+@click.argument("where")
+@click.option("--gate", "name", default="", help="What people call this gate; else user and host.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def use(where: str, name: str, as_json: bool) -> None:
+    """Let this gate keep everything at WHERE from now on: the address of a database, or `sqlite`.
+
+    The database is tried first. Nothing is moved: see `lockgate store copy`. A gate that runs notices by itself.
+
+    Exit status: 0 it is used from now on; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
+    """
+    require_person("choose where everything is kept")
+    state = folders().state
+    try:
+        if where == LOCAL:
+            _leave(state, LOCAL)
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(state, ELSEWHERE))
+        else:
+            _try(state, where, name)
+            _leave(state, where)
+            _write(state, where, name)
+    except StoreError as error:
+        raise unreadable(error) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot write {state}: {error.strerror}") from error
+    said = LOCAL if where == LOCAL else shown(where)
+    click.echo(json.dumps({"store": said}) if as_json else f"from now on everything is kept in {visible(said, 300)}")
+
+
+def _record(found: Store, facts: dict[str, Any]) -> None:
+    with found.transaction() as tx:
+        tx.append_audit(found.clock(), happened(Context("cli", Subject("")), "store", facts))
+
+
+def _try(state: str, url: str, name: str) -> None:
+    """Write into the store what is about to happen: whoever can do that can use it."""
+    with _postgres(state, url, name) as found:
+        _record(found, {"begins": shown(url)})
+
+
+def _leave(state: str, where: str) -> None:
+    """Record in the store that was used so far that it is left. One that is lost is left all the same."""
+    with suppress(StoreError):
+        found = open_existing(state)
+        if found is not None:
+            try:
+                _record(found, {"leaves_for": where if where == LOCAL else shown(where)})
+            finally:
+                found.close()
+
+
+def _write(state: str, url: str, name: str) -> None:
+    path = os.path.join(state, ELSEWHERE)
+    text = json.dumps({"url": url, **({"gate": name} if name else {})})
+    replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
+
+
+@contextmanager
+def _postgres(state: str, url: str, name: str = "", busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.shared import own_name
+
+    own_folder(state, create=True)
+    found = PostgresStore(address_of(url), read_key(state), name or own_name(), busy_seconds)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@store.command(short_help="Copy everything to a shared database, or back.")
+@click.argument("to")
+@click.option("--from", "source", default="", help="The address of the database to copy from, where TO is sqlite.")
+@click.option("--gate", "name", default="", help="What people call this gate there; else user and host.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def copy(to: str, source: str, name: str, as_json: bool) -> None:
+    """Copy everything that this gate keeps to TO: the address of a shared database, or `sqlite`.
+
+    The audit chain is copied with its seals, and verified in both. What other gates have recorded stays where it is.
+    Doing it twice changes nothing. Nothing is removed, and `lockgate store use` decides which of the two is used.
+
+    Exit status: 0 copied; 1 a chain does not hold, or not a person's shell; 2 usage; 3 a store cannot be used. In all
+    cases but 0 nothing was changed.
+    """
+    require_person("move what is recorded")
+    state = folders().state
+    try:
+        with ExitStack() as stack:
+            url = (source or _url_of(state)) if to == LOCAL else to
+            shared = stack.enter_context(_postgres(state, url, name, _PATIENCE))
+            own = SqliteStore.open(state, busy_seconds=_PATIENCE)
+            stack.callback(own.close)
+            told = _copied(own, shared, back=to == LOCAL)
+    except StoreError as error:
+        raise unreadable(error) from error
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    click.echo(", ".join(f"{count} {name}" for name, count in told["rows"].items()))
+    click.echo(f"{told['records']} records of the audit; the chain holds in both, to {told['head']['seq']}")
+    if told["addresses_left"]:
+        click.echo("addresses that sessions have seen were not copied: the stores have different keys for them")
+
+
+def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str, Any]:
+    from lockgate.store.copying import copy as run
+    from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
+
+    # Both are transactions that write, so that neither store changes meanwhile.
+    with own.transaction() as local, shared.transaction() as there:
+        ends = (PostgresEnd(there), SqliteEnd(local)) if back else (SqliteEnd(local), PostgresEnd(there))
+        source, target = ends
+        _refuse_broken(verify_store(source.tx, own.key).problem, "that is copied")
+        done = run(source, target, same_addresses=own.fleet_key == shared.fleet_key)
+        _refuse_broken(verify_store(target.tx, own.key).problem, "that is copied to")
+        head = target.tx.audit_head()
+    return {**done._asdict(), "head": {"seq": head.seq, "digest": head.digest}}
+
+
+def _refuse_broken(problem: str, which: str) -> None:
+    if problem:
+        raise click.ClickException(f"the audit chain of the store {which} does not hold: {visible(problem, 300)}")

@@ -1,0 +1,226 @@
+"""``lockgate store``: choosing a shared database, making it, moving everything into it and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockgate.audit.chain import verify_store
+from lockgate.audit.pruning import cut
+from lockgate.cli.main import cli
+from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.store.opening import open_store
+from lockgate.store.protocol import Store
+from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, SessionRow
+from lockgate.store.sqlite import SqliteStore
+from support.postgres import Server
+
+ODD = "a'b\"c\\d\x00e\x1a0\n\u202e\U0001f512 ; DROP TABLE taints --"
+MAIN, SUB = Subject("s1"), Subject("s1", "a1")
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    for variable in ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path / ".local" / "state" / "lockgate"
+
+
+@pytest.fixture
+def url(postgres_server: Server) -> str:
+    """An empty database."""
+    return postgres_server.url(postgres_server.database())
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(cli, ["store", *arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def told(*arguments: str, code: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(*arguments, "--json", code=code).output)
+    return found
+
+
+def fill(store: Store, first: int = 1, last: int = 1200) -> None:
+    taint = Taint(Label.UNTRUSTED, ODD, "WebFetch", "c1", 7.5, TaintState.CONFIRMED, "agent a1")
+    with store.transaction() as tx:
+        tx.put_session(SessionRow("s1", "claude-code", ODD, "/w", "s0", "clear", "12:34", 1.5, 2.25, 3.125, "logout"))
+        tx.put_agent(AgentRow("s1", "a1", "explore", "", "c1", "b1", "ended", 4.5, ("a0", "")))
+        tx.put_call(CallRow("s1", "c1", "a1", "Bash", "0" * 64, "asked", ("ok",), {"n": [1, {ODD: None}]}, 5.5))
+        tx.put_brief(BriefRow("b1", "s1", "a0", "c1", "1" * 64, ODD, "approved", "a1", 6.5))
+        tx.put_approval(
+            ApprovalRow("k1", "s1", "a1", "c", "c1", "2" * 64, "3" * 64, {"t": ODD}, "denied", 1.0, 2.0, 1.5, "ann")
+        )
+        tx.add_taints(SUB, [taint, taint._replace(state=TaintState.PENDING, source="x", at=8.5)])
+        tx.add_taints(MAIN, [taint])
+        tx.block("s1", "", "Bash: git push", 9.0)
+        tx.add_addresses("s1", [b"k" * 16], human=True)
+        tx.put_setting("trust:/a", ODD)
+        for number in range(first, last + 1):
+            tx.append_audit(10.0 + number, {"event": "test", "n": number, "text": ODD})
+
+
+def all_of(store: Store) -> dict[str, Any]:
+    """Everything, as a store tells it."""
+    with store.reading() as tx:
+        assert verify_store(tx, store.key).ok
+        return {
+            "sessions": tx.sessions(),
+            "agents": tx.agents("s1"),
+            "calls": tx.calls("s1"),
+            "briefs": tx.briefs("s1"),
+            "approvals": tx.approvals(),
+            "taints": (tx.taints(MAIN), tx.taints(SUB)),
+            "blocked": tx.blocked("s1"),
+            "address": tx.knows_address("s1", b"k" * 16, human_only=True),
+            "settings": tx.settings(""),
+            "audit": tx.audit(),
+            "head": tx.audit_head(),
+            "checkpoint": tx.audit_checkpoint(),
+        }
+
+
+def opened(state: Path) -> Store:
+    return open_store(str(state), busy_seconds=10)
+
+
+def test_everything_goes_to_the_database_and_back(state: Path, url: str) -> None:
+    own = SqliteStore.open(str(state))
+    fill(own)
+    before = all_of(own)
+    own.close()
+    assert told("migrate", url)["after"] > 0
+    for again in (1200, 0):  # twice is as good as once
+        copied = told("copy", url, "--gate", "laptop")
+        assert (copied["records"], copied["addresses_left"]) == (again, False)
+    told("use", url, "--gate", "laptop")
+    there = opened(state)
+    found = all_of(there)
+    begun = found.pop("audit")[1200:]
+    assert [json.loads(row.body)["event"] for row in begun] == ["store"]
+    assert {**found, "audit": 0, "head": 0} == {**before, "audit": 0, "head": 0}
+
+    fill(there, 2000, 2700)
+    after = all_of(there)
+    there.close()
+    # SQLite has a record of its own since: that it was left. The chains have parted, and that is said.
+    assert "parted" in run("copy", "sqlite", code=3).output
+    (state / "lockgate.db").rename(state / "old.db")
+    assert told("copy", "sqlite")["records"] == len(after["audit"])
+    own = SqliteStore.open(str(state))
+    assert all_of(own) == after
+    own.close()
+    told("use", "sqlite")
+    assert isinstance(opened(state), SqliteStore)
+
+
+def test_a_chain_that_was_cut_meanwhile_is_cut_there_too(state: Path, url: str) -> None:
+    told("migrate", url)
+    own = SqliteStore.open(str(state))
+    fill(own)
+    told("copy", url)
+    with own.transaction() as tx:
+        assert cut(tx, own.key, 700, 5000.0, {}) == 700
+    fill(own, 3000, 3100)
+    assert told("copy", url)["records"] == 102
+    expected = all_of(own)
+    own.close()
+    (state / "store.json").write_text(json.dumps({"url": url}))
+    there = opened(state)
+    assert all_of(there) == expected
+    there.close()
+    other = state.parent / "other"
+    state.rename(other)
+    state.mkdir(mode=0o700)
+    for name in ("key", "store.json"):
+        (other / name).rename(state / name)
+    assert told("copy", "sqlite")["records"] == len(expected["audit"])
+    own = SqliteStore.open(str(state))
+    assert all_of(own) == expected
+    own.close()
+
+
+def test_a_broken_chain_is_not_copied(state: Path, url: str) -> None:
+    told("migrate", url)
+    own = SqliteStore.open(str(state))
+    fill(own, 1, 5)
+    own._connection.execute("DROP TRIGGER audit_no_update")
+    own._connection.execute("UPDATE audit SET body = '{}' WHERE seq = 3")
+    own.close()
+    assert "does not hold" in run("copy", url, code=1).output
+    (state / "store.json").write_text(json.dumps({"url": url}))
+    there = opened(state)
+    with there.reading() as tx:
+        assert tx.audit() == tx.sessions() == []
+    there.close()
+
+
+def test_addresses_are_left_where_the_keys_differ(state: Path, postgres_url: str) -> None:
+    own = SqliteStore.open(str(state))
+    fill(own, 1, 5)
+    own.close()
+    assert told("copy", postgres_url)["addresses_left"]
+    told("use", postgres_url)
+    there = opened(state)
+    with there.reading() as tx:
+        assert not tx.knows_address("s1", b"k" * 16)
+    there.close()
+
+
+def test_status_tells_of_each_gate(state: Path, postgres_url: str) -> None:
+    assert told("status") == {"usable": True, "problem": None, "store": "sqlite", "where": str(state)}
+    told("use", postgres_url.replace("postgres@", "postgres:secret@"), "--gate", "laptop")
+    found = told("status")
+    assert (found["store"], found["usable"]) == ("postgresql", True)
+    assert [(gate["name"], gate["records"], gate["anchored"], gate["own"]) for gate in found["gates"]] == [
+        ("laptop", 1, 1, True)
+    ]
+    said = run("status").output
+    assert "laptop" in said
+    assert "secret" not in said + json.dumps(found)
+
+
+def test_a_store_that_cannot_be_used_is_told_and_not_taken(state: Path, url: str) -> None:
+    assert "lockgate store migrate" in run("use", url, code=3).output
+    assert "cannot be reached" in run("use", url.replace("host=", "host=/nonexistent"), code=3).output
+    assert "verify-full" in run("use", "postgresql://db.example.org/lockgate", code=3).output
+    assert not (state / "store.json").exists()
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "store.json").write_text(json.dumps({"url": url}))
+    found = told("status", code=3)
+    assert not found["usable"]
+    assert "migrate" in found["problem"]
+
+
+def test_a_lost_store_can_be_left(state: Path, postgres_server: Server) -> None:
+    url = postgres_server.url(postgres_server.store_database())
+    told("use", url)
+    postgres_server.execute(f"DROP DATABASE {url.split('/')[3].split('?')[0]} WITH (FORCE)")
+    told("status", code=3)
+    told("use", "sqlite")
+    assert told("status")["store"] == "sqlite"
+
+
+@pytest.mark.parametrize("command", [("migrate", "postgresql:///x"), ("use", "sqlite"), ("copy", "sqlite")])
+def test_only_a_person_moves_the_store(state: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "only a person" in run(*command, code=1).output
+
+
+def test_the_file_is_the_users_alone(state: Path, postgres_url: str) -> None:
+    before = os.umask(0)
+    try:
+        told("use", postgres_url)
+    finally:
+        os.umask(before)
+    assert (state / "store.json").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in state.iterdir() if path.name.startswith("store.json")] == ["store.json"]
