@@ -35,14 +35,30 @@ export class Answering {
     const able = frame.able("approve");
     this.#approve = h("button.button.approve", { type: "button", disabled: !able || !question.call.whole });
     this.#approve.addEventListener("click", (event) => this.#press(event.timeStamp));
-    this.#deny = h("button.button.deny", { type: "button", disabled: !able, "aria-expanded": "false" }, "Deny ", h("kbd", {}, "d"));
+    this.#deny = h(
+      "button.button.deny",
+      { type: "button", disabled: !able, "aria-expanded": "false" },
+      "Deny ",
+      h("kbd", {}, "d"),
+    );
     this.#deny.addEventListener("click", () => this.#ask());
-    this.#reason = h("input.input", { id: "reason", type: "text", maxlength: MOST_REASON, autocomplete: "off", placeholder: "open an issue first" });
+    this.#reason = h("input.input", {
+      id: "reason",
+      type: "text",
+      maxlength: MOST_REASON,
+      autocomplete: "off",
+      placeholder: "open an issue first",
+    });
     this.#problem = h("p.problem", { role: "alert", hidden: true });
     this.#form = h(
       "form.deny-form",
       { hidden: true },
-      h("div.field", {}, h("label", { for: "reason" }, "Why not? The agent is told. You can leave it empty."), this.#reason),
+      h(
+        "div.field",
+        {},
+        h("label", { for: "reason" }, "Why not? The agent is told. You can leave it empty."),
+        this.#reason,
+      ),
       h("button.button.deny", { type: "submit" }, "Deny ", h("kbd", {}, "Enter")),
       this.#cancel(),
     );
@@ -51,7 +67,13 @@ export class Answering {
       this.#send("deny", { reason: this.#reason.value });
     });
     this.#form.addEventListener("keydown", (event) => event.key === "Escape" && this.disarm());
-    this.element = h("div.answer", {}, this.#problem, h("div.row", {}, this.#approve, this.#deny, this.#why(able)), this.#form);
+    this.element = h(
+      "div.answer",
+      {},
+      this.#problem,
+      h("div.row", {}, this.#approve, this.#deny, this.#why(able)),
+      this.#form,
+    );
     this.#label();
   }
 
@@ -98,7 +120,9 @@ export class Answering {
     if (!able) {
       return h("p.small.muted", {}, "You may look, and not answer.");
     }
-    return this.#question.call.whole ? null : h("p.small.muted", {}, "It cannot be shown whole, so it cannot be approved.");
+    return this.#question.call.whole
+      ? null
+      : h("p.small.muted", {}, "It cannot be shown whole, so it cannot be approved.");
   }
 
   #press(at) {

@@ -7,9 +7,32 @@ import { pieces } from "./visible.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const ATTRIBUTES = new Set([
-  "id", "class", "role", "title", "lang", "dir", "for", "name", "type", "value", "placeholder", "rows", "cols", "scope",
-  "colspan", "rowspan", "datetime", "autocomplete", "spellcheck", "tabindex", "min", "max", "maxlength", "inputmode",
-  "headers", "start",
+  "id",
+  "class",
+  "role",
+  "title",
+  "lang",
+  "dir",
+  "for",
+  "name",
+  "type",
+  "value",
+  "placeholder",
+  "rows",
+  "cols",
+  "scope",
+  "colspan",
+  "rowspan",
+  "datetime",
+  "autocomplete",
+  "spellcheck",
+  "tabindex",
+  "min",
+  "max",
+  "maxlength",
+  "inputmode",
+  "headers",
+  "start",
 ]);
 
 /**
@@ -85,8 +108,16 @@ export function untrusted(text, { limit = 0 } = {}) {
 
 /** A sentence of the gate's, in which names stand between backticks. They may be untrusted, and are text as all else. */
 export function prose(text, limit = 600) {
-  const parts = String(text ?? "").slice(0, limit).split(/`([^`]+)`/);
-  return h("span", {}, parts.map((part, index) => (part === "" ? null : index % 2 === 1 ? h("code", {}, untrusted(part)) : untrusted(part))));
+  const parts = String(text ?? "")
+    .slice(0, limit)
+    .split(/`([^`]+)`/);
+  return h(
+    "span",
+    {},
+    parts.map((part, index) =>
+      part === "" ? null : index % 2 === 1 ? h("code", {}, untrusted(part)) : untrusted(part),
+    ),
+  );
 }
 
 /** Untrusted text as it is laid out, line breaks kept. */
@@ -113,7 +144,9 @@ function shown(text, block, limit) {
 /** The nodes of a text: escapes stand in elements of their own, so that nobody takes them for the text itself. */
 export function escapes(text, block = false) {
   return pieces(text, block).map((piece) =>
-    piece.escape ? h("span.escape", { title: "a character that cannot be seen, written as an escape" }, piece.text) : piece.text,
+    piece.escape
+      ? h("span.escape", { title: "a character that cannot be seen, written as an escape" }, piece.text)
+      : piece.text,
   );
 }
 

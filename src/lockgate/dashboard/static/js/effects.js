@@ -42,7 +42,11 @@ export function markedCall(call, effects) {
         "div.call-field",
         {},
         h("p.call-name.mono.small", {}, untrusted(field.name, { limit: 200 })),
-        h("pre.call-text", { tabindex: "0", role: "region", "aria-label": `the call's ${field.name}` }, pieces(field, effects)),
+        h(
+          "pre.call-text",
+          { tabindex: "0", role: "region", "aria-label": `the call's ${field.name}` },
+          pieces(field, effects),
+        ),
       ),
     ),
   );
@@ -54,7 +58,11 @@ function pieces(field, effects) {
   return field.pieces.map((piece) =>
     piece.effects.length === 0
       ? untrustedBlock(piece.text, { limit: short ? LONG : 0 })
-      : marked(piece, piece.effects.filter((index) => effects[index] !== undefined), effects),
+      : marked(
+          piece,
+          piece.effects.filter((index) => effects[index] !== undefined),
+          effects,
+        ),
   );
 }
 
@@ -87,7 +95,8 @@ function gravest(rows) {
  * @param {string} says What is said of these.
  */
 export function effectList(effects, omitted = 0, reasons = [], says = "") {
-  const decisive = (effect) => reasons.some((reason) => reason.rule === effect.rule && reason.because === effect.because);
+  const decisive = (effect) =>
+    reasons.some((reason) => reason.rule === effect.rule && reason.because === effect.because);
   if (effects.length === 0) {
     return h("p.muted", {}, "None: it can neither reach anybody nor change what is trusted.");
   }
@@ -106,21 +115,30 @@ export function effectList(effects, omitted = 0, reasons = [], says = "") {
             h(
               "p.row",
               {},
-              h("span", {}, h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row), " ", prose(effect.because)),
+              h(
+                "span",
+                {},
+                h("strong.mono", { title: ROWS[effect.row] ?? null }, effect.row),
+                " ",
+                prose(effect.because),
+              ),
               says && decisive(effect) ? h("span.decisive.small", {}, says) : null,
             ),
             h(
               "p.muted.small",
               {},
               effect.what ? [h("code", {}, untrusted(effect.what, { limit: 300 })), " · "] : null,
-              "rule ", h("code", {}, untrusted(effect.rule, { limit: 200 })),
+              "rule ",
+              h("code", {}, untrusted(effect.rule, { limit: 200 })),
               effect.gives ? [" · its result gives ", label(effect.gives)] : null,
             ),
           ),
         ),
       ),
     ),
-    reasons.filter((reason) => !effects.some((effect) => effect.rule === reason.rule && effect.because === reason.because)).map(otherReason),
+    reasons
+      .filter((reason) => !effects.some((effect) => effect.rule === reason.rule && effect.because === reason.because))
+      .map(otherReason),
     omitted > 0 ? h("p.muted", {}, `and ${omitted} more effects`) : null,
   ];
 }

@@ -38,7 +38,15 @@ export class Frame {
     this.#links = PLACES.map(([name, title]) =>
       h("a", { href: to(name), "data-place": name }, icon(name), title, name === "approvals" ? this.#count : null),
     );
-    this.#places = h("nav.places", { id: "places", "aria-label": "Places" }, h("ul", {}, this.#links.map((link) => h("li", {}, link))));
+    this.#places = h(
+      "nav.places",
+      { id: "places", "aria-label": "Places" },
+      h(
+        "ul",
+        {},
+        this.#links.map((link) => h("li", {}, link)),
+      ),
+    );
     this.#keys = this.#dialog();
   }
 
@@ -61,7 +69,12 @@ export class Frame {
       this.main.focus();
     });
     this.#leave.addEventListener("click", leave);
-    this.#menu = h("button.button.plain.menu", { type: "button", "aria-expanded": "false", "aria-controls": "places" }, icon("menu"), h("span.sr-only", {}, "Menu"));
+    this.#menu = h(
+      "button.button.plain.menu",
+      { type: "button", "aria-expanded": "false", "aria-controls": "places" },
+      icon("menu"),
+      h("span.sr-only", {}, "Menu"),
+    );
     this.#menu.addEventListener("click", () => this.#open(this.#menu.getAttribute("aria-expanded") !== "true"));
     const keys = h("button.button.plain.for-keyboard", { type: "button", "aria-label": "Keys" }, h("kbd", {}, "?"));
     keys.addEventListener("click", () => this.keys());
@@ -143,7 +156,11 @@ export class Frame {
       const chosen = document.documentElement.dataset.theme ?? "system";
       const next = THEMES[(THEMES.indexOf(chosen) + 1) % THEMES.length];
       button.title = `Colours: ${chosen}`;
-      fill(button, icon({ light: "sun", dark: "moon" }[chosen] ?? "half"), h("span.sr-only", {}, `Colours: ${chosen}. Change to ${next}.`));
+      fill(
+        button,
+        icon({ light: "sun", dark: "moon" }[chosen] ?? "half"),
+        h("span.sr-only", {}, `Colours: ${chosen}. Change to ${next}.`),
+      );
       return next;
     };
     show();
@@ -172,9 +189,26 @@ export class Frame {
       "dialog.keys",
       { "aria-labelledby": "keys-title" },
       h("h2", { id: "keys-title" }, "Keys"),
-      h("dl.facts", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
+      h(
+        "dl.facts",
+        {},
+        KEYS.map(([keys, what]) => [
+          h(
+            "dt",
+            {},
+            keys.map((key) => [h("kbd", {}, key), " "]),
+          ),
+          h("dd", {}, what),
+        ]),
+      ),
       h("h3", {}, h("kbd", {}, "g"), " and then"),
-      h("ul.go", {}, Object.entries(GO).map(([key, name]) => h("li", {}, h("kbd", {}, key), " ", PLACES.find(([place]) => place === name)[1]))),
+      h(
+        "ul.go",
+        {},
+        Object.entries(GO).map(([key, name]) =>
+          h("li", {}, h("kbd", {}, key), " ", PLACES.find(([place]) => place === name)[1]),
+        ),
+      ),
       h("p.check", {}, single, h("label", { for: "single-keys" }, "Keys of one letter, but for Escape and ?")),
       close,
     );

@@ -3,7 +3,16 @@
 import { to } from "./router.js";
 
 /** Where `g` and a letter lead. */
-export const GO = { a: "approvals", s: "sessions", d: "decisions", w: "explain", p: "patterns", t: "policy", c: "audit", h: "doctor" };
+export const GO = {
+  a: "approvals",
+  s: "sessions",
+  d: "decisions",
+  w: "explain",
+  p: "patterns",
+  t: "policy",
+  c: "audit",
+  h: "doctor",
+};
 const SECONDS = 1.5;
 
 /** Whether keys of one letter do anything: who speaks to their machine may not want that. A value changes it. */
@@ -20,7 +29,10 @@ export function letters(wanted) {
 
 /** Whether a key is meant for what has the focus, and for no shortcut. */
 export function typing(target) {
-  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName))
+  );
 }
 
 /** Listen for keys, as long as the page lives. */

@@ -32,7 +32,17 @@ function failed(error) {
     return { title: "Log in", content: loginPage("expired") };
   }
   if (error.status === 404) {
-    return { title: "Not found", content: [head("Not found"), empty("decisions", "There is no such thing here", "It may have been forgotten since, or the address is not right.")] };
+    return {
+      title: "Not found",
+      content: [
+        head("Not found"),
+        empty(
+          "decisions",
+          "There is no such thing here",
+          "It may have been forgotten since, or the address is not right.",
+        ),
+      ],
+    };
   }
   const again = h("button.button", { type: "button" }, "Try again");
   again.addEventListener("click", () => router.show());
@@ -90,7 +100,11 @@ function heard(event) {
 }
 
 async function start() {
-  frame.mount(() => logout().catch(() => {}).finally(() => out("left")));
+  frame.mount(() =>
+    logout()
+      .catch(() => {})
+      .finally(() => out("left")),
+  );
   document.addEventListener("lockgate:expired", () => hush !== null && out("expired"));
   const refused = await enter();
   let me;

@@ -9,7 +9,12 @@ const LONG = 600;
 
 /** A page's heading, and a sentence under it. */
 export function head(title, sentence = "", ...beside) {
-  return h("header.page-head", {}, h("div.row", {}, h("h1", {}, title), beside), sentence ? h("p.muted", {}, sentence) : null);
+  return h(
+    "header.page-head",
+    {},
+    h("div.row", {}, h("h1", {}, title), beside),
+    sentence ? h("p.muted", {}, sentence) : null,
+  );
 }
 
 /** A part of a page, with a heading. */
@@ -25,7 +30,13 @@ export function card(title, ...children) {
  * @param {...any} children Sentences; use `command` for what to type.
  */
 export function empty(picture, title, ...children) {
-  return h("section.empty", {}, icon(picture), h("h2", {}, title), children.map((child) => h("p", {}, child)));
+  return h(
+    "section.empty",
+    {},
+    icon(picture),
+    h("h2", {}, title),
+    children.map((child) => h("p", {}, child)),
+  );
 }
 
 /** Something to type in a terminal. */
@@ -53,7 +64,15 @@ export function table(caption, columns, rows, { classes = "" } = {}) {
       "table",
       {},
       h("caption.sr-only", {}, caption),
-      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((name) => h("th", { scope: "col" }, name)),
+        ),
+      ),
       h("tbody", {}, rows),
     ),
   );
@@ -62,7 +81,13 @@ export function table(caption, columns, rows, { classes = "" } = {}) {
 /** A call in one line: its tool, and what of it matters. The server's line begins with the tool, which is said once. */
 export function callLine(tool, summary) {
   const rest = summary.startsWith(`${tool}: `) ? summary.slice(tool.length + 2) : summary === tool ? "" : summary;
-  return h("span.call-line", {}, h("strong.mono", {}, untrusted(tool, { limit: 60 })), " ", h("span.mono.small", {}, untrusted(rest)));
+  return h(
+    "span.call-line",
+    {},
+    h("strong.mono", {}, untrusted(tool, { limit: 60 })),
+    " ",
+    h("span.mono.small", {}, untrusted(rest)),
+  );
 }
 
 /** A session's id as a link to its page. */
@@ -118,8 +143,16 @@ export function matches(guardrail) {
           {},
           h("strong", {}, untrusted(match.type)),
           h("span.badge", {}, `severity ${match.severity}`),
-          h("p.muted.small", {}, "in ", h("code", {}, untrusted(match.path)), " by ", h("code", {}, untrusted(match.rule)),
-            match.encoding.length > 0 ? `, decoded from ${match.encoding.join(", ")}` : "", ". The value is nowhere kept."),
+          h(
+            "p.muted.small",
+            {},
+            "in ",
+            h("code", {}, untrusted(match.path)),
+            " by ",
+            h("code", {}, untrusted(match.rule)),
+            match.encoding.length > 0 ? `, decoded from ${match.encoding.join(", ")}` : "",
+            ". The value is nowhere kept.",
+          ),
         ),
       ),
     ),
@@ -134,7 +167,15 @@ export function values(object) {
     {},
     Object.entries(object ?? {}).map(([name, value]) => [
       h("dt.mono", {}, untrusted(name, { limit: 200 })),
-      h("dd", {}, h("pre.call-text", {}, untrustedBlock(typeof value === "string" ? value : JSON.stringify(value, null, 1), { limit: 4000 }))),
+      h(
+        "dd",
+        {},
+        h(
+          "pre.call-text",
+          {},
+          untrustedBlock(typeof value === "string" ? value : JSON.stringify(value, null, 1), { limit: 4000 }),
+        ),
+      ),
     ]),
   );
 }

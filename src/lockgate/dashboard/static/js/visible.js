@@ -5,7 +5,12 @@
 
 const UNSAFE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
-const SHORT = new Map([["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"], ["\u001b", "\\e"]]);
+const SHORT = new Map([
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\u001b", "\\e"],
+]);
 
 /** The escape of one character, as a person reads it. */
 export function escaped(character) {
@@ -46,6 +51,8 @@ export function pieces(text, block = false) {
 
 /** A text on one line with its escapes written out, for attributes, titles and announcements. */
 export function visible(text, limit = 400) {
-  const shown = pieces(String(text)).map((piece) => piece.text).join("");
+  const shown = pieces(String(text))
+    .map((piece) => piece.text)
+    .join("");
   return shown.length <= limit ? shown : `${shown.slice(0, limit - 1)}…`;
 }

@@ -54,7 +54,9 @@ export function label(word) {
 
 /** All labels of a subject; `clean` where there are none. */
 export function labels(words) {
-  return words.length > 0 ? ["untrusted", "secret"].filter((word) => words.includes(word)).map(label) : [label("clean")];
+  return words.length > 0
+    ? ["untrusted", "secret"].filter((word) => words.includes(word)).map(label)
+    : [label("clean")];
 }
 
 /** The words for a column of the table: both labels, one, or clean. */
@@ -62,7 +64,12 @@ export function column(word) {
   return word === "both" ? [label("untrusted"), label("secret")] : [label(word)];
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
+});
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
@@ -95,7 +102,9 @@ export function ago(at, now = Date.now()) {
 /** How long a person has left. */
 export function left(seconds) {
   const whole = Math.max(Math.ceil(seconds), 0);
-  return whole >= 60 ? `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}` : `0:${String(whole).padStart(2, "0")}`;
+  return whole >= 60
+    ? `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`
+    : `0:${String(whole).padStart(2, "0")}`;
 }
 
 /** What a session of a column of the table has read, to go on in a sentence. */

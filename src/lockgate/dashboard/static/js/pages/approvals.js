@@ -2,21 +2,14 @@
 
 import { Answering } from "../answering.js";
 import { get, part } from "../api.js";
-import { fill, h, untrusted, untrustedBlock } from "../dom.js";
-import { effectList, markedCall } from "../effects.js";
-import { callLine, card, command, empty, facts, head, matches, provenance, sessionLink } from "../parts.js";
+import { fill, h, untrusted } from "../dom.js";
+import { callLine, command, empty, head } from "../parts.js";
 import { to } from "../router.js";
 import { visible } from "../visible.js";
-import { ago, column, count, hasRead, left, moment } from "../words.js";
+import { count, left } from "../words.js";
+import { questionInFull } from "./question.js";
 
 const LOOK_AGAIN = 5000;
-const STATES = {
-  approved: "Approved: the call may run once",
-  used: "Approved, and the call has run",
-  denied: "Denied: the call does not run",
-  expired: "Nobody answered in time: the call does not run",
-  changed: "What it rested on has changed: another question takes its place",
-};
 
 /** The page: the list beside the question that is chosen. */
 export async function approvals(place, frame) {
@@ -47,7 +40,12 @@ class Approvals {
 
   constructor(frame) {
     this.#frame = frame;
-    this.element = h("div", {}, head("Approvals", "Calls that wait because a person has to decide. A yes lets exactly this call run, once."), h("div.desk", {}, h("div", {}, this.#list, this.#older), this.#detail));
+    this.element = h(
+      "div",
+      {},
+      head("Approvals", "Calls that wait because a person has to decide. A yes lets exactly this call run, once."),
+      h("div.desk", {}, h("div", {}, this.#list, this.#older), this.#detail),
+    );
     this.#watch = setInterval(() => this.#tick(), 1000);
   }
 
@@ -93,7 +91,10 @@ class Approvals {
   }
 
   async #fetch() {
-    const [waiting, older] = await Promise.all([get("approvals", { state: "pending" }), get("approvals", { state: "past", limit: 12 })]);
+    const [waiting, older] = await Promise.all([
+      get("approvals", { state: "pending" }),
+      get("approvals", { state: "past", limit: 12 }),
+    ]);
     this.#skew = Date.parse(waiting.now) - Date.now();
     this.#items = waiting.items;
     this.#frame.pending(waiting.pending);
@@ -103,7 +104,10 @@ class Approvals {
 
   #draw() {
     const focused = this.#list.contains(document.activeElement) ? document.activeElement.dataset.approval : null;
-    fill(this.#list, this.#items.map((item) => this.#item(item)));
+    fill(
+      this.#list,
+      this.#items.map((item) => this.#item(item)),
+    );
     this.#list.hidden = this.#items.length === 0;
     if (focused) {
       this.#list.querySelector(`[data-approval="${CSS.escape(focused)}"]`)?.focus();
@@ -114,9 +118,18 @@ class Approvals {
   #item(item) {
     const button = h(
       "button.question-item",
-      { type: "button", "data-approval": item.approval, "aria-current": item.approval === this.#chosen ? "true" : null },
+      {
+        type: "button",
+        "data-approval": item.approval,
+        "aria-current": item.approval === this.#chosen ? "true" : null,
+      },
       callLine(item.tool, item.summary),
-      h("span.row.spread.small", {}, h("span.muted", {}, untrusted(visible(item.session, 40))), h("span.mono", { "data-until": item.expires_at }, "")),
+      h(
+        "span.row.spread.small",
+        {},
+        h("span.muted", {}, untrusted(visible(item.session, 40))),
+        h("span.mono", { "data-until": item.expires_at }, ""),
+      ),
     );
     button.addEventListener("click", () => this.#choose(item.approval));
     return h("li", {}, button);
@@ -155,7 +168,7 @@ class Approvals {
   #show(question) {
     const waits = question.state === "pending";
     this.#answering = waits ? new Answering(question, this.#frame, (changed) => this.#answered(changed)) : null;
-    fill(this.#detail, whole(question), this.#answering?.element ?? null);
+    fill(this.#detail, questionInFull(question), this.#answering?.element ?? null);
     this.#tick();
   }
 
@@ -167,7 +180,13 @@ class Approvals {
     this.#heading();
     scrollTo(0, 0);
     if (changed) {
-      this.#detail.prepend(h("p.notice", { role: "alert" }, "It was answered, or has changed, since you looked at it. This is how it is now."));
+      this.#detail.prepend(
+        h(
+          "p.notice",
+          { role: "alert" },
+          "It was answered, or has changed, since you looked at it. This is how it is now.",
+        ),
+      );
     }
   }
 
@@ -186,60 +205,6 @@ class Approvals {
   }
 }
 
-function whole(question) {
-  const waits = question.state === "pending";
-  return [
-    h(
-      "header.question-head",
-      {},
-      h("h2", {}, waits ? "May this call run, once?" : STATES[question.state]),
-      waits ? h("span.badge.is-ask", {}, h("span.mono", { "data-until": question.expires_at })) : null,
-      h("p.muted.small", {}, "question ", h("code", {}, question.approval), waits ? null : [" · ", untrusted(question.decided_by || "nobody answered"), question.decided_at ? [" · ", moment(question.decided_at)] : null]),
-    ),
-    !waits && question.reason ? card("The reason that was given", h("p", {}, untrusted(question.reason, { limit: 1000 }))) : null,
-    question.brief ? card("A delegate with clean labels would act on this brief", h("pre.call-text", {}, untrustedBlock(question.brief))) : null,
-    card(
-      "The exact call",
-      markedCall(question.call, question.effects),
-      question.reaches.length > 0 ? h("dl.facts.reaches", {}, h("dt", {}, "can reach"), question.reaches.map((each) => h("dd.mono", {}, untrusted(each, { limit: 600 })))) : null,
-    ),
-    card("Why you are asked", h("p.because", {}, because(question)), effectList(question.effects, question.effects_omitted, question.reasons, "this is why")),
-    card(
-      "What this session has read",
-      question.provenance.length > 0 ? provenance(question.provenance) : h("p.muted", {}, "Nothing that gives it a label."),
-    ),
-    matches(question.guardrail),
-    card(
-      "Who asks",
-      facts(
-        ["session", sessionLink(question.session, question.agent)],
-        ["client", untrusted(question.client)],
-        ["folder", h("code", {}, untrusted(question.cwd))],
-        ["policy", h("code", {}, untrusted(question.profile))],
-        ["state", question.column ? h("span.row", {}, column(question.column)) : null],
-        ["asked", h("span", {}, moment(question.asked_at), " ", h("span.muted.small", {}, ago(question.asked_at)))],
-      ),
-    ),
-    waits ? after() : null,
-  ];
-}
-
-function because(question) {
-  const policy = ["The policy ", h("code", {}, untrusted(question.profile)), " wants a person's yes"];
-  return question.column ? [policy, `, because this session ${hasRead(question.column)}, and the call can do this:`] : [policy, ". The call can do this:"];
-}
-
-function after() {
-  return card(
-    "What happens then",
-    facts(
-      ["Approve", "Exactly this call runs, once. The session keeps its labels, and the next call is decided anew."],
-      ["Deny", "It does not run, and the agent is told so, with your reason."],
-      ["Neither", "When the time is over it is as if you had denied it."],
-    ),
-  );
-}
-
 function answered(items) {
   if (items.length === 0) {
     return null;
@@ -248,7 +213,19 @@ function answered(items) {
     "details.older",
     {},
     h("summary", {}, `Answered or over: ${count(items.length, "question")}`),
-    h("ul", {}, items.map((item) => h("li", {}, h("a.small", { href: to("approvals", item.approval) }, item.state), " ", callLine(item.tool, item.summary)))),
+    h(
+      "ul",
+      {},
+      items.map((item) =>
+        h(
+          "li",
+          {},
+          h("a.small", { href: to("approvals", item.approval) }, item.state),
+          " ",
+          callLine(item.tool, item.summary),
+        ),
+      ),
+    ),
   );
 }
 

@@ -27,7 +27,15 @@ export async function audit() {
   draw(await get("audit"));
   return {
     title: "Audit chain",
-    content: h("div", {}, head("Audit chain", "Every decision is a link of a chain: who changes, removes or adds one, breaks it. The last link is sealed with a key of this installation."), state),
+    content: h(
+      "div",
+      {},
+      head(
+        "Audit chain",
+        "Every decision is a link of a chain: who changes, removes or adds one, breaks it. The last link is sealed with a key of this installation.",
+      ),
+      state,
+    ),
     live: gently(async () => {
       if (!state.contains(document.activeElement)) {
         draw(await get("audit"));
@@ -44,14 +52,21 @@ function shown(told, check) {
       "The chain",
       facts(
         ["records", told.records.toLocaleString("en")],
-        ["last record", told.head ? h("a", { href: to("decisions", String(told.head.seq)) }, String(told.head.seq)) : null],
+        [
+          "last record",
+          told.head ? h("a", { href: to("decisions", String(told.head.seq)) }, String(told.head.seq)) : null,
+        ],
         ["its digest", told.head ? h("code.small", {}, told.head.digest) : null],
       ),
       h("p.row.after", {}, button(told.verifying ? "Checking ..." : "Check every link now", check)),
     ),
     card(
       "Keep proof elsewhere",
-      h("p", {}, "Who can write to this machine's files and has its key can write a new chain. Note the last digest somewhere else from time to time, and compare:"),
+      h(
+        "p",
+        {},
+        "Who can write to this machine's files and has its key can write a new chain. Note the last digest somewhere else from time to time, and compare:",
+      ),
       h("p", {}, command("lockgate audit verify"), " ", command("lockgate audit export")),
     ),
   ];
@@ -59,10 +74,25 @@ function shown(told, check) {
 
 function result(verified, verifying) {
   if (verifying) {
-    return h("section.card.verdict-card", {}, icon("clock"), h("div", {}, h("h2", {}, "Checking"), h("p.muted", {}, "Every link is computed anew.")));
+    return h(
+      "section.card.verdict-card",
+      {},
+      icon("clock"),
+      h("div", {}, h("h2", {}, "Checking"), h("p.muted", {}, "Every link is computed anew.")),
+    );
   }
   if (!verified) {
-    return h("section.card.verdict-card", {}, icon("audit"), h("div", {}, h("h2", {}, "Not checked by this dashboard yet"), h("p.muted", {}, "It takes a second for some ten thousand records.")));
+    return h(
+      "section.card.verdict-card",
+      {},
+      icon("audit"),
+      h(
+        "div",
+        {},
+        h("h2", {}, "Not checked by this dashboard yet"),
+        h("p.muted", {}, "It takes a second for some ten thousand records."),
+      ),
+    );
   }
   return h(
     `section.card.verdict-card.${verified.ok ? "is-allow" : "is-deny"}`,
@@ -74,7 +104,12 @@ function result(verified, verifying) {
       h("h2", {}, verified.ok ? "The chain holds" : "The chain does not hold"),
       verified.ok
         ? h("p", {}, `All ${count(verified.records, "record")} are as they were written.`)
-        : h("p", {}, untrusted(verified.problem), verified.seq !== null ? ` At record ${verified.seq}; those before it hold.` : ""),
+        : h(
+            "p",
+            {},
+            untrusted(verified.problem),
+            verified.seq !== null ? ` At record ${verified.seq}; those before it hold.` : "",
+          ),
       h("p.small", {}, "checked ", moment(verified.at), ` (${ago(verified.at)}), in ${verified.seconds.toFixed(2)} s`),
     ),
   );

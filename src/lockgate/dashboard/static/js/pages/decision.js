@@ -30,9 +30,25 @@ export async function decision(seq) {
       head(`Decision ${told.seq}`, "", verdict(word)),
       card(
         null,
-        h("p.lead", {}, h("strong.mono", {}, untrusted(told.tool, { limit: 120 })), VERDICTS[word] ? `: ${VERDICTS[word]}.` : "", " Decided by ", TIERS[told.tier] ?? told.tier, "."),
+        h(
+          "p.lead",
+          {},
+          h("strong.mono", {}, untrusted(told.tool, { limit: 120 })),
+          VERDICTS[word] ? `: ${VERDICTS[word]}.` : "",
+          " Decided by ",
+          TIERS[told.tier] ?? told.tier,
+          ".",
+        ),
         facts(
-          ["when", [moment(told.at), told.ms !== null ? h("span.muted.small", {}, ` in ${told.ms.toLocaleString("en", { maximumFractionDigits: 1 })} ms`) : null]],
+          [
+            "when",
+            [
+              moment(told.at),
+              told.ms !== null
+                ? h("span.muted.small", {}, ` in ${told.ms.toLocaleString("en", { maximumFractionDigits: 1 })} ms`)
+                : null,
+            ],
+          ],
           ["session", sessionLink(told.session, told.agent)],
           ["client", untrusted(told.client)],
           ["folder", told.cwd ? h("code", {}, untrusted(told.cwd)) : null],
@@ -42,20 +58,60 @@ export async function decision(seq) {
           ["question", told.approval ? h("a", { href: to("approvals", told.approval) }, told.approval) : null],
         ),
       ),
-      card("The call", h("p.muted.small", {}, "As the audit keeps it: without credentials, long texts cut."), values(told.input)),
-      card("What it can do", effectList(told.effects, told.effects_omitted, told.verdict === "allow" ? [] : told.reasons, "this decided")),
+      card(
+        "The call",
+        h("p.muted.small", {}, "As the audit keeps it: without credentials, long texts cut."),
+        values(told.input),
+      ),
+      card(
+        "What it can do",
+        effectList(told.effects, told.effects_omitted, told.verdict === "allow" ? [] : told.reasons, "this decided"),
+      ),
       told.provenance.length > 0 ? card("What the session had read", provenance(told.provenance)) : null,
       told.judge ? card("What the judge said", judge(told.judge)) : null,
       matches(told.guardrail),
-      told.related.length > 0 ? card("What came of it", h("ul.bullets", {}, told.related.map((each) => h("li", {}, moment(each.at), " ", h("strong", {}, each.event), " ", untrusted(each.text, { limit: 600 }))))) : null,
-      card("In the audit chain", facts(["call", h("code.small", {}, told.digest)], ["this link", h("code.small", {}, told.record)], ["the one before", h("code.small", {}, told.previous)])),
+      told.related.length > 0
+        ? card(
+            "What came of it",
+            h(
+              "ul.bullets",
+              {},
+              told.related.map((each) =>
+                h(
+                  "li",
+                  {},
+                  moment(each.at),
+                  " ",
+                  h("strong", {}, each.event),
+                  " ",
+                  untrusted(each.text, { limit: 600 }),
+                ),
+              ),
+            ),
+          )
+        : null,
+      card(
+        "In the audit chain",
+        facts(
+          ["call", h("code.small", {}, told.digest)],
+          ["this link", h("code.small", {}, told.record)],
+          ["the one before", h("code.small", {}, told.previous)],
+        ),
+      ),
     ),
   };
 }
 
 function judge(said) {
   return facts(
-    ["says", said.failed ? ["nothing: ", untrusted(said.failed, { limit: 600 })] : said.flagged ? "it objects" : "it does not object"],
+    [
+      "says",
+      said.failed
+        ? ["nothing: ", untrusted(said.failed, { limit: 600 })]
+        : said.flagged
+          ? "it objects"
+          : "it does not object",
+    ],
     ["because", said.reason ? untrusted(said.reason, { limit: 1000 }) : null],
     ["model", said.model ? h("code", {}, untrusted(said.model)) : null],
     ["took", said.cached ? "no time: asked before" : `${Math.round(said.ms)} ms`],

@@ -9,7 +9,13 @@ import { VERDICTS, column, count, moment, verdict } from "../words.js";
 import { decision } from "./decision.js";
 
 const PAGE = 50;
-const TIMES = [["", "at any time"], ["900", "in the last 15 minutes"], ["3600", "in the last hour"], ["86400", "in the last day"], ["604800", "in the last week"]];
+const TIMES = [
+  ["", "at any time"],
+  ["900", "in the last 15 minutes"],
+  ["3600", "in the last hour"],
+  ["86400", "in the last day"],
+  ["604800", "in the last week"],
+];
 const NAMES = ["text", "verdict", "tool", "session", "within"];
 
 /** The search; `#/decisions/SEQ` is one of them. The search stands in the address, so that it can be linked to. */
@@ -34,7 +40,15 @@ class Search {
   constructor(query) {
     this.#asked = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""]));
     this.#form = this.#fields();
-    this.element = h("div", {}, head("Decisions", "Every call that was decided, the newest first, from the audit."), this.#form, this.#said, this.#found, this.#more);
+    this.element = h(
+      "div",
+      {},
+      head("Decisions", "Every call that was decided, the newest first, from the audit."),
+      this.#form,
+      this.#said,
+      this.#found,
+      this.#more,
+    );
     this.live = gently(async () => {
       // Somebody who has gone on to older ones is not thrown back.
       if (this.#found.children.length <= PAGE) {
@@ -45,8 +59,30 @@ class Search {
 
   #fields() {
     const asked = this.#asked;
-    const input = (name, title, type = "search", placeholder = "") => field(title, h("input.input", { id: `search-${name}`, name, type, value: asked[name], placeholder, autocomplete: "off", spellcheck: "false" }), `search-${name}`);
-    const choice = (name, title, options) => field(title, h("select.input", { id: `search-${name}`, name }, options.map(([value, text]) => h("option", { value, selected: value === asked[name] }, text))), `search-${name}`);
+    const input = (name, title, type = "search", placeholder = "") =>
+      field(
+        title,
+        h("input.input", {
+          id: `search-${name}`,
+          name,
+          type,
+          value: asked[name],
+          placeholder,
+          autocomplete: "off",
+          spellcheck: "false",
+        }),
+        `search-${name}`,
+      );
+    const choice = (name, title, options) =>
+      field(
+        title,
+        h(
+          "select.input",
+          { id: `search-${name}`, name },
+          options.map(([value, text]) => h("option", { value, selected: value === asked[name] }, text)),
+        ),
+        `search-${name}`,
+      );
     const form = h(
       "form.search",
       { role: "search", "aria-label": "Decisions" },
@@ -119,8 +155,17 @@ class Search {
 
   #nothing() {
     return Object.values(this.#asked).some(Boolean)
-      ? empty("decisions", "Nothing matches", "Take a filter away, or use fewer words. Words are looked for in the call, its tool, its rules and its reasons.")
-      : empty("decisions", "Nothing was decided yet", ["Once the hooks are in place, every call shows up here: ", command("lockgate install claude-code"), "."], ["To try a call without an agent, go to ", h("a", { href: to("explain") }, "What if"), "."]);
+      ? empty(
+          "decisions",
+          "Nothing matches",
+          "Take a filter away, or use fewer words. Words are looked for in the call, its tool, its rules and its reasons.",
+        )
+      : empty(
+          "decisions",
+          "Nothing was decided yet",
+          ["Once the hooks are in place, every call shows up here: ", command("lockgate install claude-code"), "."],
+          ["To try a call without an agent, go to ", h("a", { href: to("explain") }, "What if"), "."],
+        );
   }
 }
 
@@ -137,8 +182,21 @@ function row(each) {
       "div.item-main",
       {},
       h("a.item-title", { href: to("decisions", String(each.seq)) }, callLine(each.tool, each.summary)),
-      h("p.muted.small.row", {}, moment(each.at), h("span", {}, "by ", each.tier), h("a.mono", { href: to("sessions", each.session) }, untrusted(each.session))),
+      h(
+        "p.muted.small.row",
+        {},
+        moment(each.at),
+        h("span", {}, "by ", each.tier),
+        h("a.mono", { href: to("sessions", each.session) }, untrusted(each.session)),
+      ),
     ),
-    h("p.row.item-facts", {}, each.would_have && each.would_have !== each.verdict ? h("span.small.muted", {}, `observed: would be ${each.would_have}`) : null, each.state ? column(each.state) : null),
+    h(
+      "p.row.item-facts",
+      {},
+      each.would_have && each.would_have !== each.verdict
+        ? h("span.small.muted", {}, `observed: would be ${each.would_have}`)
+        : null,
+      each.state ? column(each.state) : null,
+    ),
   );
 }

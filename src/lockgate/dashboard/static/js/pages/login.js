@@ -5,11 +5,23 @@ import { icon } from "../icons.js";
 import { command } from "../parts.js";
 
 const WHY = {
-  nobody: ["Log in from your terminal", "This page answers for your agents, so it takes nobody who only knows its address."],
-  refused: ["This link does not work any more", "A link works once, and not for long. If you did not use it yourself, somebody else may have: have a new one made, and look at what was approved."],
-  expired: ["You were logged out", "The session was over, or was ended elsewhere. Nothing that you had open was answered."],
+  nobody: [
+    "Log in from your terminal",
+    "This page answers for your agents, so it takes nobody who only knows its address.",
+  ],
+  refused: [
+    "This link does not work any more",
+    "A link works once, and not for long. If you did not use it yourself, somebody else may have: have a new one made, and look at what was approved.",
+  ],
+  expired: [
+    "You were logged out",
+    "The session was over, or was ended elsewhere. Nothing that you had open was answered.",
+  ],
   left: ["You are logged out", "The cookie of this browser counts for nothing any more."],
-  unreachable: ["The dashboard does not answer", "It was stopped, or this machine cannot reach it. Agents are guarded all the same: the gate is a process of its own."],
+  unreachable: [
+    "The dashboard does not answer",
+    "It was stopped, or this machine cannot reach it. Agents are guarded all the same: the gate is a process of its own.",
+  ],
 };
 
 /** The page for one of these reasons. */
@@ -23,6 +35,10 @@ export function loginPage(why) {
     h("p", {}, sentence),
     h("p", {}, "In a terminal on the machine that the agents run on:"),
     h("p", {}, command("lockgate dashboard")),
-    h("p.muted.small", {}, "It prints a link that opens this page and logs this browser in. The link is for you alone."),
+    h(
+      "p.muted.small",
+      {},
+      "It prints a link that opens this page and logs this browser in. The link is for you alone.",
+    ),
   );
 }

@@ -29,7 +29,11 @@ export async function patterns(place) {
     fill(more, page.next === null ? null : button("Show more", async () => show(await ask(page.next), true)));
   };
   const holder = rules(body);
-  const nothing = empty("patterns", "No rule matches", ["Take a filter away, or search for a provider or a kind of credential. ", command("lockgate patterns list"), " shows all."]);
+  const nothing = empty("patterns", "No rule matches", [
+    "Take a filter away, or search for a provider or a kind of credential. ",
+    command("lockgate patterns list"),
+    " shows all.",
+  ]);
   const reload = async () => {
     const page = await ask("");
     show(page, false);
@@ -46,7 +50,10 @@ export async function patterns(place) {
     content: h(
       "div",
       {},
-      head("Patterns", `What is looked for in calls and results, and how often it was found. Library ${told.version.slice(0, 12)}. What was matched is nowhere kept.`),
+      head(
+        "Patterns",
+        `What is looked for in calls and results, and how often it was found. Library ${told.version.slice(0, 12)}. What was matched is nowhere kept.`,
+      ),
       problems(told.problems),
       groups(told.groups),
       card("Rules", filters(asked, told.groups, reload), said, holder, nothing, more),
@@ -82,8 +89,20 @@ function hits(number) {
 }
 
 function filters(asked, list, reload) {
-  const words = h("input.input", { id: "pattern-text", type: "search", value: asked.text, placeholder: "stripe", autocomplete: "off", spellcheck: "false" });
-  const group = h("select.input", { id: "pattern-group" }, h("option", { value: "" }, "all"), list.map((each) => h("option", { value: each.id, selected: each.id === asked.group }, each.name || each.id)));
+  const words = h("input.input", {
+    id: "pattern-text",
+    type: "search",
+    value: asked.text,
+    placeholder: "stripe",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const group = h(
+    "select.input",
+    { id: "pattern-group" },
+    h("option", { value: "" }, "all"),
+    list.map((each) => h("option", { value: each.id, selected: each.id === asked.group }, each.name || each.id)),
+  );
   const found = h("input", { id: "pattern-found", type: "checkbox", checked: asked.found !== "" });
   let timer = 0;
   const change = () => {
@@ -93,7 +112,17 @@ function filters(asked, list, reload) {
   };
   const form = h(
     "form.search",
-    { role: "search", "aria-label": "Rules", on: { input: change, submit: (event) => { event.preventDefault(); change(); } } },
+    {
+      role: "search",
+      "aria-label": "Rules",
+      on: {
+        input: change,
+        submit: (event) => {
+          event.preventDefault();
+          change();
+        },
+      },
+    },
     h("div.field", {}, h("label", { for: "pattern-text" }, "Words"), words),
     h("div.field", {}, h("label", { for: "pattern-group" }, "Group"), group),
     h("div.check", {}, found, h("label", { for: "pattern-found" }, "only what was found")),
@@ -105,7 +134,21 @@ function rules(body) {
   return h(
     "div.scroll",
     { tabindex: "0", role: "region", "aria-label": "Rules" },
-    h("table", {}, h("caption.sr-only", {}, "Rules"), h("thead", {}, h("tr", {}, ["rule", "finds", "severity", "then", "hits"].map((name) => h("th", { scope: "col" }, name)))), body),
+    h(
+      "table",
+      {},
+      h("caption.sr-only", {}, "Rules"),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["rule", "finds", "severity", "then", "hits"].map((name) => h("th", { scope: "col" }, name)),
+        ),
+      ),
+      body,
+    ),
   );
 }
 
@@ -113,7 +156,16 @@ function rule(each) {
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("span.mono.small", {}, untrusted(each.id)), h("p.muted.small", {}, each.layers.map((layer) => untrusted(layer)))),
+    h(
+      "th",
+      { scope: "row" },
+      h("span.mono.small", {}, untrusted(each.id)),
+      h(
+        "p.muted.small",
+        {},
+        each.layers.map((layer) => untrusted(layer)),
+      ),
+    ),
     h("td", {}, untrusted(each.type), each.provider ? h("p.muted.small", {}, untrusted(each.provider)) : null),
     h("td", {}, untrusted(each.severity)),
     h("td", {}, untrusted(each.mode)),

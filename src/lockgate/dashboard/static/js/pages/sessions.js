@@ -29,14 +29,24 @@ export async function sessions(place, frame) {
   };
   const next = (page) => {
     offset = list.children.length;
-    fill(more, page.next === null ? null : button("Show more", async () => {
-      const following = await get("sessions", { limit: PAGE, offset: page.next });
-      list.append(...following.items.map(item));
-      next(following);
-    }));
+    fill(
+      more,
+      page.next === null
+        ? null
+        : button("Show more", async () => {
+            const following = await get("sessions", { limit: PAGE, offset: page.next });
+            list.append(...following.items.map(item));
+            next(following);
+          }),
+    );
   };
   const first = await load();
-  const content = h("div", {}, head("Sessions", "What each agent has been exposed to, and what was stopped because of it.", title), first.total === 0 ? nothing() : [list, more]);
+  const content = h(
+    "div",
+    {},
+    head("Sessions", "What each agent has been exposed to, and what was stopped because of it.", title),
+    first.total === 0 ? nothing() : [list, more],
+  );
   const live = gently(async () => {
     const page = await load();
     if (page.total > 0 && !list.isConnected) {
@@ -71,7 +81,17 @@ function nothing() {
   return empty(
     "sessions",
     "No agent was seen yet",
-    ["Put the gate before your agent's tools: ", command("lockgate install claude-code"), ". Then every session shows up here by itself."],
-    ["To see the main job without an agent: ", command("lockgate demo"), ". To see whether the hooks are in place: ", command("lockgate doctor"), "."],
+    [
+      "Put the gate before your agent's tools: ",
+      command("lockgate install claude-code"),
+      ". Then every session shows up here by itself.",
+    ],
+    [
+      "To see the main job without an agent: ",
+      command("lockgate demo"),
+      ". To see whether the hooks are in place: ",
+      command("lockgate doctor"),
+      ".",
+    ],
   );
 }
