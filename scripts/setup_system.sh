@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
 # zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests), PostgreSQL
-# (the tests of the shared store start servers of their own). Only what is missing.
+# (the tests of the shared store start servers of their own), a C compiler (the native hook client). Only what is missing.
 set -euo pipefail
 
 missing=()
@@ -18,6 +18,7 @@ database() { # the same places as tests/support/postgres.py
     compgen -G '/opt/homebrew/opt/postgresql@*/bin/initdb' >/dev/null || compgen -G '/usr/local/opt/postgresql@*/bin/initdb' >/dev/null
 }
 database || missing+=(postgresql)
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0
 fi
@@ -28,6 +29,8 @@ if [[ "$(uname -s)" == Darwin ]]; then
     case "$name" in
       bubblewrap) ;; # Linux only; the tests that run real shells belong to Linux
       npm) brewable+=(node) ;;
+      gcc) brewable+=(gcc) ;; # or Apple's: xcode-select --install
+      libc6-dev) ;;
       postgresql) brewable+=(postgresql@17) ;;
       *) brewable+=("$name") ;;
     esac
