@@ -64,7 +64,11 @@ def serve(
         os.path.abspath(ipc) if ipc else "", unix or "", listen or "", tls_cert or "", tls_key or "", poll
     )
     log_to_stderr(as_json, "lockgate.server")
-    _run(serving.serve(folders(), settings))
+    from lockgate.cli.telemetry import configured
+    from lockgate.observability.running import beside
+
+    with beside(folders().state, configured(), logging.getLogger("lockgate.server").warning):
+        _run(serving.serve(folders(), settings))
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,153 @@
+"""``lockgate telemetry``: metrics, traces and logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+
+import click
+
+from lockgate.cli.state import WRONG, unreadable
+from lockgate.errors import StoreError
+from lockgate.folders import state_dir
+from lockgate.observability import gauges, tailing
+from lockgate.observability.settings import Settings, settings_of
+from lockgate.store.opening import open_existing
+from lockgate.text import visible
+
+_MISSING = "this needs the extra: pip install 'lockgate[observability]'"
+
+
+@click.group()
+def telemetry() -> None:
+    """Metrics, traces and logs, for those who run Lockgate."""
+
+
+@telemetry.command()
+@click.option("--output", type=click.Path(dir_okay=False), help="Write this file, whole or not at all.")
+@click.option("--json", "as_json", is_flag=True, help="Print counts as one JSON object.")
+def metrics(output: str | None, as_json: bool) -> None:
+    """Print metrics as they are now, in Prometheus' text format.
+
+    Where no exporter runs, what was counted is kept for the next time. Nothing of the configuration is needed.
+
+    Exit status: 0 printed, 1 not possible, 2 usage, 3 state not readable.
+    """
+    from lockgate.observability.running import alone
+
+    state = state_dir()
+    try:
+        store = open_existing(state)
+        kept = tailing.load(state)
+        if store is not None:
+            kept = tailing.counted(store, state, kept)
+            with alone(state) as mine:
+                if mine:
+                    tailing.save(state, kept)
+    except StoreError as error:
+        raise unreadable(error) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot keep what was counted: {error.strerror}") from error
+    if as_json:
+        click.echo(json.dumps(kept.counts.kept()))
+        return
+    _put(_page(kept, gauges.look(store, state), gauges.verified(store) if store is not None else None), output)
+
+
+def _page(kept: tailing.Kept, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
+    from lockgate.observability.prometheus import exposition
+
+    try:
+        return exposition(kept.counts, now, chain)
+    except ImportError:
+        raise click.ClickException(_MISSING) from None
+
+
+def _put(page: bytes, output: str | None) -> None:
+    from lockgate.observability.running import write_textfile
+
+    if output is None:
+        click.echo(page.decode(), nl=False)
+        return
+    try:
+        write_textfile(output, page)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
+
+
+@telemetry.command()
+def run() -> None:
+    """Follow the audit, and count and send as the configuration says, until SIGTERM or SIGINT.
+
+    One for a state folder; whoever decides. It begins where the last one ended.
+
+    Exit status: 0 ended, 1 nothing is configured, or not possible, 3 state not readable.
+    """
+    from lockgate.observability.answering import answering
+    from lockgate.observability.running import Exporter, alone
+
+    settings = configured()
+    if settings == Settings():
+        raise click.ClickException("nothing is configured: see `observability` in docs/configuration.md")
+    stop = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: stop.set())
+    try:
+        with alone(state_dir()) as mine:
+            if not mine:
+                raise click.ClickException("another one runs already for this state folder")
+            exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
+            with answering(settings.metrics, exporter):
+                exporter.run(stop)
+    except ImportError:
+        raise click.ClickException(_MISSING) from None
+    except OSError as error:
+        raise click.ClickException(f"cannot listen: {error.strerror}") from error
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+@telemetry.command()
+def check() -> None:
+    """Send the newest record to the configured collector, and say whether it was taken.
+
+    Exit status: 0 taken, 1 not, or nothing is configured, 3 state not readable.
+    """
+    settings = configured()
+    if settings.otlp is None:
+        raise click.ClickException("no collector is configured: see `observability` in docs/configuration.md")
+    try:
+        from lockgate.observability.otlp import Sender
+
+        sender = Sender(settings.otlp)
+    except ImportError:
+        raise click.ClickException(_MISSING) from None
+    try:
+        store = open_existing(state_dir())
+        if store is None:
+            click.echo("nothing recorded yet, so nothing to send")
+            return
+        with store.reading() as tx:
+            rows = tx.audit(after=tx.audit_head().seq - 1)
+        store.close()
+        failed = sender.send(rows)
+    except StoreError as error:
+        raise unreadable(error) from error
+    finally:
+        sender.close()
+    where = visible(settings.otlp.endpoint, 300)
+    click.echo(f"{where} does not take {failed}" if failed else f"{where} takes what is sent")
+    if failed:
+        raise click.exceptions.Exit(WRONG)
+
+
+def configured() -> Settings:
+    """What the trusted layers of the configuration say; exits with 3 where the state cannot be read."""
+    from lockgate.configuration import load_for_cli
+
+    try:
+        return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, os.environ)
+    except StoreError as error:
+        raise unreadable(error) from error

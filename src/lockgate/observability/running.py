@@ -1,0 +1,183 @@
+"""The process that counts and sends: it follows the audit, whoever decides. One for a state folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from lockgate.errors import LockgateError, StoreError
+from lockgate.files import replace
+from lockgate.observability import gauges, tailing
+from lockgate.observability.otlp import Sender
+from lockgate.observability.prometheus import exposition
+from lockgate.observability.settings import Settings
+from lockgate.observability.tailing import Kept, Place
+from lockgate.resident.places import make_run_folder
+from lockgate.store.protocol import Store
+
+LOCK = "telemetry.lock"
+_CHECK_SECONDS = 3600.0
+"""How often the whole chain is checked."""
+_BATCH_SECONDS = 10.0
+"""How long one round sends, at most: what is left is sent in the next."""
+
+
+class Exporter:
+    """Counts, and where they go. All of it in one thread, but for :attr:`page`."""
+
+    def __init__(self, state: str, settings: Settings, tell: Callable[[str], None] = lambda _: None) -> None:
+        """Go on where the last one was.
+
+        Args:
+            state: The state folder.
+            settings: What goes where.
+            tell: Told what is wrong, once for each time that it begins.
+
+        Raises:
+            ImportError: The extra is not installed.
+        """
+        self.page = b""
+        """The last exposition."""
+        self._state = state
+        self._settings = settings
+        self._tell = tell
+        self._kept = tailing.load(state)
+        self._sender = Sender(settings.otlp) if settings.otlp is not None else None
+        self._store: Store | None = None
+        self._chain: gauges.Chain | None = None
+        self._problems: frozenset[str] = frozenset()
+
+    def look(self) -> None:
+        """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
+        problems: set[str] = set()
+        if self._store is None:
+            self._store = tailing.opened(self._state)
+        try:
+            if self._store is not None:
+                self._follow(self._store, problems)
+        except StoreError as error:
+            problems.add(str(error))
+            self._let_go()
+        self.page = exposition(self._kept.counts, gauges.look(self._store, self._state), self._chain)
+        try:
+            self._write()
+            if self._store is not None:
+                tailing.save(self._state, self._kept)
+        except OSError as error:
+            problems.add(f"cannot write {error.filename}: {error.strerror}")
+        for problem in sorted(problems - self._problems):
+            self._tell(problem)
+        self._problems = frozenset(problems)
+
+    def run(self, stop: threading.Event) -> None:
+        """Go on until the end is said."""
+        try:
+            while not stop.is_set():
+                self.look()
+                stop.wait(self._settings.interval_seconds)
+        finally:
+            self._let_go()
+            if self._sender is not None:
+                self._sender.close()
+
+    def _follow(self, store: Store, problems: set[str]) -> None:
+        self._kept = tailing.counted(store, self._state, self._kept)
+        if self._sender is not None:
+            self._kept = self._sent(store, self._sender, problems)
+        if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
+            self._chain = gauges.verified(store)
+
+    def _sent(self, store: Store, sender: Sender, problems: set[str]) -> Kept:
+        """Send what is new. The first time that is nothing: what was before nobody asked for."""
+        if self._kept.sent is None:
+            return self._kept._replace(sent=self._kept.counted)
+        place, _ = tailing.settled(store, self._kept.sent)
+        until = time.monotonic() + _BATCH_SECONDS
+        for page in tailing.pages(store, place):
+            failed = sender.send(page)
+            if failed:
+                self._kept.counts.add("export_failures", failed)
+                problems.add(f"the collector does not take {failed}")
+                break
+            place = Place(page[-1].seq, page[-1].digest)
+            if time.monotonic() > until:
+                break
+        return self._kept._replace(sent=place)
+
+    def _write(self) -> None:
+        path = self._settings.metrics.file if self._settings.metrics is not None else ""
+        if path:
+            write_textfile(path, self.page)
+
+    def _let_go(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
+def write_textfile(path: str, page: bytes) -> None:
+    """Write a file for node_exporter's textfile collector, which another user reads; whole or not at all.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    replace(path, page, draft=f"{path}.{os.getpid()}.{os.urandom(4).hex()}", mode=0o644)
+
+
+@contextmanager
+def alone(state: str) -> Iterator[bool]:
+    """Be the only exporter of a state folder, if there is none already.
+
+    Raises:
+        StoreError: The folder cannot be used.
+    """
+    path = os.path.join(make_run_folder(state), LOCK)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def beside(state: str, settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
+    """Count and send in a thread of this process for as long as something else goes on.
+
+    Nothing of it stops that: where it cannot be, that is told.
+    """
+    if settings == Settings():
+        yield
+        return
+    from lockgate.observability.answering import answering
+
+    stop = threading.Event()
+
+    def work() -> None:
+        try:
+            with alone(state) as mine:
+                if mine:
+                    exporter = Exporter(state, settings, tell)
+                    with answering(settings.metrics, exporter):
+                        exporter.run(stop)
+        except (ImportError, OSError, LockgateError) as error:
+            tell(f"metrics, traces and logs are off: {error}")
+
+    thread = threading.Thread(target=work, name="telemetry", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        with suppress(RuntimeError):
+            thread.join(2.0)

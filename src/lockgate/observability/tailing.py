@@ -1,0 +1,163 @@
+"""Following the audit and the log of errors: what is new since the last look, and where the last look ended.
+
+What was counted is kept in the state folder, so that counts go on where they were when a process begins anew, and
+neither a restart nor a removal of old records makes them fall.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+
+from lockgate.errors import StoreError
+from lockgate.files import read_regular, replace
+from lockgate.logs import NAME
+from lockgate.observability.counting import Counts, count
+from lockgate.record import Record
+from lockgate.store.opening import open_existing
+from lockgate.store.protocol import Store
+from lockgate.store.rows import AuditRow
+
+FILE = "telemetry.json"
+_FORMAT = 1
+_MOST_BYTES = 8_000_000
+_PAGE = 500
+_LOG_BYTES = 1_000_000
+
+
+class Place(Record):
+    """A place in the audit chain: the last record that was seen."""
+
+    seq: int = 0
+    digest: str = ""
+
+
+class Kept(Record):
+    """What one look leaves for the next."""
+
+    counts: Counts
+    counted: Place = Place()
+    sent: Place | None = None
+    """How far traces and logs were sent; ``None`` where none ever were."""
+    log_inode: int = 0
+    log_offset: int = 0
+
+
+def load(state: str) -> Kept:
+    """What the last look left; where that cannot be read, counting begins anew."""
+    try:
+        found = json.loads(read_regular(os.path.join(state, FILE), _MOST_BYTES))
+        if found["format"] != _FORMAT:
+            return Kept(Counts())
+        sent = found["sent"]
+        return Kept(
+            Counts(found["counts"]),
+            Place(*found["counted"]),
+            None if sent is None else Place(*sent),
+            int(found["log"][0]),
+            int(found["log"][1]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return Kept(Counts())
+
+
+def save(state: str, kept: Kept) -> None:
+    """Leave something for the next look.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    value = {
+        "format": _FORMAT,
+        "counts": kept.counts.kept(),
+        "counted": kept.counted,
+        "sent": kept.sent,
+        "log": [kept.log_inode, kept.log_offset],
+    }
+    path = os.path.join(state, FILE)
+    replace(path, json.dumps(value).encode(), draft=f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
+
+
+def pages(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
+    """Records after a place, some at a time, each time from a look of its own: nobody is kept waiting."""
+    while True:
+        with store.reading() as tx:
+            page = tx.audit(after=place.seq, limit=_PAGE)
+        if not page:
+            return
+        yield page
+        place = Place(page[-1].seq, page[-1].digest)
+
+
+def settled(store: Store, place: Place) -> tuple[Place, int]:
+    """Where to go on from a place, and how many records after it are gone unseen.
+
+    A chain that has another record there is another chain: the state was moved aside and begun anew.
+    """
+    with store.reading() as tx:
+        base, head = tx.audit_checkpoint(), tx.audit_head()
+        if place.seq > head.seq:
+            return Place(base.seq, base.digest), 0
+        if place.seq <= base.seq:
+            same = place.seq < base.seq or place.digest == base.digest or not place.seq
+            return Place(base.seq, base.digest), base.seq - place.seq if same and place.seq else 0
+        rows = tx.audit(after=place.seq - 1, limit=1)
+    if rows and rows[0].digest == place.digest:
+        return place, 0
+    return Place(base.seq, base.digest), 0
+
+
+def counted(store: Store, state: str, kept: Kept) -> Kept:
+    """Count what is new in the audit and in the log of errors.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    place, missed = settled(store, kept.counted)
+    if missed:
+        kept.counts.add("audit_records_missed", by=missed)
+    for page in pages(store, place):
+        for row in page:
+            count(kept.counts, row)
+        place = Place(page[-1].seq, page[-1].digest)
+    return _errors_counted(state, kept._replace(counted=place))
+
+
+def _errors_counted(state: str, kept: Kept) -> Kept:
+    """Count the lines of the log of errors that have come, also of the one that was rotated away meanwhile."""
+    path = os.path.join(state, NAME)
+    inode, offset = kept.log_inode, kept.log_offset
+    for name in (f"{path}.1", path):
+        try:
+            found = os.stat(name)
+        except OSError:
+            continue
+        if name != path and found.st_ino != inode:
+            continue
+        start = offset if found.st_ino == inode and offset <= found.st_size else 0
+        inode, offset = found.st_ino, start + _lines_counted(name, start, kept.counts)
+    return kept._replace(log_inode=inode, log_offset=offset)
+
+
+def _lines_counted(path: str, start: int, counts: Counts) -> int:
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            data = file.read(_LOG_BYTES)
+    except OSError:
+        return 0
+    whole = data[: data.rfind(b"\n") + 1]  # a line may be half written
+    for line in whole.decode("utf-8", "replace").splitlines():
+        words = line.split(" ")
+        # when, what was being done (which may be several words), the error's class, the place
+        counts.add("errors", words[-2] if len(words) >= 4 and words[-2].isidentifier() else "unreadable")
+    return len(whole)
+
+
+def opened(state: str) -> Store | None:
+    """The store of a state folder, or ``None`` where there is none, or it cannot be read."""
+    try:
+        return open_existing(state)
+    except StoreError:
+        return None
