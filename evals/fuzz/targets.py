@@ -20,8 +20,9 @@ from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
 from lockgate.analysis.shell.walk import walk
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.errors import BadInputError
+from lockgate.errors import BadInputError, BundleError
 from lockgate.model import Analysis, EffectKind
+from lockgate.policy_bundles import envelope, manifest
 
 AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _FAULTS = frozenset({"shell:fault", "analysis:error"})
@@ -124,6 +125,23 @@ def patterns_decoding(data: bytes) -> None:
     assert budget.left >= 0
 
 
+def policy_bundle(data: bytes) -> None:
+    """A fleet's bundle: read or refused; and what is read is what would be signed again."""
+    try:
+        found = manifest.decode(data)
+    except BundleError:
+        pass
+    else:
+        assert manifest.decode(manifest.encode(found)) == found
+        assert manifest.files_of(data) == found.files
+        assert found.files.keys() <= set(manifest.FILES)
+    try:
+        outer = envelope.decode(data)
+    except BundleError:
+        return
+    assert envelope.decode(envelope.encode(outer)) == outer
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "reader": reader,
     "shell": shell,
@@ -138,4 +156,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "result": result,
     "event": event,
     "patterns_decoding": patterns_decoding,
+    "policy_bundle": policy_bundle,
 }

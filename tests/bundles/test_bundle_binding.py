@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,14 @@ class World(Machine):
         named = {name.replace("_", "."): text.encode() for name, text in files.items()}
         self.put(packed(serial, files=named))
 
-    def load(self) -> Configuration:
+    def load(self, program: Mapping[str, Any] | None = None) -> Configuration:
         return load(
             self.store,
             home=self.where.home,
             config_dir=self.where.config,
             workspace=str(self.project),
             state=self.where.state,
+            program=program,
         )
 
     def verdict(self, row: str = "egress", column: LabelState = CLEAN) -> Verdict:
@@ -124,6 +125,23 @@ def test_a_person_cannot_loosen_what_the_fleet_fixes(world: World, text: str) ->
     assert floor.command_category is not None
     assert found.compiled[1]["patterns"] == []
     assert found.compiled[1]["trusted_domains"] == []
+
+
+def test_a_program_that_uses_the_gate_cannot_loosen_either(world: World) -> None:
+    world.put_files(1, lockgate_yaml="table: {egress: deny}\n")
+    found = world.load(program={"profile": "observe", "table": {"egress": "allow"}})
+    assert max(policy.profile.cell("egress", CLEAN)[0] for policy in found.policies) is Verdict.DENY
+
+
+def test_an_unsigned_managed_file_cannot_loosen_either(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "etc").mkdir()
+    monkeypatch.setattr("lockgate.configuration.managed_folder", lambda: str(tmp_path / "etc"))
+    (tmp_path / "etc" / "lockgate.yaml").write_text('profile: observe\noverride_safe: [".*"]\n')
+    world.put_files(1, lockgate_yaml="table: {egress: deny}\n")
+    assert world.verdict() is Verdict.DENY
+    assert world.load().compiled[1]["patterns"] == []
 
 
 def test_a_person_can_tighten(world: World) -> None:
@@ -228,6 +246,12 @@ def test_patterns_of_the_fleet_bind_those_of_a_person_and_of_a_trusted_project(w
     assert states["user patterns.yaml"] == states["project lockgate.patterns.yaml"] == "bound"
     world.put_files(3, patterns_yaml=OFF % GROUP)
     assert world.mode(GROUP) is Mode.OFF
+
+
+def test_a_note_says_that_the_fleet_binds(world: World) -> None:
+    world.put_files(1, patterns_yaml="patterns: {}\n")
+    world.user.with_name("patterns.yaml").write_text(f"patterns: {{input: {{{GROUP}: {{timeout_ms: 1}}}}}}\n")
+    assert "it can only tighten where the fleet's policy binds" in "".join(world.gathered().notes)
 
 
 def test_without_a_policy_no_pattern_is_loosened(world: World) -> None:

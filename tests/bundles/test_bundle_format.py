@@ -129,6 +129,10 @@ PAYLOADS: dict[str, tuple[bytes, str]] = {
     "a fleet that is no text": (payload_of(fleet=["acme"]), "fleet"),
     "no time": (payload_of(created="yesterday"), "created"),
     "a time with a zone": (payload_of(created="2026-01-01T00:00:00+02:00"), "created"),
+    "a time that would be never": (
+        payload_of(created="1969-01-01T00:00:00Z", expires="1970-01-01T00:00:00Z"),
+        "created",
+    ),
     "a month that is none": (payload_of(created="2026-13-01T00:00:00Z"), "created"),
     "expires before it began": (payload_of(expires="2020-01-01T00:00:00Z"), "expires before"),
     "expires never said": (payload_of(expires=0), "expires"),

@@ -18,7 +18,7 @@ from lockgate.folders import folders
 from lockgate.guardrails.layers import is_patterns
 from lockgate.guardrails.layers import places as pattern_places
 from lockgate.guardrails.trusting import PatternLayers, patterns_layers
-from lockgate.layers import Place, digest_of, read_file, trust_name
+from lockgate.layers import Place, digest_of, joined, read_file, trust_name
 from lockgate.model import Subject
 from lockgate.policy.merging import Layer, merge
 from lockgate.policy.showing import loosenings
@@ -49,6 +49,8 @@ def trust(where: str, yes: bool) -> None:
     _refuse_invalid([*(problem for one in parsed for problem in one.problems), *ours.problems])
     for line in _what_it_means(found, files, parsed, ours):
         click.echo(line)
+    if joined(folders().state):
+        click.echo("what the fleet's policy fixes is not loosened by that (`lockgate policy status`)")
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("this asks a person: run it in a terminal, or give --yes")

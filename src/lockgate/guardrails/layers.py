@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHIPPED = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "analysis", "patterns", "library", "shipped.json"
 )
+_BOUND = "where the fleet's policy binds"
 PROJECT_FILES = (
     os.path.join(".claude", "hooks", "patterns", "patterns.yaml"),
     "lockgate.patterns.yaml",
@@ -198,7 +199,8 @@ class _Reader:
         digest = digest_of(data)
         trusted = not place.project or (place.path, digest) in self.trusted
         may_loosen = trusted and not place.bound
-        self.layers.append(Layer(place.name, place.path, loaded.document, may_loosen))
+        layer = Layer(place.name, place.path, loaded.document, may_loosen)
+        self.layers.append(layer._replace(held=_BOUND) if place.bound else layer)
         held = "bound" if trusted else "untrusted"
         self.states.append(LayerState(place.name, place.path, state if may_loosen else held, digest))
         return True

@@ -24,7 +24,7 @@ LARGEST_SERIAL = 2**53 - 1
 _REQUIRED = frozenset({"format", "fleet", "serial", "created", "files"})
 _KEYS = _REQUIRED | {"expires"}
 _FLEET = lazy_re(r"[a-z0-9][a-z0-9._-]{0,63}")
-_TIME = lazy_re(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_TIME = lazy_re(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 class Bundle(Record):

@@ -58,6 +58,8 @@ class Layer(Record):
     file: str
     document: Document
     may_loosen: bool = True
+    held: str = "until the file is trusted"
+    """When or why it may not, for notes."""
 
 
 class RuleState:
@@ -160,10 +162,10 @@ class State:
     def _bounded(self, layer: Layer, path: Path, own: dict[str, Any]) -> dict[str, Any]:
         """A new group, or rule, of a layer that may not loosen."""
         if own.get("timeout_ms", 0) > MOST_PROJECT_MS:
-            self.note(layer, (*path, "timeout_ms"), f"at most {MOST_PROJECT_MS:.0f} ms until the file is trusted")
+            self.note(layer, (*path, "timeout_ms"), f"at most {MOST_PROJECT_MS:.0f} ms {layer.held}")
             own["timeout_ms"] = MOST_PROJECT_MS
         if own.pop("replacement", ""):
-            self.note(layer, (*path, "replacement"), "the standard text is used until the file is trusted")
+            self.note(layer, (*path, "replacement"), f"the standard text is used {layer.held}")
         return own
 
     def _rule(self, layer: Layer, path: Path, group: GroupState, written: Mapping[str, Any]) -> None:
@@ -191,7 +193,7 @@ class State:
             if key in also or key in _FOR_PEOPLE or below.get(key, DEFAULTS.get(key)) == value:
                 continue
             if scale is None:
-                self.note(layer, (*path, key), "it can only tighten until the file is trusted: left as it is below")
+                self.note(layer, (*path, key), f"it can only tighten {layer.held}: left as it is below")
             elif scale.index(value) > scale.index(below.get(key, DEFAULTS[key])):
                 below[key] = value
             else:
@@ -252,7 +254,7 @@ def _tighten_tool(state: State, layer: Layer, tool: str, written: Mapping[str, A
     rule = state.tools.get(tool)
     if rule is None:
         if any(sign in tool for sign in "*?["):
-            state.note(layer, path, "it can only tighten until the file is trusted: name tools without * and ?")
+            state.note(layer, path, f"it can only tighten {layer.held}: name tools without * and ?")
             return
         rule = (_rule_for(state, tool) or ToolState()).copy()
         state.tools[tool] = rule
