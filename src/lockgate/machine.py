@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import lockgate
 from lockgate import caller
@@ -29,6 +29,11 @@ _CONTAIN = "contain.py"
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
     """What the analysis may know of this machine."""
+    return in_session(surroundings_in(where, workspace), where, transcript)._replace(rules=rules)
+
+
+def surroundings_in(where: Folders, workspace: str) -> Surroundings:
+    """What it may know in every session of a project."""
     asked = caller.environ()
     variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
@@ -36,8 +41,6 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         home=where.home,
         workspace=workspace,
         own_paths=own_paths(where),
-        client_paths=_client_paths(where, transcript),
-        session_results=_session_results(transcript),
         variables=variables,
         realpath=os.path.realpath,
         may_be_zsh=_may_be_zsh(),
@@ -47,7 +50,14 @@ def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rule
         hook_folders=_hook_folders(where.home, workspace),
         read_script=_script_reader(workspace),
         is_there=_is_there(workspace),
-        rules=rules,
+    )
+
+
+def in_session(around: Surroundings, where: Folders, transcript: str) -> Surroundings:
+    """The same in one session."""
+    tasks = _task_folders()
+    return around._replace(
+        client_paths=_client_paths(where, transcript, tasks), session_results=_session_results(transcript, tasks)
     )
 
 
@@ -129,7 +139,7 @@ def _hook_folders(home: str, workspace: str) -> Callable[[], tuple[str, ...]]:
     return folders
 
 
-def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
+def _client_paths(where: Folders, transcript: str, tasks: Sequence[str]) -> tuple[str, ...]:
     """Folders of transcripts, and of the output of background tasks.
 
     The latter lie in ``<tmp>/claude-<uid>/<project>/<session>/tasks``.
@@ -137,7 +147,7 @@ def _client_paths(where: Folders, transcript: str) -> tuple[str, ...]:
     paths = [os.path.join(where.home, ".claude", "projects")]
     if transcript:
         paths.append(os.path.dirname(transcript))
-    return (*paths, *(f"{folder}/*/*/tasks" for folder in _task_folders()))
+    return (*paths, *(f"{folder}/*/*/tasks" for folder in tasks))
 
 
 def _task_folders() -> list[str]:
@@ -146,7 +156,7 @@ def _task_folders() -> list[str]:
     return [f"{folder}/claude-{os.getuid()}" for folder in dict.fromkeys(names)]
 
 
-def _session_results(transcript: str) -> tuple[str, ...]:
+def _session_results(transcript: str, task_folders: Sequence[str]) -> tuple[str, ...]:
     """Where a session's own results are kept: those too long for the context, and what background commands print.
 
     Claude Code names tasks of background commands ``b...``; those of sub-agents (``a...``) have labels of their own.
@@ -156,7 +166,7 @@ def _session_results(transcript: str) -> tuple[str, ...]:
     if suffix != ".jsonl" or not os.path.isabs(folder) or not session.replace("-", "").isalnum():
         return ()
     kept = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
-    tasks = (f"{tasks}/*/{session}/tasks/b*.output" for tasks in _task_folders())
+    tasks = (f"{tasks}/*/{session}/tasks/b*.output" for tasks in task_folders)
     return (*(f"{results}/tool-results/*" for results in kept), *tasks)
 
 
@@ -206,4 +216,4 @@ def write_kept(context: Context, path: str, change: Callable[[str], str]) -> Non
     from lockgate.kept_results import rewrite
 
     folder, _ = os.path.splitext(context.transcript)
-    rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript) else [], change)
+    rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript, ()) else [], change)

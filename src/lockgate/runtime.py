@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from lockgate import caller, configuration
 from lockgate.analysis.surroundings import Rules, Surroundings
@@ -13,7 +13,7 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
-from lockgate.machine import containing, surroundings_of, write_kept
+from lockgate.machine import containing, in_session, surroundings_in, write_kept
 from lockgate.model import ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
@@ -34,7 +34,7 @@ LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 _LIFE = 60.0
 """Seconds for which a library of patterns is kept that a hook has loaded: longer than a hook lives."""
-_REMEMBERED = 256
+_REMEMBERED = 1024
 """Projects, transcripts and callers of which a long-lived process remembers what it has looked up."""
 
 
@@ -106,13 +106,23 @@ def open_parts(
         return found
 
     def around(context: Context) -> Surroundings:
-        return surroundings_of(where, context.workspace, context.transcript, Rules())
+        return surroundings_in(where, context.workspace)
 
-    look_up = _remembering(read, remember) if remember else read
-    look_around = _remembering(around, remember) if remember else around
+    def around_session(context: Context) -> Surroundings:
+        return in_session(look_around(context), where, context.transcript)
+
+    look_up: Callable[[Context], Configuration] = read
+    look_around: Callable[[Context], Surroundings] = around
+    look_closer: Callable[[Context], Surroundings] = around_session
+    if remember:
+        look_up = _remembering(read, remember, lambda context: context.workspace)
+        look_around = _remembering(around, remember, lambda context: (context.workspace, caller.mark()))
+        look_closer = _remembering(
+            around_session, remember, lambda context: (context.workspace, context.transcript, caller.mark())
+        )
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
-        return look_around(context)._replace(rules=rules)
+        return look_closer(context)._replace(rules=rules)
 
     contain, original = containing(where, has_rule)
     patterns = PatternGuard(store, where, loading, remember=remember or _LIFE)
@@ -210,15 +220,18 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     )
 
 
-def _remembering(read: Callable[[Context], _T], seconds: float) -> Callable[[Context], _T]:
-    """The same look-up, which looks at the machine only so often for each project, transcript and caller."""
-    kept: dict[tuple[str, str, int], tuple[float, _T]] = {}
+def _remembering(
+    read: Callable[[Context], _T], seconds: float, about: Callable[[Context], Hashable]
+) -> Callable[[Context], _T]:
+    """The same look-up, which looks at the machine only so often for each thing that it is about."""
+    kept: dict[Hashable, tuple[float, _T]] = {}
 
     def look_up(context: Context) -> _T:
-        name = (context.workspace, context.transcript, caller.mark())
+        name = about(context)
         now = time.monotonic()
-        if name in kept and now - kept[name][0] <= seconds:
-            return kept[name][1]
+        at, found = kept.get(name, (float("-inf"), None))
+        if found is not None and now - at <= seconds:
+            return found
         if len(kept) >= _REMEMBERED:
             kept.clear()
         found = read(context)

@@ -24,6 +24,9 @@ _COMMAND_LIMIT = 4000
 _TEXT_LIMIT = 1000
 _DEPTH = 6
 _ITEMS = 50
+_REMEMBERED, _REMEMBERED_LENGTH = 2000, 120
+_HARMLESS: set[str] = set()
+"""Short texts without any mark of a pattern: names of parameters and our own reasons come again and again."""
 _SCAN_LIMIT = 200_000
 """Characters of one text that are scanned; what lies behind is not recorded at all."""
 
@@ -41,10 +44,20 @@ def redact(text: str) -> str:
     """A text without credentials. Idempotent; the cost is linear in the length of the text."""
     if len(text) > _SCAN_LIMIT:
         text = f"{text[:_SCAN_LIMIT]} [... {len(text) - _SCAN_LIMIT} more ...]"
+    if text in _HARMLESS:
+        return text
     lower = text.lower()
+    found = False
     for pattern in _patterns():
-        if any(mark in lower for mark in pattern.has):
-            text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
+        for mark in pattern.has:
+            if mark in lower:
+                found = True
+                text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
+                break
+    if not found and len(text) <= _REMEMBERED_LENGTH:
+        if len(_HARMLESS) >= _REMEMBERED:
+            _HARMLESS.clear()
+        _HARMLESS.add(text)
     return text
 
 

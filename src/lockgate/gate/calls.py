@@ -118,13 +118,15 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome
-        if ruling.decision.verdict is not Verdict.DENY:
-            asked = ruling.decision.verdict is Verdict.ASK
+        verdict = ruling.decision.verdict
+        news = first_time(question, verdict)
+        if verdict is not Verdict.DENY:
+            asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
-            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked)
+            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, verdict=verdict.word)
             message_flows(question)
-        if first_time(question, ruling.decision.verdict):
+        if news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
             _record(question, ruling, _timed(ended - case.began, steps, parts.trace()))
@@ -192,10 +194,10 @@ def _found_in(parts: Parts, context: Context, call: ToolCall) -> tuple[Guardrail
 
 
 def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
-    parts.enter(tx, context, now)
+    row = parts.enter(tx, context, now)
     if context.subject.agent:
         session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
-    if session.fork_is_open(tx, context.subject.session):
+    if row.how == "fork" and session.fork_is_open(tx, context.subject.session):
         session.settle_fork(tx, context.subject.session, parts.parents(context), now)
 
 

@@ -193,17 +193,23 @@ def _possible(
 
 
 def first_time(question: Question, verdict: Verdict) -> bool:
-    """Note the verdict on a call; whether it is news. Hooks may be installed twice, and then ask twice."""
+    """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
+
+    A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
+    """
     tx, subject, call = question.tx, question.context.subject, question.call
     if not call.call_id:
         return True
     row = tx.call(subject.session, call.call_id)
+    same = row is not None and row.digest == question.digest and row.facts.get("verdict") == verdict.word
+    if verdict is not Verdict.DENY:
+        return not same or row is None or not session.is_out(row)
+    if same:
+        return False
     if row is None:
         row = CallRow(
             subject.session, call.call_id, subject.agent, call.tool, question.digest, "refused", at=question.now
         )
-    if row.digest == question.digest and row.facts.get("verdict") == verdict.word:
-        return False
     tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
     return True
 

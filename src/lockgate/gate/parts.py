@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from lockgate.deliberation import Need
     from lockgate.store.protocol import Store, Transaction
+    from lockgate.store.rows import SessionRow
 
 Texts = Sequence[tuple[str, str]]
 """Texts with the paths to them."""
@@ -132,7 +133,7 @@ class Parts(Record):
             return found
         return [each._replace(effects=tuple(dict.fromkeys((*each.effects, *seen)))) for each in found]
 
-    def enter(self, tx: Transaction, context: Context, now: float) -> None:
+    def enter(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
         if context.subject.agent and tx.agent(context.subject) is None:
             from lockgate.escape import delegates
@@ -142,11 +143,11 @@ class Parts(Record):
                 session.begin_agent(tx, context, now, delegate=brief.brief)
                 bound = delegates.begun(tx, context.subject, brief)
                 tx.append_audit(now, record.approved(context, bound))
-        self.make_known(tx, context, now)
+        return self.make_known(tx, context, now)
 
-    def make_known(self, tx: Transaction, context: Context, now: float) -> None:
+    def make_known(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make sure that the store has a session and, for a sub-agent, that agent."""
-        session.ensure_subject(tx, context, now, history=lambda: self.history(context))
+        return session.ensure_subject(tx, context, now, history=lambda: self.history(context))
 
 
 def call_digest(call: ToolCall) -> str:

@@ -9,7 +9,7 @@ from lockgate.model import Label, Subject, TaintState
 from lockgate.record import TYPE_CHECKING
 from lockgate.session.labels import BOTH, everyone, flow
 from lockgate.session.sessions import touch_session
-from lockgate.store.rows import AgentRow, CallRow
+from lockgate.store.rows import AgentRow, CallRow, SessionRow
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -23,7 +23,7 @@ def ensure_subject(
     now: float,
     *,
     history: Callable[[], bool] = lambda: False,
-) -> None:
+) -> SessionRow:
     """Make the subject of an event known; to be called first for every event but a session's start.
 
     Args:
@@ -33,9 +33,10 @@ def ensure_subject(
         history: Tells whether a session that the store does not know has read or done something already; it is
             untrusted then.
     """
-    touch_session(tx, context, now, history=history)
+    row = touch_session(tx, context, now, history=history)
     if context.subject.agent and tx.agent(context.subject) is None:
         begin_agent(tx, context, now)
+    return row
 
 
 def begin_agent(tx: Transaction, context: Context, now: float, *, delegate: str = "") -> AgentRow:

@@ -40,6 +40,11 @@ class Outcome(Record):
     """Whether the call was seen before it ran."""
 
 
+def is_out(row: CallRow) -> bool:
+    """Whether a call may run, or runs, and no result of it has come."""
+    return row.state in _OPEN
+
+
 def call_key(call: ToolCall, digest: str) -> str:
     """The id under which a call is kept: the client's, or the call's digest where the client gives none."""
     return call.call_id or f"sha256:{digest}"
@@ -54,6 +59,7 @@ def expect(
     now: float,
     *,
     asked: bool = False,
+    verdict: str = "",
 ) -> None:
     """Note a call that may run now: what its result will give is pending from here on. Doing it twice changes nothing.
 
@@ -65,10 +71,11 @@ def expect(
         digest: SHA-256 of the exact call, hexadecimal.
         now: Seconds since the epoch.
         asked: Whether a person is asked first.
+        verdict: What was decided, in a word, to be kept with it.
     """
     key = call_key(call, digest)
     before = tx.call(subject.session, key)
-    mixed = before is not None and before.state in _OPEN and before.digest != digest
+    mixed = before is not None and is_out(before) and before.digest != digest
     row = CallRow(
         subject.session,
         key,
@@ -78,10 +85,10 @@ def expect(
         "asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
         quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
-        facts=_facts(call, analysis),
+        facts={**_facts(call, analysis), **({"verdict": verdict} if verdict else {})},
         at=now,
     )
-    if before is not None and before.state in _OPEN:
+    if before is not None and is_out(before):
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
         row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
     tx.put_call(row)
@@ -178,7 +185,7 @@ def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -
     """Settle a call that was not run after all: nothing came of it."""
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
-    if row is not None and row.state in _OPEN:
+    if row is not None and is_out(row):
         tx.settle(subject.session, key, confirm=False)
         tx.put_call(row._replace(state="refused"))
 
@@ -196,7 +203,7 @@ def _settle(
 ) -> Outcome:
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
-    if row is not None and row.state in _OPEN:
+    if row is not None and is_out(row):
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):

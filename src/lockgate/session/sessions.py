@@ -18,6 +18,9 @@ SELF_TEST = "lockgate-doctor"
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 
+_SEEN = 1.0
+"""Seconds to which it is kept when a session was seen last."""
+
 _UNWATCHED = {
     "resume": "resumed a session that Lockgate did not watch",
     "compact": "compacted a session that Lockgate did not watch",
@@ -86,8 +89,10 @@ def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: fl
     tx.put_session(row._replace(parent=parent))
 
 
-def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> None:
+def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> SessionRow:
     """Note that a session is alive. One whose beginning was not seen is made known.
+
+    When it was seen last is kept to about a second: a session with many calls at once writes it for one of them.
 
     Args:
         tx: The transaction.
@@ -99,10 +104,14 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
     if known is None:
         if history():
             _unwatched(tx, context.subject.session, "", now)
-        tx.put_session(_new(context, "", now))
+        row = _new(context, "", now)
     else:
         # An end that was told stays told: a call of the old context may still come back after a clear.
-        tx.put_session(_go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why))
+        row = _go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why)
+        if known.seen_at <= now < known.seen_at + _SEEN and row._replace(seen_at=known.seen_at) == known:
+            return known
+    tx.put_session(row)
+    return row
 
 
 def end_session(tx: Transaction, context: Context, why: str, now: float) -> None:

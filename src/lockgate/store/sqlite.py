@@ -49,6 +49,7 @@ class SqliteStore:
         self._folder = folder
         self._key = key
         self._busy_seconds = busy_seconds
+        self._patient = True
 
     @classmethod
     def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -97,11 +98,11 @@ class SqliteStore:
 
     def transaction(self) -> _Step:
         """Begin an atomic step that excludes every other writer."""
-        return _Step(self._connection, self._folder, self._key, self._busy_seconds, writable=True)
+        return _Step(self, writable=True)
 
     def reading(self) -> _Step:
         """Begin a consistent look that writes nothing."""
-        return _Step(self._connection, self._folder, self._key, self._busy_seconds, writable=False)
+        return _Step(self, writable=False)
 
     def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
         """Nobody on another machine uses this store: nothing will be heard."""
@@ -117,28 +118,53 @@ class SqliteStore:
         """Let go of the database. What was committed is kept also without this."""
         self._connection.close()
 
+    def begin(self, *, writable: bool) -> SqliteTransaction:
+        """Begin a transaction, which is to be ended."""
+        if writable:
+            self._be_patient(False)
+            _begin_writing(self._connection, self._busy_seconds)
+        else:
+            self._be_patient(True)
+            self._connection.execute("BEGIN")
+        return SqliteTransaction(self._connection, self._key, writable=writable)
+
+    def commit(self) -> None:
+        """End it, and keep what it wrote."""
+        self._connection.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """End it, and keep nothing of what it wrote."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # The connection is of no more use; closing it gives the lock back, and the log is not valid past the
+            # last commit, so nothing half-written can be read.
+            self._connection.close()
+
+    def as_store_error(self, error: sqlite3.Error) -> StoreError:
+        """What to tell a person about an error of SQLite."""
+        return _store_error(error, self._folder)
+
+    def _be_patient(self, patient: bool) -> None:
+        """Have SQLite itself wait where another process is in the way, or not. Setting it costs as much as a query."""
+        if patient is not self._patient:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000) if patient else 0:d}")
+            self._patient = patient
+
 
 class _Step:
     """The context manager of one transaction. Every error of SQLite leaves it as a ``StoreError``."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float, *, writable: bool
-    ) -> None:
-        self._connection = connection
-        self._folder = folder
-        self._key = key
-        self._busy_seconds = busy_seconds
+    def __init__(self, store: SqliteStore, *, writable: bool) -> None:
+        self._store = store
         self._writable = writable
 
     def __enter__(self) -> SqliteTransaction:
         try:
-            if self._writable:
-                _begin_writing(self._connection, self._busy_seconds)
-            else:
-                self._connection.execute("BEGIN")
+            return self._store.begin(writable=self._writable)
         except sqlite3.Error as error:
-            raise _store_error(error, self._folder) from error
-        return SqliteTransaction(self._connection, self._key, writable=self._writable)
+            raise self._store.as_store_error(error) from error
 
     def __exit__(
         self,
@@ -148,45 +174,32 @@ class _Step:
     ) -> None:
         if error is None:
             try:
-                self._connection.execute("COMMIT")
+                self._store.commit()
             except sqlite3.Error as problem:
-                self._roll_back()
-                raise _store_error(problem, self._folder) from problem
+                self._store.roll_back()
+                raise self._store.as_store_error(problem) from problem
             return
-        self._roll_back()
+        self._store.roll_back()
         if isinstance(error, sqlite3.Error):
-            raise _store_error(error, self._folder) from error
-
-    def _roll_back(self) -> None:
-        try:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            # The connection is of no more use; closing it gives the lock back, and the log is not valid past the
-            # last commit, so nothing half-written can be read.
-            self._connection.close()
+            raise self._store.as_store_error(error) from error
 
 
 def _begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Take the write lock, waiting for other processes.
 
     SQLite's own waiting sleeps ever longer, up to a tenth of a second, so that in a crowd of hooks an unlucky one comes
-    too late again and again; this one knocks every few milliseconds.
+    too late again and again; this one knocks every few milliseconds, on a connection that does not wait by itself.
     """
     # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
-    try:
-        connection.execute("PRAGMA busy_timeout = 0")
-        until = time.monotonic() + busy_seconds
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
-                    raise
-                time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
+    until = time.monotonic() + busy_seconds
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
 
 
 def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:

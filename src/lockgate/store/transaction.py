@@ -40,6 +40,7 @@ class SqliteTransaction:
         self._connection = connection
         self._key = key
         self._writable = writable
+        self._last_call: tuple[tuple[str, str], CallRow | None] | None = None
 
     # sessions
 
@@ -100,15 +101,9 @@ class SqliteTransaction:
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
-        query = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ? AND agent = ?"
         if not limit:
-            return [_taint(row) for row in self._all(query + " ORDER BY at, id", subject)]
-        # A long session has thousands: each part is read from an index that is in this order, and no further.
-        rows = self._all(query + " AND state = 'pending'", subject)
-        for label in Label:
-            oldest = query + " AND state = 'confirmed' AND label = ? ORDER BY id LIMIT ?"
-            rows += self._all(oldest, (*subject, label.value, limit))
-        return [_taint(row) for row in sorted(rows)]
+            return [_taint(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
+        return [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, (*subject, limit)))]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -153,15 +148,20 @@ class SqliteTransaction:
 
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""
-        row = self._one(
-            "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"
-            " WHERE session = ? AND call_id = ?",
-            (session, call_id),
-        )
-        return _call(row) if row else None
+        # Asked again and again within one step, in which nobody else writes.
+        name = (session, call_id)
+        if self._last_call is None or self._last_call[0] != name:
+            row = self._one(
+                "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"
+                " WHERE session = ? AND call_id = ?",
+                name,
+            )
+            self._last_call = (name, _call(row) if row else None)
+        return self._last_call[1]
 
     def put_call(self, row: CallRow) -> None:
         """Add or replace a call."""
+        self._last_call = None
         self._write(
             "INSERT INTO calls (session, call_id, agent, tool, digest, state, quiet, facts, at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
@@ -416,6 +416,7 @@ class SqliteTransaction:
 
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit."""
+        self._last_call = None
         old = "SELECT session FROM sessions WHERE ended_at > 0 AND max(ended_at, seen_at) < ?"
         for table in ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses"):
             self._write(f"DELETE FROM {table} WHERE session IN ({old})", (before,))  # noqa: S608
@@ -443,6 +444,17 @@ class SqliteTransaction:
 
 
 _APPROVAL = ", ".join(ApprovalRow._fields)
+_TAINTS = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ?1 AND agent = ?2"
+# A long session has thousands: each part is read from an index that is in this order, and no further.
+_OLDEST_TAINTS = " UNION ALL ".join(
+    [
+        f"{_TAINTS} AND state = 'pending'",
+        *(
+            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?3)"  # noqa: S608
+            for label in Label
+        ),
+    ]
+)
 
 
 def _approval(row: Sequence[Any]) -> ApprovalRow:
