@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 
 from lockgate.dashboard.schemas import ApprovalState, Invalid, Problem
 from lockgate.dashboard.shown import shown
@@ -106,11 +107,18 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return problem(422, "see errors", errors=told)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return problem(
-        error.status_code, "" if error.status_code != 404 else "there is no such thing", headers=error.headers or {}
-    )
+    if error.status_code == 405:
+        return problem(405, headers={"Allow": ", ".join(sorted(_methods(request)))})
+    return problem(error.status_code, "there is no such thing" if error.status_code == 404 else "")
+
+
+def _methods(request: Request) -> set[str]:
+    """What can be done with a path: the framework names only what the first of its routes does."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    found = [route.methods or () for route in routes if route.path_regex.match(request.url.path)]
+    return {method for methods in found for method in methods}
 
 
 async def _store(_: Request, error: Exception) -> Response:

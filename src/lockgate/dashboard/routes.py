@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from lockgate.dashboard import approvals, decisions, sessions
 from lockgate.dashboard.access import Caller
@@ -16,11 +17,22 @@ from lockgate.dashboard.schemas import Session, SessionPage, VerdictWord
 from lockgate.dashboard.schemas_calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny
 from lockgate.store.rows import AuditQuery
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _ID = "^[0-9a-z]{1,32}$"
 _SEQ = 2**62
 """The greatest number of a record that can be asked about: both stores keep 64 bits."""
 ApprovalId = Annotated[str, Path(pattern=_ID, description="The question's id.")]
 Tier = Literal["labels", "local", "table", "containment", "judge", "person", "patterns", "rules"]
+
+
+def _is_time(value: object) -> object:
+    if isinstance(value, str) and not _TIME.fullmatch(value):
+        raise ValueError("a time is written as RFC 3339 says, with its zone: 2026-11-22T14:05:13Z")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_is_time)]
+"""A time, and not the seconds since some day."""
 
 
 class Asked(BaseModel):
@@ -48,8 +60,8 @@ class DecisionQuery(Asked):
     client: str = Field(default="", max_length=100)
     tier: Tier | None = Field(default=None, description="The step that decided.")
     rule: str = Field(default="", max_length=200, description="The rule of a reason, or of a pattern that matched.")
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Time | None = None
+    until: Time | None = None
     before: int = Field(default=0, ge=0, le=_SEQ, description="`next` of the page before.")
     limit: int = Field(default=50, ge=1, le=200)
 

@@ -14,7 +14,7 @@ from lockgate.dashboard.access import Caller
 from lockgate.dashboard.checking import Checks
 from lockgate.dashboard.desk import Desk, caller
 from lockgate.dashboard.marking import marked
-from lockgate.dashboard.problems import Refused, documented
+from lockgate.dashboard.problems import documented
 from lockgate.dashboard.routes import Asked
 from lockgate.dashboard.schemas_access import Health, LoggedIn, Login, Me
 from lockgate.dashboard.schemas_calls import EffectShown
@@ -83,9 +83,8 @@ def _wanted(query: PatternQuery) -> policy.Wanted:
 
 
 def _input(call: WhatIf) -> dict[str, Any]:
-    if (call.command is None) == (call.input is None):
-        raise Refused(422, "give either `command` or `input`")
-    return {"command": call.command} if call.input is None else call.input
+    short = {} if call.command is None else {"command": call.command}
+    return {**(call.input or {}), **short}
 
 
 def _explained(desk: Desk, call: ToolCall) -> Explanation:

@@ -132,7 +132,7 @@ class WhatIf(Given):
     """A call that nobody makes."""
 
     tool: str = Field(default="Bash", max_length=200, description="The tool's name, as a client spells it.")
-    command: str | None = Field(default=None, max_length=100_000, description="Short for `input.command`.")
+    command: str | None = Field(default=None, max_length=100_000, description="Stands in for `input.command`.")
     input: dict[str, Any] | None = Field(default=None, description="The tool's arguments.")
     workspace: str = Field(default="", max_length=4096, description="One of `workspaces` of `/policy`, or empty: home.")
 

@@ -116,7 +116,7 @@ class Shield:
         self._check_origin(scope, headers)
         if scope["path"] != LOGIN:
             scope.setdefault("state", {})["caller"] = await self._caller(scope["method"], headers)
-        elif scope["method"] not in _SAFE:
+        elif scope["method"] == "POST":
             self._check_changes(headers)
         return await _body(scope, headers, receive)
 

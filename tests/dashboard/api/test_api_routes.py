@@ -203,8 +203,6 @@ def test_what_if_says_what_explain_says(machine: Machine, person: httpx.Client, 
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param({}, id="nothing"),
-        pytest.param({"command": "ls", "input": {}}, id="both"),
         pytest.param({"command": 5}, id="number"),
         pytest.param({"command": "ls", "cwd": "/"}, id="unknown-name"),
         pytest.param({"tool": "Bash", "input": []}, id="list"),
