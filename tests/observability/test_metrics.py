@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -260,3 +262,20 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     store._connection.execute("DROP TABLE approvals")
     assert at(exposition(Counts(), look(store, state), None), "store_up") == 0
     assert json.loads(json.dumps(Counts().kept())) == {name: [] for name in METRICS}
+
+
+def test_the_alerts_of_the_documentation_are_about_metrics_that_there_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    block = text.split("## Alerts", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
+    rules = yaml.safe_load(block)["groups"][0]["rules"]
+    gauges = Gauges(True, {"clean": 1}, gate=dict.fromkeys(_GATE, 1))
+    counts = Counts()
+    for body in BODIES:
+        count(counts, row(body))
+    for name in ("errors", "export_failures"):
+        counts.add(name, "x")
+    known = {name for name, _ in samples(exposition(counts, gauges, Chain(holds=True, at=1.0)))}
+    for rule in rules:
+        named = set(re.findall(r"lockgate_\w+", rule["expr"]))
+        assert named
+        assert named <= known
