@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lockgate.audit.chain import records, verify
+from lockgate.audit.chain import verify_store
 from lockgate.dashboard import policy, said
 from lockgate.dashboard.desk import Desk
 from lockgate.dashboard.problems import Refused
@@ -29,7 +29,8 @@ class Checks:
         """The chain's state."""
         with self._desk.looking() as tx:
             head = tx.audit_head() if tx is not None else AuditHead()
-        return Audit(head=_head(head), records=head.seq, verified=self._verified, verifying=self._verifying.locked())
+            gone = tx.audit_checkpoint().seq if tx is not None else 0
+        return Audit(head=_head(head), records=head.seq - gone, verified=self._verified, verifying=self._verifying.locked())
 
     def verify(self) -> Audit:
         """Check the whole chain.
@@ -41,7 +42,7 @@ class Checks:
             began = time.monotonic()
             if store is not None:
                 with store.reading() as tx:
-                    found = verify(records(tx), tx.audit_head(), store.key)
+                    found = verify_store(tx, store.key)
                 self._verified = VerificationShown(
                     ok=found.ok,
                     records=found.records,
