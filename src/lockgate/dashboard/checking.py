@@ -30,7 +30,9 @@ class Checks:
         with self._desk.looking() as tx:
             head = tx.audit_head() if tx is not None else AuditHead()
             gone = tx.audit_checkpoint().seq if tx is not None else 0
-        return Audit(head=_head(head), records=head.seq - gone, verified=self._verified, verifying=self._verifying.locked())
+        return Audit(
+            head=_head(head), records=head.seq - gone, verified=self._verified, verifying=self._verifying.locked()
+        )
 
     def verify(self) -> Audit:
         """Check the whole chain.
