@@ -210,9 +210,9 @@ def items(tx: Transaction) -> Iterator[Item]:
     yield tx.audit_head()
 
 
-def records(tx: Transaction) -> Iterator[AuditRow]:
-    """All records, in order, read page by page: also what somebody put before the first one."""
+def records(tx: Transaction, gate: str = "") -> Iterator[AuditRow]:
+    """All records of a gate, in order, read page by page: also what somebody put before the first one."""
     after = -(2**63)  # SQLite's least integer
-    while page := tx.audit(after=after, limit=_PAGE):
+    while page := tx.audit(after=after, limit=_PAGE, gate=gate):
         yield from page
         after = page[-1].seq

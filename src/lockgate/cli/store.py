@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -14,21 +13,21 @@ import click
 from lockgate.audit.chain import verify_store
 from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import UNREADABLE, iso, unreadable
+from lockgate.cli.state import UNREADABLE, WRONG, unreadable
+from lockgate.cli.store_looking import LOCAL, status_lines, status_of, verified, verified_lines
 from lockgate.errors import StoreError
 from lockgate.events import Context
 from lockgate.files import replace
 from lockgate.folders import folders
 from lockgate.model import Subject
 from lockgate.store.opening import ELSEWHERE, open_existing
+from lockgate.store.postgres.notes import NOTES
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.where import address_of, read_where, shown
 from lockgate.store.protocol import Store
 from lockgate.store.sqlite import SqliteStore
 from lockgate.text import visible
 
-LOCAL = "sqlite"
-"""What stands for the database in the state folder where a store is named."""
 _PATIENCE = 600.0
 """Seconds that a copy may take for one statement."""
 
@@ -45,75 +44,14 @@ def status(as_json: bool) -> None:
 
     Exit status: 0 it can be used (also where nothing was recorded yet), 2 usage, 3 it cannot.
     """
-    told = _status(folders().state)
+    told = status_of(folders().state)
     if as_json:
         click.echo(json.dumps(told, indent=2))
     else:
-        for line in _lines(told):
+        for line in status_lines(told):
             click.echo(line)
     if not told["usable"]:
         raise click.exceptions.Exit(UNREADABLE)
-
-
-def _status(state: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"usable": True, "problem": None, **_named(state)}
-    try:
-        found = open_existing(state)
-        if found is None:
-            return told
-        try:
-            began = time.perf_counter()
-            with found.reading() as tx:
-                told["answers_in_ms"] = round((time.perf_counter() - began) * 1000, 2)
-                told["clock_ahead_seconds"] = round(found.clock() - time.time(), 2)
-                told["gate"] = {"id": found.gate, "name": told.pop("name", None)}
-                told["records"] = tx.audit_head().seq
-                told["gates"] = [
-                    {
-                        "id": row.gate,
-                        "name": visible(row.name, 100),
-                        "records": row.seq,
-                        "anchored": row.anchored_seq,
-                        "anchored_at": iso(row.anchored_at),
-                        "own": row.own,
-                    }
-                    for row in tx.gates()
-                ]
-        finally:
-            found.close()
-    except StoreError as error:
-        told.update(usable=False, problem=visible(str(error), 600))
-    return told
-
-
-def _named(state: str) -> dict[str, Any]:
-    """What the state folder says, whether or not it can be opened."""
-    path = os.path.join(state, ELSEWHERE)
-    if not os.path.lexists(path):
-        return {"store": LOCAL, "where": state}
-    try:
-        where = read_where(path)
-    except StoreError:
-        return {"store": "postgresql", "where": path}
-    return {"store": "postgresql", "where": visible(shown(where.url), 300), "name": visible(where.gate, 100) or None}
-
-
-def _lines(told: dict[str, Any]) -> Iterator[str]:
-    yield f"store:    {told['store']} ({told['where']})"
-    if not told["usable"]:
-        yield f"problem:  {told['problem']}"
-        yield "As long as it cannot be used, everything that would need it is refused."
-        return
-    if "gate" not in told:
-        yield "nothing recorded yet"
-        return
-    ahead = told["clock_ahead_seconds"]
-    yield f"answers:  in {told['answers_in_ms']} ms; its clock is ahead of this machine's by {ahead} s"
-    yield f"gate:     {told['gate']['id']}, {told['records']} records"
-    for row in told["gates"]:
-        mark = "*" if row["own"] else " "
-        name = f"{mark} {row['id'][:8]}  {row['name'] or '':24}"
-        yield f"  {name} {row['records']:>9} records, anchored up to {row['anchored']}"
 
 
 @store.command(short_help="Make the tables of a shared database, or make them newer.")
@@ -224,7 +162,9 @@ def _postgres(state: str, url: str, name: str = "", busy_seconds: float = 10.0) 
     from lockgate.store.shared import own_name
 
     own_folder(state, create=True)
-    found = PostgresStore(address_of(url), read_key(state), name or own_name(), busy_seconds)
+    found = PostgresStore(
+        address_of(url), read_key(state), name or own_name(), busy_seconds, os.path.join(state, NOTES)
+    )
     try:
         yield found
     finally:
@@ -283,3 +223,22 @@ def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str,
 def _refuse_broken(problem: str, which: str) -> None:
     if problem:
         raise click.ClickException(f"the audit chain of the store {which} does not hold: {visible(problem, 300)}")
+
+
+@store.command(short_help="Check the audit of every gate, and the central record of them.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verify(as_json: bool) -> None:
+    """Check the audit chain of every gate of the store, and that each is the one that was anchored.
+
+    Seals are checked of this gate's own chain: no other gate has its key. See also `lockgate audit verify`.
+
+    Exit status: 0 all hold, 1 something does not, 2 usage, 3 the store cannot be read.
+    """
+    told = verified(folders().state)
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for line in verified_lines(told):
+            click.echo(line)
+    if not told["ok"]:
+        raise click.exceptions.Exit(WRONG)

@@ -13,7 +13,7 @@ from lockgate.store.rows import AuditQuery
 
 _Value = str | float
 
-_FIELDS = ("event", "session", "client", "tool", "call", "verdict")
+_FIELDS = ("call", "session", "verdict", "tool", "client")
 
 
 def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
@@ -25,10 +25,9 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
         if at := getattr(query, name):
             parts.append(f"at {sign} ?")
             values.append(at)
+    # Then what few records have: SQLite takes conditions in this order, and looks at no other where one does not hold.
     for name in _FIELDS:
-        if wanted := getattr(query, name):
-            parts.append(_guarded(f"json_extract(body, '$.{name}') = ?"))
-            values += [_pair(name, wanted), wanted]
+        _add_field(name, getattr(query, name), parts, values)
     if query.tier:
         parts.append(_guarded("json_extract(body, '$.cascade.tier') = ?"))
         values += [_pair("tier", query.tier), query.tier]
@@ -41,7 +40,14 @@ def condition(query: AuditQuery) -> tuple[str, list[_Value]]:
     if query.text:
         parts.append(r"body LIKE ? ESCAPE '\'")
         values.append(_like(query.text))
+    _add_field("event", query.event, parts, values)
     return " AND ".join(parts), values
+
+
+def _add_field(name: str, wanted: str, parts: list[str], values: list[_Value]) -> None:
+    if wanted:
+        parts.append(_guarded(f"json_extract(body, '$.{name}') = ?"))
+        values += [_pair(name, wanted), wanted]
 
 
 def _guarded(exact: str) -> str:

@@ -22,12 +22,14 @@ def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
     """
     from lockgate.store.files import own_folder, read_key
     from lockgate.store.opening import ELSEWHERE
+    from lockgate.store.postgres.notes import NOTES
     from lockgate.store.postgres.store import PostgresStore
     from lockgate.store.postgres.where import address_of, read_where
 
     own_folder(state, create=True)
     where = read_where(os.path.join(state, ELSEWHERE))
-    return PostgresStore(address_of(where.url), read_key(state), where.gate or own_name(), busy_seconds)
+    name = where.gate or own_name()
+    return PostgresStore(address_of(where.url), read_key(state), name, busy_seconds, os.path.join(state, NOTES))
 
 
 def own_name() -> str:

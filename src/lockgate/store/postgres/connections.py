@@ -8,7 +8,7 @@ from threading import Lock
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.where import LIBRARIES, psycopg_here
+from lockgate.store.postgres.where import LIBRARIES, no_service, psycopg_here
 
 if TYPE_CHECKING:
     from typing import Any
@@ -134,7 +134,8 @@ def bounded(limits: Limits, pool: Pool | None = None) -> type[Connection]:
         @classmethod
         def connect(cls, *args: Any, **kwargs: Any) -> Any:
             try:
-                connection = super().connect(*args, **kwargs)
+                with no_service():
+                    connection = super().connect(*args, **kwargs)
             except psycopg.Error as error:
                 if pool is not None:
                     pool.problem = reason(error)

@@ -9,7 +9,7 @@ from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.postgres.connections import reason
 from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
 from lockgate.store.postgres.statements import lock_key
-from lockgate.store.postgres.where import address_of, psycopg_here
+from lockgate.store.postgres.where import address_of, no_service, psycopg_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,9 @@ def migrate(
     """
     psycopg = psycopg_here()
     try:
-        with psycopg.connect(**{**address_of(url), "connect_timeout": _CONNECT_SECONDS}) as connection:
+        with no_service():
+            opened = psycopg.connect(**{**address_of(url), "connect_timeout": _CONNECT_SECONDS})
+        with opened as connection:
             if connection.info.server_version < OLDEST:
                 raise StoreError("the shared store takes PostgreSQL 13 or newer")
             return _migrated(connection, fleet_key or os.urandom(KEY_BYTES), gate_roles, reader_roles)

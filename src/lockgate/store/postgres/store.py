@@ -31,7 +31,17 @@ _READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_FACTS}"
 class PostgresStore:
     """A ``Store`` in a shared database. One object belongs to one thread; the connections are the process's."""
 
-    def __init__(self, address: Address, key: bytes, name: str, busy_seconds: float) -> None:
+    def __init__(self, address: Address, key: bytes, name: str, busy_seconds: float, notes: str = "") -> None:
+        """Use a database.
+
+        Args:
+            address: What libpq is told.
+            key: The key of this machine.
+            name: What people call this gate.
+            busy_seconds: How long the database, and other gates, are waited for.
+            notes: The file in which this machine notes the last anchor that it had made; none where it is empty.
+        """
+        self._notes = notes
         self._key = key
         self._gate = gate_of(key)
         self._name = name
@@ -136,9 +146,13 @@ class PostgresStore:
         return store_error(error) if isinstance(error, psycopg_here().Error) else None
 
     def anchor(self) -> None:
-        """Anchor this gate's head, as it is now."""
+        """Anchor this gate's head, as it is now, and note the anchor where the database's owner cannot change it."""
         with self.transaction() as tx:
-            tx.anchor()
+            made = tx.anchor()
+        if made is not None and self._notes:
+            from lockgate.store.postgres.notes import note
+
+            note(self._notes, made)
 
     def _open_pool(self) -> Pool:
         if self._pool is None:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
+from threading import Lock
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.files import own_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     Address = Mapping[str, str]
     """What libpq is told, by the names of its parameters."""
 
+_ENVIRONMENT = Lock()
 LIBRARIES = "the shared store takes psycopg: pip install 'lockgate[postgres]'"
 _SCHEMES = ("postgresql://", "postgres://")
 _TRUE_TLS = ("verify-full",)
@@ -74,8 +77,6 @@ def address_of(url: str) -> Address:
         raise StoreError("the store's address must say host and database itself, and name no service")
     if not said.get("dbname"):
         raise StoreError("the store's address must name a database: postgresql://host/database")
-    if "PGSERVICE" in os.environ:
-        raise StoreError("PGSERVICE is set, and would lead the gate to another database: unset it")
     _demand_tls(said)
     return {**_unsaid(psycopg), "target_session_attrs": "read-write", **said}
 
@@ -90,6 +91,21 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@contextmanager
+def no_service() -> Iterator[None]:
+    """Connect without ``PGSERVICE``, the one variable that nothing that an address says overrules."""
+    if "PGSERVICE" not in os.environ and not _ENVIRONMENT.locked():
+        yield
+        return
+    with _ENVIRONMENT:
+        named = os.environ.pop("PGSERVICE", None)
+        try:
+            yield
+        finally:
+            if named is not None:
+                os.environ["PGSERVICE"] = named
 
 
 def shown(url: str) -> str:
