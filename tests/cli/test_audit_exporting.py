@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -173,3 +174,29 @@ def test_following_waits_for_the_first_record_of_all(tmp_path: Path, monkeypatch
         store.close()
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["seq"] == 1
+
+
+def test_another_chain_is_followed_from_its_beginning_and_a_file_is_added_to(
+    tmp_path: Path, store: SqliteStore
+) -> None:
+    file = tmp_path / "out"
+    file.write_text("before\n")
+    with following(tmp_path, "--output", str(file), "--after", "9"):
+        until(lambda: len(file.read_text().splitlines()) == 2)
+        folder = tmp_path / ".local" / "state" / "lockgate"
+        store.close()
+        folder.rename(tmp_path / "aside")
+        other = SqliteStore.open(str(folder))
+        with other.transaction() as tx:
+            tx.append_audit(START, {"event": "prompt"})
+        other.close()
+        until(lambda: len(file.read_text().splitlines()) == 3)
+    before, tenth, first = file.read_text().splitlines()
+    assert (before, json.loads(tenth)["seq"], json.loads(first)["seq"]) == ("before", 10, 1)
+
+
+def until(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not there():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)

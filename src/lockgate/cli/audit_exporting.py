@@ -15,13 +15,14 @@ import click
 from lockgate.audit.chain import records
 from lockgate.audit.exports import export_lines, record_line
 from lockgate.cli.state import looking, opened
+from lockgate.observability.tailing import Place, pages, settled
 from lockgate.record import Record
+from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
 from lockgate.text import visible
 
 _POLL = 0.5
 """Seconds between two looks at the store while following it."""
-_PAGE = 500
 FORMATS = ("jsonl", "cef", "ocsf")
 
 
@@ -137,39 +138,52 @@ def _write(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted) -> 
 
 
 def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *, from_now: bool) -> None:
-    with private(output) as file:
-        for row in _as_they_come(wanted.after, from_now=from_now):
-            if wanted.has(row):
+    with private(output, add=True) as file:
+        for row in _as_they_come(None if from_now else wanted.after):
+            # Where a chain was begun anew, its numbers are small again.
+            if wanted._replace(after=0).has(row):
                 file.write(line_of(row) + "\n")
                 file.flush()
 
 
-def _as_they_come(after: int, *, from_now: bool) -> Iterator[AuditRow]:
-    """Records without end. What the store is opened for ends with each look: it may be moved away meanwhile."""
-    seen = None if from_now else after
+def _as_they_come(after: int | None) -> Iterator[AuditRow]:
+    """Records after a number, without end; those that come from now on, where none is said.
+
+    The store is opened for each look: it may be moved away meanwhile, and another one be in its place.
+    """
+    place = None if after is None else Place(after)
     while True:
         with opened() as store:
             if store is not None:
-                while True:
-                    with store.reading() as tx:
-                        if seen is None:
-                            seen = tx.audit_head().seq
-                        page = tx.audit(after=seen, limit=_PAGE)
-                    if not page:
-                        break
+                place = _settled(store, place)
+                for page in pages(store, place):
                     yield from page
-                    seen = page[-1].seq
-            elif seen is None:
-                seen = 0
+                    place = Place(page[-1].seq, page[-1].digest)
+            elif place is None:
+                place = Place()
         time.sleep(_POLL)
 
 
-def private(output: str) -> AbstractContextManager[TextIO]:
-    """Open a file that only its owner may read, or standard output."""
+def _settled(store: Store, place: Place | None) -> Place:
+    if place is not None and place.digest:
+        return settled(store, place)[0]
+    with store.reading() as tx:
+        head = tx.audit_head()
+        if place is None:
+            return Place(head.seq, head.digest)
+        rows = tx.audit(after=place.seq - 1, limit=1) if place.seq else []
+    # A number that is not there yet is waited for: it was said by somebody who has seen it.
+    return Place(place.seq, rows[0].digest) if rows and rows[0].seq == place.seq else place
+
+
+def private(output: str, *, add: bool = False) -> AbstractContextManager[TextIO]:
+    """Open a file that only its owner may read, or standard output; ``add`` keeps what is in it."""
     if output == "-":
         return nullcontext(sys.stdout)
     try:
-        return open(output, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return open(
+            output, "a" if add else "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)
+        )
     except OSError as error:
         raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
 
