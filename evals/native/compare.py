@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockgate import hook
-from lockgate.adapters.claude_command import native_file
+from lockgate.adapters.claude_command import Launch, either_client, hook_command, native_file
 from lockgate.adapters.native_client import problem
+from lockgate.folders import Folders
 
 HOOK = os.path.abspath(hook.__file__)
 ECHO = """
@@ -66,12 +67,18 @@ def programs(folder: Path) -> list[Program]:
         yield Program(f"Python client, {what}", [python, "-I", "-S", HOOK, *given])
         yield Program(f"native client, {what}", [native, "--python", python, "--script", HOOK, *given])
 
+    launch = Launch(python, HOOK, Folders(str(folder), str(folder / "real"), str(folder / "config")))
+    installed = [
+        Program(f"{name} client, as an agent client starts it", ["/bin/sh", "-c", hook_command(each, "PreToolUse")])
+        for name, each in zip(("Python", "native"), either_client(launch), strict=True)
+    ]
     alone = [program._replace(resident="off") for program in clients(folder / "alone", "without a gate")]
     return [
         Program("/bin/true", ["/bin/true"]),
         Program("interpreter: python -I -S -c pass", [python, "-I", "-S", "-c", "pass"]),
         *clients(folder / "echo", "a gate that decides nothing"),
         *clients(folder / "real", "the resident gate"),
+        *installed,
         *alone,
     ]
 
