@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from lockgate.dashboard import calls, said
 from lockgate.dashboard.problems import Refused
 from lockgate.dashboard.schemas_calls import Decision, DecisionPage
+from lockgate.record import Record
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AuditQuery, AuditRow
 
-WINDOW = 20_000
+WINDOW = 10_000
 """Records that are looked at between two looks at the clock."""
 SECONDS = 1.0
 """After which a search stops and says where to go on."""
@@ -27,19 +28,45 @@ def page(tx: Transaction, query: AuditQuery, before: int, limit: int) -> Decisio
         before: Only those with a smaller number, where it is not 0.
         limit: The most.
     """
+    found = search(tx, query, before, limit)
+    return DecisionPage(
+        items=list(map(calls.summary, found.rows)),
+        next=found.before if found.before > 1 else None,
+        complete=found.complete,
+    )
+
+
+class Found(Record):
+    """What a search has found."""
+
+    rows: list[AuditRow]
+    before: int
+    """Where to go on: 1 where nothing is left."""
+    complete: bool
+    """Whether it did not stop for time."""
+
+
+def search(tx: Transaction, query: AuditQuery, before: int = 0, limit: int = 50, seconds: float = SECONDS) -> Found:
+    """Look for records, newest first, a window of the chain at a time.
+
+    Args:
+        tx: The transaction.
+        query: What they must meet.
+        before: Only those with a smaller number, where it is not 0.
+        limit: The most.
+        seconds: After which to stop.
+    """
     found: list[AuditRow] = []
     upper = min(before or 2**62, tx.audit_head().seq + 1)
-    until = time.monotonic() + SECONDS
-    complete = True
+    until = time.monotonic() + seconds
     while upper > 1 and len(found) < limit:
         if time.monotonic() >= until:
-            complete = False
-            break
+            return Found(found, upper, False)
         lower = max(upper - 1 - WINDOW, 0)
         rows = tx.find_audit(query, after=lower, before=upper, limit=limit - len(found))
         found += rows
         upper = rows[-1].seq if len(found) >= limit else lower + 1
-    return DecisionPage(items=list(map(calls.summary, found)), next=upper if upper > 1 else None, complete=complete)
+    return Found(found, upper, True)
 
 
 def whole(tx: Transaction, seq: int) -> Decision:

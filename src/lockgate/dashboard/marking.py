@@ -54,9 +54,10 @@ def marked(
     for name, value in given.items():
         text = value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False)
         spans: Iterable[Span] = ()
-        if len(text) <= _LONGEST:
-            command = tool == "Bash" and name == _COMMAND
-            spans = _in_command(where, text, cwd, effects) if command else _in_argument(text, effects)
+        if len(text) <= _LONGEST and tool != "Bash":
+            spans = _in_argument(text, effects)
+        elif len(text) <= _LONGEST and name == _COMMAND:  # what an agent says about its command has no effect
+            spans = _in_command(where, text, cwd, effects)
         fields.append(CallField(name=name, pieces=_pieces(text, list(spans))))
     return Call(tool=tool, fields=fields, whole=whole)
 
@@ -91,7 +92,10 @@ def _in_command(where: Folders, text: str, cwd: str, effects: Sequence[EffectSho
     """The simple commands that have effects, by the same analysis that decides."""
     if not effects:
         return
-    for step in _outermost(_outline(where, text, cwd)):
+    steps = list(_outermost(_outline(where, text, cwd)))
+    if not steps:  # it cannot be read, so that all of it may be meant
+        yield from (Span(0, len(text), index) for index in range(len(effects)))
+    for step in steps:
         node = step.node
         if not isinstance(node, Simple) or not _begins(text, node):
             continue

@@ -150,7 +150,7 @@ class Moment(Model):
 class Session(SessionSummary):
     """One session, with what happened in it."""
 
-    timeline: list[Moment] = Field(description="Oldest first; the newest 500.")
+    timeline: list[Moment] = Field(description="Oldest first; the newest 500, as far as half a second finds them.")
     timeline_omitted: int = Field(description="Older entries that are not in the list.")
     provenance: list[Source] = Field(description="Where the main agent's labels came from, oldest first.")
     agents: list[Agent]

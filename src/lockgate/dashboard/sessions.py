@@ -8,6 +8,7 @@ from typing import Any
 
 from lockgate.dashboard import said
 from lockgate.dashboard.calls import one_line
+from lockgate.dashboard.decisions import search
 from lockgate.dashboard.schemas import (
     Agent,
     Blocked,
@@ -30,6 +31,8 @@ MOST_MOMENTS = 500
 """Entries of a time line, the newest."""
 _MOST_DECISIONS = 2000
 """Decisions of a session that its time line is made from, the newest."""
+_SECONDS = 0.5
+"""After which no older decisions are looked for."""
 _MOST_SOURCES = 500
 _EARLIER = 60.0
 """Seconds before a session's start from which on its records are looked for: its first call may come before it."""
@@ -142,7 +145,8 @@ def source(taint: Taint) -> Source:
 def _moments(tx: Transaction, row: SessionRow, approvals: list[ApprovalRow]) -> Iterator[Moment]:
     since = max(min(row.started_at, row.seen_at) - _EARLIER, 0.0) if row.started_at else 0.0
     query = AuditQuery(session=row.session, event="decision", since=since)
-    decisions = [(each, said.body_of(each.body)) for each in tx.find_audit(query, limit=_MOST_DECISIONS)]
+    found = search(tx, query, limit=_MOST_DECISIONS, seconds=_SECONDS)
+    decisions = [(each, said.body_of(each.body)) for each in found.rows]
     of_call = {said.text(about.get("call")): each.seq for each, about in reversed(decisions)}
     of_call.pop("", None)
     yield from _life(tx, row)

@@ -82,9 +82,39 @@ def test_of_other_tools_what_the_effect_is_about_is_marked(
     assert {field.name: [piece.text for piece in field.pieces if piece.effects] for field in fields} == expected
 
 
+_SIGNS = [
+    " ",
+    ";",
+    "&&",
+    "|",
+    "(",
+    ")",
+    "$(",
+    "`",
+    "'",
+    '"',
+    "\\",
+    "\n",
+    "<<E",
+    ">f",
+    "{",
+    "}",
+    "\u202e",
+    "\ud800",
+    "é",
+]
 _PARTS = st.sampled_from(
-    ["git push", "curl x.example", "trap 'git push' EXIT", "bash -c 'git push'", "for i in x; do ", "done", "a=b", "$x"]
-    + [" ", ";", "&&", "|", "(", ")", "$(", "`", "'", '"', "\\", "\n", "<<E", ">f", "{", "}", "\u202e", "\ud800", "é"]
+    [
+        *_SIGNS,
+        "git push",
+        "curl x.example",
+        "trap 'git push' EXIT",
+        "bash -c 'git push'",
+        "for i in x; do ",
+        "done",
+        "a=b",
+        "$x",
+    ]
 )
 
 
