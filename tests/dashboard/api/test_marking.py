@@ -121,3 +121,11 @@ _PARTS = st.sampled_from(
 @given(st.lists(_PARTS, max_size=12).map("".join))
 def test_nothing_of_a_command_is_lost_or_added(command: str) -> None:
     marks(command)
+
+
+def test_all_of_a_command_that_cannot_be_read_is_marked_and_nothing_said_about_it() -> None:
+    call = call_of("Bash", {"command": "curl 'never closed", "description": "never closed"})
+    assert [[piece.text for piece in field.pieces if piece.effects] for field in call.fields] == [
+        ["curl 'never closed"],
+        [],
+    ]
