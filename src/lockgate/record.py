@@ -16,6 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
     from typing import NamedTuple as Record
+
+    def quicken() -> None:
+        """Make the making of records faster."""
 else:
     try:
         from _collections import _tuplegetter as _getter  # what collections.namedtuple uses
@@ -94,5 +97,18 @@ else:
             raise TypeError(f"{made.__name__} needs a value for {wrong!r}")
         return tuple(map(whole.__getitem__, fields))
 
+    def quicken() -> None:
+        """Give all records that there are a constructor of their own, as ``collections.namedtuple`` makes one.
 
-__all__ = ["TYPE_CHECKING", "Record"]
+        To compile one takes longer than all that a hook uses it for; a process that lives long makes very many records.
+        """
+        for made in Record.__subclasses__():
+            fields = ", ".join(made._fields)
+            source = f"lambda _cls, {fields}: _new(_cls, ({fields},))" if fields else "lambda _cls: _new(_cls)"
+            new = eval(source, {"_new": tuple.__new__, "__builtins__": {}})  # noqa: S307 - names of our own code
+            new.__defaults__ = made._last or None
+            if "__new__" not in vars(made):
+                made.__new__ = staticmethod(new)
+
+
+__all__ = ["TYPE_CHECKING", "Record", "quicken"]

@@ -72,6 +72,7 @@ def open_parts(
     remember: float = 0.0,
     prolong: Callable[[float], float] = float,
     loading: float = LOADING,
+    groups: bool = False,
 ) -> Parts:
     """What a gate is made of on this machine.
 
@@ -83,11 +84,12 @@ def open_parts(
         remember: Seconds for which files of the configuration are not looked at again. A hook lives too short for any.
         prolong: As for :func:`open_gate`.
         loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
+        groups: As for :func:`lockgate.store.opening.open_store`.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
-    store = open_store(where.state)
+    store = open_store(where.state, groups=groups)
 
     def read(context: Context) -> Configuration:
         return configuration.load(

@@ -38,6 +38,8 @@ class Connection:
         self.ends = False
         """Whether it is closed once all is said."""
         self.closed = False
+        self.is_watched = False
+        """Whether a selector looks after it."""
 
     def fileno(self) -> int:
         """The descriptor, for a selector."""

@@ -19,6 +19,7 @@ from lockgate.logs import note, place_of
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident.identity import State
 from lockgate.runtime import open_parts
+from lockgate.store.grouping import GroupingStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from lockgate.adapters import Adapter
     from lockgate.deliberation import Deliberation, Need
     from lockgate.gate import Monitor
+    from lockgate.hooks.options import Options
     from lockgate.resident.wire import Request
 
 REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
 LOADING = 0.05
 """Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
+_COMMAND_LINES = 64
+"""Command lines of hooks that are remembered."""
 _PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
 
 
@@ -111,14 +115,55 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING)
+        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING, groups=True)
+        self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
         self._monitors: dict[str, Monitor] = {}
+        self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
 
     def close(self) -> None:
         """Let go of the store."""
         self._parts.store.close()
+
+    def tend_store(self) -> Callable[[], None]:
+        """Have a thread do what the store needs now and then; what ends that thread."""
+        if self._groups is None:
+            return lambda: None
+        from threading import Event, Thread
+
+        from lockgate.store.tending import tend_log
+
+        stop = Event()
+        thread = Thread(target=tend_log, args=(self._where.state, stop), name="lockgate-log", daemon=True)
+        self._groups.leave_log()
+        thread.start()
+
+        def end() -> None:
+            stop.set()
+            thread.join(1.0)
+
+        return end
+
+    def begin_group(self) -> None:
+        """Commit what the next steps write together. None of their answers may be given before ``end_group``."""
+        if self._groups is not None:
+            self._groups.begin_group()
+
+    def end_group(self) -> bool:
+        """Commit; whether that could be done. Where not, nothing of what the steps wrote is kept."""
+        try:
+            if self._groups is not None:
+                self._groups.end_group()
+        except LockgateError as error:
+            note(self._where.state, "group", type(error).__name__, place_of(error))
+            return False
+        return True
+
+    def abandon_group(self) -> None:
+        """Keep nothing of what the steps of a group wrote."""
+        if self._groups is not None:
+            self._groups.abandon_group()
 
     def begin(self, request: Request, pid: int) -> Work:
         """Take a request on.
@@ -127,13 +172,22 @@ class Decider:
             NotHere: It is for another gate, or for none.
         """
         try:
-            options = parse(request.arguments)
+            options = self._options(request.arguments)
             where = options.where(request.environ)
             if where != self._where or options.remote:
                 raise NotHere
             return Work(Asked(options, where), request, pid)
         except BadInputError as error:
             raise NotHere from error  # the hook itself says what is wrong
+
+    def _options(self, arguments: tuple[str, ...]) -> Options:
+        """Read a command line, which is the same for all hooks of one client's event."""
+        found = self._parsed.get(arguments)
+        if found is None:
+            if len(self._parsed) >= _COMMAND_LINES:
+                self._parsed.clear()
+            found = self._parsed[arguments] = parse(arguments)
+        return found
 
     def step(self, work: Work, said: Any = None) -> Need | tuple[str, str, int]:
         """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.

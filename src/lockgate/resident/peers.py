@@ -38,13 +38,20 @@ def sees_the_same(peer: Peer) -> bool:
     if sys.platform != "linux":
         return True
     try:
-        for name in ("ns/mnt", "root"):
-            theirs, ours = os.stat(f"/proc/{peer.pid}/{name}"), os.stat(f"/proc/self/{name}")
-            if (theirs.st_dev, theirs.st_ino) != (ours.st_dev, ours.st_ino):
-                return False
+        if not _OWN:
+            _OWN.extend(_sees("self"))
+        return peer.pid > 0 and _sees(str(peer.pid)) == _OWN
     except OSError:
         return False
-    return peer.pid > 0
+
+
+_OWN: list[tuple[int, int]] = []
+"""What this process sees, which does not change: it enters no other namespace."""
+
+
+def _sees(process: str) -> list[tuple[int, int]]:
+    found = [os.stat(f"/proc/{process}/{name}") for name in ("ns/mnt", "root")]
+    return [(each.st_dev, each.st_ino) for each in found]
 
 
 def _number(data: bytes) -> int:

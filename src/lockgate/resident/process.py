@@ -125,12 +125,14 @@ def run(where: Folders, idle: float) -> bool:
 def _serve(where: Folders, listening: Listening) -> bool:
     import signal
 
+    from lockgate.record import quicken
     from lockgate.resident.deciding import Decider
     from lockgate.resident.identity import Code
     from lockgate.resident.serving import Serving, TookTooLong
 
     decider = Decider(where)
     decider.warm()
+    quicken()
     code = Code()
 
     def replaced() -> bool:
@@ -148,10 +150,12 @@ def _serve(where: Folders, listening: Listening) -> bool:
     gc.collect()
     gc.freeze()
     gc.disable()
+    end_tending = decider.tend_store()
     try:
         serving.run()
         return replaced() or serving.measures.failed > 0
     finally:
+        end_tending()
         decider.close()
 
 

@@ -38,6 +38,8 @@ _LOOK = 1.0
 _HANGS = 6.0
 """Seconds after which a loop that has not come round ends the process, from outside of the interpreter: code that never
 returns from C hears no signal. Hooks decide by themselves meanwhile, and start another gate."""
+_GROUP, _GROUP_SECONDS = 32, 0.005
+"""Decisions that are committed together, and how long may be decided on them: the store is locked meanwhile."""
 _COLLECT = 2000
 """Decisions between two collections of garbage, where there is no idle moment before."""
 
@@ -68,6 +70,8 @@ class Serving:
         """What other threads want done. Appending to it is atomic."""
         self._bell, self._ear = socket.socketpair()
         self._consulting = 0
+        self._held: list[tuple[Connection, Work, bytes]] | None = None
+        """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
         self._since_collected = 0
         self._watched_at = float("-inf")
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -151,12 +155,23 @@ class Serving:
                     accepted.close()
                     continue
                 connection = Connection(accepted, peer)
-                self._open.add(connection)
-                self._selector.register(connection, selectors.EVENT_READ)
             except OSError:
                 accepted.close()
                 continue
-            self._continue(connection)  # most hooks have said all by now
+            self._open.add(connection)
+            self._continue(connection)
+            if not (connection.closed or connection.complete_at):  # most hooks have said all by now
+                self._listen(connection, selectors.EVENT_READ)
+
+    def _listen(self, connection: Connection, events: int) -> None:
+        """Look after a connection from now on."""
+        if connection.closed:
+            return
+        if connection.is_watched:
+            self._selector.modify(connection, events)
+        else:
+            self._selector.register(connection, events)
+            connection.is_watched = True
 
     def _continue(self, connection: Connection) -> None:
         try:
@@ -178,8 +193,7 @@ class Serving:
             if done and connection.ends:
                 self._drop(connection)
             else:
-                writing = 0 if done else selectors.EVENT_WRITE
-                self._selector.modify(connection, selectors.EVENT_READ | writing)
+                self._listen(connection, selectors.EVENT_READ | (0 if done else selectors.EVENT_WRITE))
         except OSError:
             self._drop(connection)
 
@@ -190,12 +204,43 @@ class Serving:
     def _drop(self, connection: Connection) -> None:
         if connection in self._open:
             self._open.discard(connection)
-            self._selector.unregister(connection)
+            if connection.is_watched:
+                self._selector.unregister(connection)
         connection.close()
 
     # ------------------------------------------------------------ deciding
     def _work(self) -> None:
         while self._ready and not self.ending:
+            if len(self._ready) == 1:
+                self._take(1)
+                continue
+            self._begin_group()
+            self._take(_GROUP)
+            self._end_group()
+
+    def _begin_group(self) -> None:
+        self._held = []
+        self._decider.begin_group()
+
+    def _end_group(self) -> None:
+        """Give the answers of a group, once what they tell of cannot be lost any more."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        began = time.perf_counter()
+        kept = self._decider.end_group()
+        took = time.perf_counter() - began
+        for connection, work, frame in held:
+            if kept:
+                work.spent += took  # each has waited for it
+                self._give(connection, work, frame)
+            else:
+                self._decline(connection)
+
+    def _take(self, most: int) -> None:
+        until = time.monotonic() + _GROUP_SECONDS
+        while self._ready and not self.ending and most and time.monotonic() < until:
+            most -= 1
             connection, asked = self._ready.popleft()
             if connection.closed:
                 continue
@@ -225,6 +270,7 @@ class Serving:
             # What was interrupted may be left in any state: this process must not decide on anything else.
             self.ending = True
             self.measures.failed += 1
+            self._abandon_group()
             found = work.asked.refused("the decision took too long")
         except NotHere:
             self._decline(connection)
@@ -237,10 +283,24 @@ class Serving:
             self._consult(connection, work, found)
 
     def _answer(self, connection: Connection, work: Work, found: tuple[str, str, int]) -> None:
+        connection.work = None
+        if self._held is None:
+            self._give(connection, work, wire.answer(*found))
+        else:
+            self._held.append((connection, work, wire.answer(*found)))
+
+    def _abandon_group(self) -> None:
+        """Have the hooks of a group decide by themselves: nothing is kept of what was decided for them."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._decider.abandon_group()
+            for connection, _, _ in held:
+                self._decline(connection)
+
+    def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
         self.measures.took(work.asked.name or "-", work.spent)
         self._since_collected += 1
-        connection.work = None
-        self._say(connection, wire.answer(*found), last=True)
+        self._say(connection, frame, last=True)
         if self._since_collected >= _COLLECT:
             self._collect()
 
@@ -258,6 +318,9 @@ class Serving:
         if self._consulting >= _MOST_CONSULTED:
             self._decline(connection)
             return
+        if self._held is not None:  # whoever is asked looks at the store
+            self._end_group()
+            self._begin_group()
         self._consulting += 1
         self._say(connection, wire.wait(CONSULT_SECONDS), last=False)
 

@@ -16,12 +16,13 @@ BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 
 
-def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store:
+def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool = False) -> Store:
     """Open the store of a state folder; what is missing is made.
 
     Args:
         state: Absolute path of the state folder. It must be the user's own.
         busy_seconds: How long to wait for other processes before giving up.
+        groups: Whether several transactions may be committed at once, where the store can do that.
 
     Raises:
         StoreError: It cannot be made, opened or trusted; the message tells what to do.
@@ -30,6 +31,10 @@ def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store:
         from lockgate.store.shared import open_shared
 
         return open_shared(state, busy_seconds=busy_seconds)
+    if groups:
+        from lockgate.store.grouping import GroupingStore
+
+        return GroupingStore.open(state, busy_seconds=busy_seconds)
     from lockgate.store.sqlite import SqliteStore
 
     return SqliteStore.open(state, busy_seconds=busy_seconds)

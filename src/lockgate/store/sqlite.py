@@ -126,6 +126,9 @@ class SqliteStore:
         else:
             self._be_patient(True)
             self._connection.execute("BEGIN")
+        return self._transaction(writable=writable)
+
+    def _transaction(self, *, writable: bool) -> SqliteTransaction:
         return SqliteTransaction(self._connection, self._key, writable=writable)
 
     def commit(self) -> None:

@@ -1,0 +1,47 @@
+"""Copying a SQLite log back into its database beside the work, for a process that lives long.
+
+Whoever commits when the log has become long copies it back, and waits for the disk. A thread that does so with a
+connection of its own, outside of the interpreter's lock, has nobody wait: a decision then only appends to the log.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.files import DATABASE
+
+if TYPE_CHECKING:
+    import sqlite3
+else:
+    from lockgate.store.sqlite import sqlite3
+
+_LONG = 4_000_000
+"""Bytes of a log from which on it is copied back."""
+_LOOK = 0.25
+"""Seconds between two looks at it."""
+
+
+def tend_log(folder: str, stop: threading.Event) -> None:
+    """Copy back the log of the database in a folder whenever it is long, until an event is set. To be run by a thread.
+
+    What goes wrong is left to those who commit: they copy back a log that has become much longer.
+    """
+    path = os.path.join(folder, DATABASE)
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection: sqlite3.Connection | None = None
+    seen = 0
+    while not stop.wait(_LOOK):
+        try:
+            size = os.stat(f"{path}-wal").st_mtime_ns if os.stat(f"{path}-wal").st_size > _LONG else seen
+            if size == seen:
+                continue
+            seen = size
+            if connection is None:
+                connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=0.0, isolation_level=None, uri=True)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except (OSError, sqlite3.Error):
+            continue
+    if connection is not None:
+        connection.close()

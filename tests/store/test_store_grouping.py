@@ -1,0 +1,166 @@
+"""Transactions of a group: each by itself, all of them kept at once, or none."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lockgate.audit.chain import verify_store
+from lockgate.errors import StoreError
+from lockgate.store.grouping import GroupingStore
+from lockgate.store.sqlite import SqliteStore
+from lockgate.store.tending import tend_log
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[GroupingStore]:
+    made = GroupingStore.open(str(tmp_path / "state"), busy_seconds=0.2)
+    yield made
+    made.close()
+
+
+def kept(store: GroupingStore) -> dict[str, str]:
+    """What another process sees."""
+    other = SqliteStore.open(store._folder)
+    try:
+        with other.reading() as tx:
+            return tx.settings("s")
+    finally:
+        other.close()
+
+
+def put(store: GroupingStore, name: str) -> None:
+    with store.transaction() as tx:
+        tx.put_setting(name, "x")
+
+
+def test_nothing_is_kept_before_the_group_ends(store: GroupingStore) -> None:
+    store.begin_group()
+    put(store, "s1")
+    put(store, "s2")
+    assert kept(store) == {}
+    with store.reading() as tx:
+        assert tx.settings("s") == {"s1": "x", "s2": "x"}
+    store.end_group()
+    assert kept(store) == {"s1": "x", "s2": "x"}
+
+
+def test_an_error_undoes_its_own_transaction_alone(store: GroupingStore) -> None:
+    store.begin_group()
+    put(store, "s1")
+    with pytest.raises(ZeroDivisionError), store.transaction() as tx:
+        tx.put_setting("s2", "x")
+        1 / 0  # noqa: B018
+    put(store, "s3")
+    store.end_group()
+    assert kept(store) == {"s1": "x", "s3": "x"}
+
+
+def test_an_abandoned_group_leaves_nothing(store: GroupingStore) -> None:
+    store.begin_group()
+    put(store, "s1")
+    store.abandon_group()
+    put(store, "s2")
+    assert kept(store) == {"s2": "x"}
+
+
+def test_one_abandoned_within_a_transaction_leaves_nothing(store: GroupingStore) -> None:
+    store.begin_group()
+    put(store, "s1")
+    transaction = store.transaction()
+    transaction.__enter__().put_setting("s2", "x")
+    store.abandon_group()
+    put(store, "s3")
+    assert kept(store) == {"s3": "x"}
+
+
+def test_a_group_that_the_database_undid_is_said_to_be_lost_and_the_next_one_is_kept(store: GroupingStore) -> None:
+    store.begin_group()
+    put(store, "s1")
+    with pytest.raises(StoreError), store.transaction() as tx:
+        tx.put_setting("s2", "x")
+        store._connection.execute("ROLLBACK")  # as SQLite does where the disk is full
+        raise sqlite3.OperationalError
+    with pytest.raises(StoreError):
+        put(store, "s3")
+    with pytest.raises(StoreError):
+        store.end_group()
+    assert kept(store) == {}
+    store.begin_group()
+    put(store, "s4")
+    store.end_group()
+    assert kept(store) == {"s4": "x"}
+
+
+def test_a_group_of_looks_alone_takes_no_lock(store: GroupingStore, tmp_path: Path) -> None:
+    store.begin_group()
+    with store.reading() as tx:
+        assert tx.settings("s") == {}
+    other = SqliteStore.open(str(tmp_path / "state"), busy_seconds=0.1)
+    with other.transaction() as tx:
+        tx.put_setting("s1", "x")
+    other.close()
+    store.end_group()
+    assert kept(store) == {"s1": "x"}
+
+
+def test_one_transaction_without_a_group_is_as_ever(store: GroupingStore) -> None:
+    put(store, "s1")
+    assert kept(store) == {"s1": "x"}
+
+
+def test_another_writer_comes_between_two_groups(store: GroupingStore, tmp_path: Path) -> None:
+    other = SqliteStore.open(str(tmp_path / "state"), busy_seconds=0.05)
+    store.begin_group()
+    put(store, "s1")
+    with pytest.raises(StoreError), other.transaction():
+        pass
+    store.end_group()
+    with other.transaction() as tx:
+        tx.put_setting("s2", "x")
+    other.close()
+    assert kept(store) == {"s1": "x", "s2": "x"}
+
+
+def test_the_audit_of_groups_is_one_chain(store: GroupingStore) -> None:
+    for number in range(5):
+        store.begin_group()
+        for part in range(3):
+            try:
+                with store.transaction() as tx:
+                    tx.append_audit(float(number), {"event": "e", "part": part})
+                    if part == 1:
+                        raise ValueError
+            except ValueError:
+                pass
+        store.end_group()
+    with store.reading() as tx:
+        found = verify_store(tx, store.key)
+        assert found.ok
+        assert tx.audit_head().seq == 10
+
+
+class _Twice:
+    """An event that is set when it is waited for the second time."""
+
+    def __init__(self) -> None:
+        self.waits = 0
+
+    def wait(self, _: float) -> bool:
+        self.waits += 1
+        return self.waits > 1
+
+
+def test_a_long_log_is_copied_back_beside_the_work(store: GroupingStore) -> None:
+    store.leave_log()
+    with store.transaction() as tx:
+        for number in range(6):
+            tx.put_setting(f"s{number}", "x" * 1_000_000)
+    database = Path(store._folder) / "lockgate.db"
+    assert database.stat().st_size < 1_000_000
+    tend_log(store._folder, _Twice())  # type: ignore[arg-type]
+    assert database.stat().st_size > 6_000_000
+    assert len(kept(store)) == 6
