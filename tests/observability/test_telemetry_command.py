@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.cli.main import cli
-from lockgate.observability.running import beside
+from lockgate.observability.running import alone, beside
 from lockgate.observability.settings import Metrics, Settings
 from lockgate.store.sqlite import SqliteStore
 from observability.collector import collecting
@@ -237,13 +237,39 @@ def test_without_the_extra_it_is_said_what_is_missing(
     assert run("metrics", "--json").output
 
 
-def test_beside_something_else_it_runs_in_a_thread_and_stops_nothing(home: Path, store: SqliteStore) -> None:
-    state, told = str(home / ".local" / "state" / "lockgate"), list[str]()
-    with beside(state, Settings(), told.append):
+def test_beside_something_else_it_runs_and_ends_with_it(home: Path, store: SqliteStore) -> None:
+    state, told = home / ".local" / "state" / "lockgate", list[str]()
+    with beside(Settings(), told.append):
         pass
-    assert not os.path.exists(os.path.join(state, "telemetry.json"))
+    assert not (state / "telemetry.json").exists()
     path = home / "x.prom"
-    with beside(state, Settings(Metrics(str(path)), interval_seconds=0.1), told.append):
-        until(lambda: path.exists() and has(path.read_bytes(), "before"))
-    with beside(str(home / "none"), Settings(Metrics(str(home / "no" / "x.prom"))), told.append):
-        until(lambda: any("cannot write" in each for each in told))
+    configure(home, metrics={"file": str(path), "interval_seconds": 1})
+    said = Settings(Metrics(str(path)))
+    with beside(said, told.append):
+        until(lambda: has(path.read_bytes(), "before"))
+        with beside(said, told.append):
+            until(lambda: any("runs already" in each for each in told))
+    with alone(str(state)) as mine:
+        assert mine
+
+
+def test_it_ends_with_a_parent_that_was_killed(home: Path, store: SqliteStore) -> None:
+    path = home / "x.prom"
+    configure(home, metrics={"file": str(path), "interval_seconds": 1})
+    script = (
+        "import time\n"
+        "from lockgate.observability.running import beside\n"
+        "from lockgate.observability.settings import Metrics, Settings\n"
+        f"with beside(Settings(Metrics({str(path)!r})), print):\n"
+        "    time.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], env=os.environ)
+    until(path.exists)
+    parent.kill()
+    parent.wait()
+
+    def free() -> bool:
+        with alone(str(home / ".local" / "state" / "lockgate")) as mine:
+            return mine
+
+    until(free)

@@ -67,7 +67,7 @@ def serve(
     from lockgate.cli.telemetry import configured
     from lockgate.observability.running import beside
 
-    with beside(folders().state, configured(), logging.getLogger("lockgate.server").warning):
+    with beside(configured(), logging.getLogger("lockgate.server").warning):
         _run(serving.serve(folders(), settings))
 
 

@@ -78,7 +78,8 @@ def _put(page: bytes, output: str | None) -> None:
 
 
 @telemetry.command()
-def run() -> None:
+@click.option("--parent", type=int, default=0, hidden=True, help="End when this parent process has.")
+def run(parent: int) -> None:
     """Follow the audit, and count and send as the configuration says, until SIGTERM or SIGINT.
 
     One for a state folder; whoever decides. It begins where the last one ended.
@@ -100,7 +101,7 @@ def run() -> None:
                 raise click.ClickException("another one runs already for this state folder")
             exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
             with answering(settings.metrics, exporter):
-                exporter.run(stop)
+                exporter.run(stop, parent)
     except ImportError:
         raise click.ClickException(_MISSING) from None
     except OSError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
-from lockgate.errors import LockgateError, StoreError
+from lockgate.errors import StoreError
 from lockgate.files import replace
 from lockgate.observability import gauges, tailing
 from lockgate.observability.otlp import Sender
@@ -22,6 +24,8 @@ from lockgate.store.protocol import Store
 LOCK = "telemetry.lock"
 _CHECK_SECONDS = 3600.0
 """How often the whole chain is checked."""
+_ENDING_SECONDS = 5.0
+"""How long an exporter may take to end."""
 _BATCH_SECONDS = 10.0
 """How long one round sends, at most: what is left is sent in the next."""
 
@@ -73,10 +77,10 @@ class Exporter:
             self._tell(problem)
         self._problems = frozenset(problems)
 
-    def run(self, stop: threading.Event) -> None:
-        """Go on until the end is said."""
+    def run(self, stop: threading.Event, parent: int = 0) -> None:
+        """Go on until the end is said, or (where it is not 0) the process that started this one has ended."""
         try:
-            while not stop.is_set():
+            while not stop.is_set() and parent in (0, os.getppid()):
                 self.look()
                 stop.wait(self._settings.interval_seconds)
         finally:
@@ -151,33 +155,44 @@ def alone(state: str) -> Iterator[bool]:
 
 
 @contextmanager
-def beside(state: str, settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
-    """Count and send in a thread of this process for as long as something else goes on.
+def beside(settings: Settings, tell: Callable[[str], None]) -> Iterator[None]:
+    """Have an exporter run for as long as something else goes on: a process of its own, which takes none of its time.
 
-    Nothing of it stops that: where it cannot be, that is told.
+    Where it cannot run, that is told, and stops nothing.
+
+    Args:
+        settings: What is configured; where that is nothing, nothing is started.
+        tell: Told each line that the exporter says.
     """
     if settings == Settings():
         yield
         return
-    from lockgate.observability.answering import answering
+    # -P: what lies in the current folder is nobody's library.
+    command = [sys.executable, "-P", "-m", "lockgate", "telemetry", "run", "--parent", str(os.getpid())]
+    child = subprocess.Popen(  # noqa: S603 - this program itself
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
 
-    stop = threading.Event()
+    def hear() -> None:
+        assert child.stderr is not None
+        with child.stderr as lines:
+            for line in lines:
+                tell(f"telemetry: {line.strip()}")
 
-    def work() -> None:
-        try:
-            with alone(state) as mine:
-                if mine:
-                    exporter = Exporter(state, settings, tell)
-                    with answering(settings.metrics, exporter):
-                        exporter.run(stop)
-        except (ImportError, OSError, LockgateError) as error:
-            tell(f"metrics, traces and logs are off: {error}")
-
-    thread = threading.Thread(target=work, name="telemetry", daemon=True)
+    thread = threading.Thread(target=hear, name="telemetry", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        stop.set()
-        with suppress(RuntimeError):
-            thread.join(2.0)
+        child.terminate()
+        try:
+            child.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        thread.join()
