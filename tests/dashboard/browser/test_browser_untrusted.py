@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from browser.places import Open
+from lockgate.text import visible
 from support.dashboard_story import ZOO, Story
 
 PLACES = ("sessions", "sessions/zoo-0 <script>alert(1)<%2Fscript>", "approvals", "decisions", "explain", "policy")
@@ -107,3 +108,18 @@ def test_scripts_of_others_would_not_run(page_at: Open, troubles: list[str]) -> 
     page.wait_for_timeout(300)
     assert any("policy violation" in trouble for trouble in troubles)  # they are noticed: these tests can fail
     troubles.clear()
+
+
+def test_the_page_escapes_what_a_terminal_would(page_at: Open) -> None:
+    page = page_at()
+    told = page.evaluate("""async () => {
+        const { pieces } = await import("/js/visible.js");
+        const found = {};
+        for (let code = 0; code <= 0x10ffff; code += 1) {
+            const [piece] = pieces(String.fromCodePoint(code));
+            if (piece.escape) found[code] = piece.text;
+        }
+        return found;
+    }""")
+    wanted = {str(code): text for code in range(0x110000) if (text := visible(chr(code))) != chr(code)}
+    assert told == wanted

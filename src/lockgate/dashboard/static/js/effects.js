@@ -72,13 +72,17 @@ function marked(piece, indices, effects) {
   }
   const numbers = indices.map((index) => index + 1).join(",");
   const says = indices.map((index) => `effect ${index + 1}: ${effects[index].row.replaceAll("_", " ")}`).join(", ");
-  return h(
-    `mark.span.is-${gravest(indices.map((index) => effects[index].row))}`,
-    { title: says },
-    untrustedBlock(piece.text),
-    h("sup", { "aria-hidden": "true" }, numbers),
-    h("span.sr-only", {}, ` (${says}) `),
-  );
+  const kind = `mark.span.is-${gravest(indices.map((index) => effects[index].row))}`;
+  // What a line is indented by is marked in none.
+  const parts = piece.text.split(/(\n[ \t]*)/);
+  return parts.map((text, index) => {
+    if (index % 2 === 1) {
+      return untrustedBlock(text);
+    }
+    const ends = index === parts.length - 1;
+    const number = [h("sup", { "aria-hidden": "true" }, numbers), h("span.sr-only", {}, ` (${says}) `)];
+    return text === "" && !ends ? null : h(kind, { title: says }, untrustedBlock(text), ends ? number : null);
+  });
 }
 
 function gravest(rows) {

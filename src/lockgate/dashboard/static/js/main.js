@@ -51,7 +51,14 @@ function failed(error) {
     content: [
       head("This cannot be shown"),
       h("p.notice.bad", { role: "alert" }, error.message),
-      h("p", {}, error.status === 0 ? ["Is ", command("lockgate dashboard"), " still running? "] : null, again),
+      h(
+        "p",
+        {},
+        error.status === 0
+          ? ["Is ", command("lockgate dashboard"), " still running? Agents are guarded all the same. "]
+          : null,
+        again,
+      ),
     ],
   };
 }

@@ -44,6 +44,13 @@ export function command(text) {
   return h("code.command", {}, text);
 }
 
+/** Facts in two columns where there is room for them. */
+export function factsInTwo(...pairs) {
+  const list = facts(...pairs);
+  list.classList.add("two");
+  return list;
+}
+
 /** Facts as a list of names and values; those without a value are left out. */
 export function facts(...pairs) {
   const list = h("dl.facts");
@@ -55,25 +62,27 @@ export function facts(...pairs) {
   return list;
 }
 
-/** A table that can be wider than the page: it can be reached and scrolled with the keyboard. */
-export function table(caption, columns, rows, { classes = "" } = {}) {
+/**
+ * A table that can be wider than the page: it can be reached and scrolled with the keyboard.
+ *
+ * @param {string} caption What it shows.
+ * @param {string[]} columns Their names.
+ * @param {any} body Rows, or an element `tbody` that is filled elsewhere.
+ * @param {string[]} numbers The columns of numbers, which stand at the right.
+ */
+export function table(caption, columns, body, numbers = []) {
+  const heads = columns.map((name) =>
+    h("th", { scope: "col", class: numbers.includes(name) ? "number-cell" : "" }, name),
+  );
   return h(
     "div.scroll",
-    { tabindex: "0", role: "region", "aria-label": caption, class: classes },
+    { tabindex: "0", role: "region", "aria-label": caption },
     h(
       "table",
       {},
       h("caption.sr-only", {}, caption),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          columns.map((name) => h("th", { scope: "col" }, name)),
-        ),
-      ),
-      h("tbody", {}, rows),
+      h("thead", {}, h("tr", {}, heads)),
+      body instanceof HTMLElement ? body : h("tbody", {}, body),
     ),
   );
 }

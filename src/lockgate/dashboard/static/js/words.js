@@ -11,6 +11,16 @@ export const VERDICTS = {
   ask: "a person is asked first",
   deny: "it does not run",
 };
+export const TIERS = {
+  labels: "labels",
+  local: "effects",
+  table: "table",
+  containment: "sandbox",
+  judge: "judge",
+  person: "person",
+  patterns: "patterns",
+  rules: "rules",
+};
 export const COLUMNS = {
   clean: "nothing was read that matters",
   untrusted: "read what somebody else wrote",

@@ -233,8 +233,14 @@ function nothing() {
   return empty(
     "approvals",
     "Nobody waits for you",
-    "A call comes here where the policy says ask and nobody sits before the agent. It is shown whole, with what it can do and what the session has read, and you answer with a key.",
-    ["To have agents wait for this page, set ", command("approvals.headless: wait"), " in lockgate.yaml."],
-    ["To be told when one waits: ", command("lockgate config explain"), " shows the ways, under approvals."],
+    "A call comes here where the policy wants a person's yes and nobody sits before the agent. As long as this page is open, such agents wait for your answer instead of being refused.",
+    [
+      "To be told without looking, name a program or an address under ",
+      command("approvals:"),
+      " in lockgate.yaml: ",
+      command("lockgate doctor"),
+      " says whether somebody is told.",
+    ],
+    ["To try it: ", command("lockgate demo"), " asks one question, in the terminal."],
   );
 }

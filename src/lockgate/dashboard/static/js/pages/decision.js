@@ -3,11 +3,11 @@
 import { get, part } from "../api.js";
 import { h, untrusted } from "../dom.js";
 import { effectList } from "../effects.js";
-import { card, facts, head, matches, provenance, sessionLink, values } from "../parts.js";
+import { card, facts, factsInTwo, head, matches, provenance, sessionLink, values } from "../parts.js";
 import { to } from "../router.js";
 import { VERDICTS, column, moment, verdict } from "../words.js";
 
-const TIERS = {
+const DECIDED_BY = {
   labels: "its labels: nothing was read that matters",
   local: "the call has no effect",
   table: "the policy table",
@@ -36,10 +36,10 @@ export async function decision(seq) {
           h("strong.mono", {}, untrusted(told.tool, { limit: 120 })),
           VERDICTS[word] ? `: ${VERDICTS[word]}.` : "",
           " Decided by ",
-          TIERS[told.tier] ?? told.tier,
+          DECIDED_BY[told.tier] ?? told.tier,
           ".",
         ),
-        facts(
+        factsInTwo(
           [
             "when",
             [

@@ -5,7 +5,7 @@ import { fill, h, untrusted } from "../dom.js";
 import { callLine, command, empty, head } from "../parts.js";
 import { to } from "../router.js";
 import { button, gently } from "../slow.js";
-import { VERDICTS, column, count, moment, verdict } from "../words.js";
+import { TIERS, VERDICTS, column, count, moment, verdict } from "../words.js";
 import { decision } from "./decision.js";
 
 const PAGE = 50;
@@ -186,7 +186,7 @@ function row(each) {
         "p.muted.small.row",
         {},
         moment(each.at),
-        h("span", {}, "by ", each.tier),
+        h("span", {}, "by ", TIERS[each.tier] ?? each.tier),
         h("a.mono", { href: to("sessions", each.session) }, untrusted(each.session)),
       ),
     ),

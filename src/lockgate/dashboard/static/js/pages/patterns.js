@@ -28,7 +28,7 @@ export async function patterns(place) {
     said.textContent = `${count(page.total, "rule")} ${page.total === 1 ? "matches" : "match"}`;
     fill(more, page.next === null ? null : button("Show more", async () => show(await ask(page.next), true)));
   };
-  const holder = rules(body);
+  const holder = table("Rules", ["rule", "finds", "severity", "then", "hits"], body, ["hits"]);
   const nothing = empty("patterns", "No rule matches", [
     "Take a filter away, or search for a provider or a kind of credential. ",
     command("lockgate patterns list"),
@@ -80,6 +80,7 @@ function groups(list) {
           h("td.number-cell", {}, hits(each.hits)),
         ),
       ),
+      ["rules", "hits"],
     ),
   );
 }
@@ -130,28 +131,6 @@ function filters(asked, list, reload) {
   return form;
 }
 
-function rules(body) {
-  return h(
-    "div.scroll",
-    { tabindex: "0", role: "region", "aria-label": "Rules" },
-    h(
-      "table",
-      {},
-      h("caption.sr-only", {}, "Rules"),
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          ["rule", "finds", "severity", "then", "hits"].map((name) => h("th", { scope: "col" }, name)),
-        ),
-      ),
-      body,
-    ),
-  );
-}
-
 function rule(each) {
   return h(
     "tr",
@@ -161,7 +140,7 @@ function rule(each) {
       { scope: "row" },
       h("span.mono.small", {}, untrusted(each.id)),
       h(
-        "p.muted.small",
+        "p.muted.small.plain-text",
         {},
         each.layers.map((layer) => untrusted(layer)),
       ),

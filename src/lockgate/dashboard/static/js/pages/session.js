@@ -3,7 +3,7 @@
 import { get, part } from "../api.js";
 import { fill, h, prose, untrusted, untrustedBlock } from "../dom.js";
 import { icon } from "../icons.js";
-import { callLine, card, empty, facts, head, provenance, sessionLink } from "../parts.js";
+import { callLine, card, empty, factsInTwo, head, provenance, sessionLink } from "../parts.js";
 import { to } from "../router.js";
 import { COLUMNS, ago, label, labels, moment, verdict } from "../words.js";
 
@@ -73,7 +73,7 @@ function whole(told) {
     ),
     card(
       null,
-      facts(
+      factsInTwo(
         [
           "state",
           [
