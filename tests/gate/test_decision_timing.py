@@ -10,7 +10,11 @@ import pytest
 
 from gate.world import World
 from lockgate import caller, runtime
+from lockgate.deliberation import PersonQuestion
+from lockgate.escape import approvals
+from lockgate.events import ToolRequested
 from lockgate.gate import Monitor
+from lockgate.model import ToolCall
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -63,3 +67,23 @@ def test_the_trace_is_the_callers(tmp_path: Path, said: str, told: str) -> None:
     finally:
         caller.reset(token)
         parts.store.close()
+
+
+def test_what_a_person_took_is_a_step_of_its_own(tmp_path: Path) -> None:
+    """And is not counted as analysis, although the call is analysed anew after it."""
+    world = World(tmp_path)
+    (world.config / "lockgate.yaml").write_text("table: {egress: ask}\n")
+    now = [0.0]
+    world.gate = Monitor(world.gate.parts._replace(timer=lambda: now[0]))
+    world.start()
+    call = ToolCall("Bash", {"command": "git push"}, "/home/u/work", "c1")
+    going = world.gate.deliberate(ToolRequested(world.context(), call, askable=False, waits=True))
+    question = going.send(None)
+    assert isinstance(question, PersonQuestion)
+    with world.store.transaction() as tx:
+        approvals.decide(tx, question.approval, approve=True, by="ann", reason="", now=1_000_100.0)
+    now[0] = 4.5
+    with pytest.raises(StopIteration):
+        going.send(None)
+    assert cascade(world)["steps"] == {"person": 4500.0}
+    assert (cascade(world)["tier"], cascade(world)["ms"]) == ("person", 4500.0)
