@@ -14,6 +14,7 @@ from lockgate import __version__
 from lockgate.errors import ConfigError
 from lockgate.folders import managed_folder
 from lockgate.layers import (
+    LOCKED,
     LayerState,
     Look,
     Place,
@@ -85,6 +86,11 @@ class Configuration(Record):
     def sets_rules(self) -> bool:
         """Whether some layer has rules or plugins asked about calls."""
         return any("git" in compiled["scalars"] or "plugins" in compiled["scalars"] for compiled in self.compiled)
+
+    @property
+    def locked(self) -> bool:
+        """Whether a fleet's policy is missing, so that every effect is denied."""
+        return any(layer.state == LOCKED for layer in self.layers)
 
 
 def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:

@@ -17,6 +17,8 @@ MOST_BYTES = 1_000_000
 """The largest file that is read."""
 FLEET, FLEET_FOLDER = "fleet.json", "policy"
 """The file that says which fleet a machine belongs to, and the folder of what is kept about it in the state folder."""
+LOCKED = "locked"
+"""The state of the layer that stands in for a fleet's policy that is missing."""
 _GOOD, _GOOD_DIGEST, _TRUST = "config:good:", "config:good-digest:", "trust:"
 
 
@@ -41,7 +43,8 @@ class LayerState(Record):
     path: str
     state: str
     """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy),
-    ``last good``, or ``invalid`` (nothing stands in)."""
+    ``last good``, ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing, so every effect is denied).
+    """
     digest: str = ""
     """SHA-256 of the content that counts, hexadecimal."""
 

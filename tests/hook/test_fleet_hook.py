@@ -49,7 +49,10 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_a_new_policy_holds_at_the_next_event(machine: Machine) -> None:
     assert machine.verdict() == "deny"  # nothing has come yet
+    assert "no valid policy of the fleet" in machine.call().stdout
     assert machine.call(LOCAL).stdout == ""  # and local work goes on
+    approving = machine.call({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}})
+    assert "no valid policy of the fleet" not in approving.stdout  # that is denied for another reason
     machine.put(1, "table: {egress: ask}\n")
     assert machine.verdict() == "ask"
     machine.put(2, "table: {egress: deny}\n")

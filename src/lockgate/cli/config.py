@@ -20,7 +20,14 @@ from lockgate.policy.showing import Value, values
 from lockgate.policy.validation import parse, schema_text
 from lockgate.text import visible
 
-_STATE_COLOURS = {"valid": "green", "untrusted": "yellow", "last good": "yellow", "invalid": "red"}
+_STATE_COLOURS = {
+    "valid": "green",
+    "untrusted": "yellow",
+    "bound": "yellow",
+    "last good": "yellow",
+    "invalid": "red",
+    "locked": "red",
+}
 
 
 @click.group()

@@ -55,6 +55,10 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         from lockgate.gate import messages_rules
 
         to_agent, to_person = messages_rules.blocked(call, decision.reasons)
+    elif question.configuration.locked and not messages.always_denied(decision):
+        from lockgate.gate import messages_fleet
+
+        to_agent, to_person = messages_fleet.blocked(call)
     else:
         hints = question.mask.analysis(ruling.analysis).hints
         to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)

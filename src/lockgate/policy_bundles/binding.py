@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockgate.errors import BundleError, ConfigError
-from lockgate.layers import LayerState, Look, Place
+from lockgate.layers import LOCKED, LayerState, Look, Place
 from lockgate.policy_bundles.fleet import Fleet
 from lockgate.policy_bundles.manifest import CONFIGURATION, LOCKBOX, PATTERNS
 from lockgate.record import TYPE_CHECKING, Record
@@ -65,7 +65,7 @@ def layers_of(fleet: Fleet) -> Bound:
 def _locked(fleet: Fleet, problems: tuple[ConfigError, ...], *, whole: bool) -> Bound:
     from lockgate.policy.merging import Layer
 
-    state = LayerState(_NAME + CONFIGURATION, _path(fleet), "invalid")
+    state = LayerState(_NAME + CONFIGURATION, _path(fleet), LOCKED)
     return Bound((Layer(_NAME + CONFIGURATION, locked()),), (state,), problems, whole)
 
 
