@@ -43,7 +43,7 @@ class LayerState(Record):
     path: str
     state: str
     """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy),
-    ``last good``, ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing, so every effect is denied).
+    ``last good``, ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing: all effects are denied).
     """
     digest: str = ""
     """SHA-256 of the content that counts, hexadecimal."""
