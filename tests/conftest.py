@@ -19,6 +19,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 _FOREIGN = ("CLAUDE", "LOCKGATE", "XDG_", "GIT_", "ANTHROPIC")
 """Variables of the person's own session that would change what is tested."""
 
+_SANDBOXED = (
+    "test_contain.py",
+    "test_containment.py",
+    "test_exfiltration.py",
+    "test_gate_disk.py",
+    "test_honest_projects.py",
+)
+"""Modules that make namespaces."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Lead every test away from the person's own settings, state and identity."""
@@ -44,7 +53,7 @@ def _needs_a_sandbox(item: pytest.Function) -> bool:
     name = item.path.name
     if item.path.parent.name in ("containers", "escape") and name != "test_seatbelt.py":
         return True
-    if name in ("test_contain.py", "test_containment.py", "test_exfiltration.py", "test_honest_projects.py"):
+    if name in _SANDBOXED:
         return True
     modules = {getattr(value, "__module__", "") for value in vars(item.module).values()}
     return not modules.isdisjoint({"support.bash_oracle", "support.stub_oracle"})

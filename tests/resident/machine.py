@@ -126,10 +126,10 @@ class Machine:
             connection.connect(os.path.join(run_folder(self.state), SOCKET))
             yield connection
 
-    def request(self, data: Mapping[str, Any] | bytes, client: str = "claude-code") -> bytes:
+    def request(self, data: Mapping[str, Any] | bytes, client: str = "claude-code", **environ: str) -> bytes:
         """What a hook would send."""
         body = data if isinstance(data, bytes) else json.dumps(data).encode()
-        return spelt_request(Request(os.getpid(), tuple(self.words(client)), dict(self.environment), body))
+        return spelt_request(Request(os.getpid(), tuple(self.words(client)), {**self.environment, **environ}, body))
 
     def said(self, sent: bytes) -> bytes:
         """All that the gate says to these bytes."""

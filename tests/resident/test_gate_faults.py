@@ -26,7 +26,8 @@ AFTER = "the gate still answers"
 
 
 def answers(machine: Machine) -> bool:
-    return machine.said(machine.request(PUSH))[:1] == b"A"
+    """Whether it does. What has waited for long on a busy machine is declined, so not always the first."""
+    return any(machine.said(machine.request(PUSH))[:1] == b"A" for _ in range(5))
 
 
 # ---------------------------------------------------------------- what is no request

@@ -22,14 +22,14 @@ from .machine import Machine
 STORIES, AT_ONCE = 24, 6
 
 
-def _read(event: str, number: int) -> dict[str, object]:
+def read_event(event: str, number: int) -> dict[str, object]:
     fields: dict[str, object] = {"tool_use_id": f"toolu_r{number:04d}", "session_id": f"session-{number}"}
     if event == "PostToolUse":
         fields["tool_response"] = {"result": "text"}
     return tool(event, "WebFetch", {"url": "https://example.org/"}, **fields)
 
 
-def _push(number: int) -> dict[str, object]:
+def push_event(number: int) -> dict[str, object]:
     fields = {"tool_use_id": f"toolu_p{number:04d}", "session_id": f"session-{number}"}
     return tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"}, **fields)
 
@@ -51,8 +51,8 @@ def test_under_load(machine: Machine, number: int) -> None:
             time.sleep(chance.uniform(0.05, 0.4))
 
     def story(index: int) -> tuple[Told, Told, Told]:
-        asked = machine.hook(_read("PreToolUse", index))
-        return asked, machine.hook(_read("PostToolUse", index)), machine.hook(_push(index))
+        asked = machine.hook(read_event("PreToolUse", index))
+        return asked, machine.hook(read_event("PostToolUse", index)), machine.hook(push_event(index))
 
     killer = threading.Thread(target=kill)
     killer.start()

@@ -202,6 +202,17 @@ def test_a_gate_that_cannot_come_up_is_not_tried_at_each_hook(machine: Machine) 
     assert _log(machine).count("gate IsADirectoryError") == 1
 
 
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0])
+def test_a_clock_that_was_set(machine: Machine, ahead: float) -> None:
+    """The mark of the last start is of a time that never was: it keeps no gate from being started."""
+    folder = Path(run_folder(machine.state))
+    folder.mkdir(mode=0o700)
+    (folder / "started").touch()
+    os.utime(folder / "started", (time.time() + ahead, time.time() + ahead))
+    machine.hook(numbered(1))
+    machine.comes_up()
+
+
 def _log(machine: Machine) -> str:
     log = Path(machine.state, "hook.log")
     return log.read_text() if log.exists() else ""

@@ -127,6 +127,8 @@ class Serving:
                 self._drop(connection)
         if not self._ready and self._since_collected:
             self._collect()
+        if self._consulting:
+            self.measures.last_at = now  # somebody still waits for an answer
         if not self._going_on(self.measures):
             self.ending = True
 
