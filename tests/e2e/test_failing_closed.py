@@ -12,6 +12,7 @@ import pytest
 from e2e.conftest import Serve
 from e2e.harness.script import Script, Turn, bash, write
 from e2e.harness.world import PUSH, World
+from support.gates import end_gates
 
 
 def _remove(package: Path) -> None:
@@ -71,11 +72,17 @@ def test_a_broken_gate_blocks(bare_world: World, serve: Serve, break_it: Callabl
     library = world.copy_of_lockgate()
     world.lockgate("install", "claude-code", package=library)
     made = world.project / "made.txt"
-    # The first call breaks nothing: the hook is there and lets it run. Then the gate breaks.
+
+    def broken() -> None:
+        break_it(library / "lockgate")
+        end_gates(world.root)
+
+    # The first call breaks nothing: the hook is there and lets it run. Then the gate breaks, and has to be started
+    # again: one that is running has its code in memory.
     model = serve(
         Script.of(
             write(world.project / "before.txt", "x"),
-            Turn([bash(PUSH), write(made, "x")], before=lambda: break_it(library / "lockgate")),
+            Turn([bash(PUSH), write(made, "x")], before=broken),
         )
     )
     world.run(model)

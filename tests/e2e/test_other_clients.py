@@ -14,6 +14,7 @@ from e2e.harness.other_worlds import CodexWorld, GeminiWorld
 from e2e.harness.script import Call, Script, Turn
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
+from support.gates import end_gates
 
 FIRST_LINE = ISSUE.partition("\n")[0]
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -102,6 +103,7 @@ def _state_is_garbage(world: OtherWorlds) -> None:
 def _code_is_gone(world: OtherWorlds) -> None:
     # Another installation's files: the entries must stay as they are, because Codex trusts them by their text.
     (world.root / "library" / "lockgate" / "hook.py").unlink()
+    end_gates(world.root)  # one that is running has its code in memory
 
 
 @BOTH
