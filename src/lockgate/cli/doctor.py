@@ -112,6 +112,7 @@ def _own_checks(seen: Look) -> Iterator[Check]:
     yield _containment(seen.folders)
     yield from _judge(seen)
     yield from _people(seen)
+    yield from _telemetry(seen)
     yield from _state(seen.folders)
 
 
@@ -242,6 +243,13 @@ def _people(seen: Look) -> Iterator[Check]:
 
     for status, detail, mend in people(seen.project, seen.folders.state):
         yield Check("people", status, detail, mend)
+
+
+def _telemetry(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor_telemetry import telemetry
+
+    for status, detail, mend in telemetry(seen.project, seen.folders.state):
+        yield Check("telemetry", status, detail, mend)
 
 
 def _state(where: Folders) -> Iterator[Check]:
