@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -233,3 +234,32 @@ def test_retention_leaves_a_chain_as_it_is_that_does_not_hold(tmp_path: Path) ->
         with pytest.raises(AuditError, match="record 9 is missing"):
             closing(tx, store.key, 9, 1.0)
     store.close()
+
+
+_FIELD = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just({}) | st.just("0" * 64)
+_LINE = st.one_of(
+    st.text(max_size=20),
+    st.builds(
+        lambda kind, fields: json.dumps({kind: fields} if kind else fields),
+        st.sampled_from(["", "head", "checkpoint"]),
+        st.dictionaries(st.sampled_from(["seq", "at", "body", "previous", "digest", "seal", "removed"]), _FIELD),
+    ),
+    st.sampled_from(
+        [
+            json.dumps({"checkpoint": checkpoint(b"k" * 32, 1, "0" * 64, 1, 1.0)._asdict()}),
+            json.dumps({"head": AuditHead(1, "0" * 64, "")._asdict()}),
+        ]
+    ),
+)
+
+
+@given(lines=st.lists(_LINE, max_size=5), key=st.sampled_from([None, b"k" * 32]))
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_file_holds_is_refused_in_words(lines: list[str], key: bytes | None) -> None:
+    try:
+        found = verify_parts([read_export(lines)], key)
+    except AuditError as error:
+        assert str(error)
+    else:
+        assert found.ok == (found.problem == "")
+        assert not found.ok or found.records == 0
