@@ -264,10 +264,13 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     assert json.loads(json.dumps(Counts().kept())) == {name: [] for name in METRICS}
 
 
-def test_the_alerts_of_the_documentation_are_about_metrics_that_there_are() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+def test_alerts_and_dashboard_are_about_metrics_that_there_are() -> None:
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "operations.md").read_text()
     block = text.split("## Alerts", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
-    rules = yaml.safe_load(block)["groups"][0]["rules"]
+    panels = json.loads((root / "examples" / "grafana-dashboard.json").read_text())["panels"]
+    said = [rule["expr"] for rule in yaml.safe_load(block)["groups"][0]["rules"]]
+    said += [target["expr"] for panel in panels for target in panel["targets"]]
     gauges = Gauges(True, {"clean": 1}, gate=dict.fromkeys(_GATE, 1))
     counts = Counts()
     for body in BODIES:
@@ -275,7 +278,7 @@ def test_the_alerts_of_the_documentation_are_about_metrics_that_there_are() -> N
     for name in ("errors", "export_failures"):
         counts.add(name, "x")
     known = {name for name, _ in samples(exposition(counts, gauges, Chain(holds=True, at=1.0)))}
-    for rule in rules:
-        named = set(re.findall(r"lockgate_\w+", rule["expr"]))
+    for expression in said:
+        named = set(re.findall(r"lockgate_\w+", expression))
         assert named
         assert named <= known
