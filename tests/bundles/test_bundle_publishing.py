@@ -11,10 +11,13 @@ from click.testing import CliRunner, Result
 
 from bundles.fleets import FLEET, NOW, Machine, packed, public
 from lockgate.cli.main import cli
+from lockgate.errors import StoreError
 from lockgate.policy_bundles import joining
 from lockgate.policy_bundles.fleet import Fleet, look
 from lockgate.store.opening import open_store
+from lockgate.store.postgres.migrating import migrate
 from lockgate.store.protocol import Store
+from support.postgres import Server
 
 
 class Gate:
@@ -93,6 +96,24 @@ def test_a_file_that_stays_behind_the_store_is_no_alarm(tmp_path: Path) -> None:
         assert found.current is not None
         assert (found.current.serial, found.problems) == (4, ())
     store.close()
+
+
+def test_a_gates_own_role_can_read_a_policy_and_publish_none(tmp_path: Path, postgres_server: Server) -> None:
+    name = postgres_server.store_database()
+    postgres_server.execute("CREATE ROLE policy_reader LOGIN")
+    try:
+        migrate(postgres_server.url(name), gate_roles=["policy_reader"])
+        owner = Gate(tmp_path / "owner", postgres_server.url(name))
+        gate = Gate(tmp_path / "gate", postgres_server.url(name, "policy_reader"))
+        owner.publish(1, packed(1))
+        assert gate.serial() == 1
+        with pytest.raises(StoreError, match="permission"):
+            gate.publish(2, packed(2))
+        owner.store.close()
+        gate.store.close()
+    finally:
+        postgres_server.execute("DROP OWNED BY policy_reader", name)
+        postgres_server.execute("DROP ROLE policy_reader")
 
 
 # ---------------------------------------------------------------- the command

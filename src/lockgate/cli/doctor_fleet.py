@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
+from lockgate.errors import StoreError
 from lockgate.layers import joined
 from lockgate.libraries import installed
-from lockgate.policy_bundles.fleet import look
+from lockgate.policy_bundles.fleet import Fleet, look
 from lockgate.policy_bundles.keys import NOT_INSTALLED
+from lockgate.store.opening import open_existing
 
 Found = tuple[Literal["ok", "warn", "fail"], str, str]
 """How it is, what was seen, and how to mend it."""
@@ -24,7 +26,10 @@ def fleet(state: str) -> Iterator[Found]:
     """
     if not joined(state):
         return
-    found = look(state, time.time())
+    try:
+        found = _look(state)
+    except StoreError:
+        return  # the state has a check of its own
     if found is None:
         return
     current = found.current
@@ -35,3 +40,13 @@ def fleet(state: str) -> Iterator[Found]:
     if current is not None and not found.problems:
         who = "the administrator's keys" if found.pins and found.pins.managed else "keys that this user has pinned"
         yield "ok", f"{current.fleet}/{current.serial} is in force and binds, by {who}", ""
+
+
+def _look(state: str) -> Fleet | None:
+    store = open_existing(state)
+    if store is None:
+        return look(state, time.time())
+    try:
+        return look(state, store.clock(), store=store)
+    finally:
+        store.close()
