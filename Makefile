@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system axe clients clean
+.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system axe screenshots clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ system: ## what the tests need from the system
 
 axe: ## what the browser tests look at pages with, into .axe
 	@scripts/install_axe.sh
+
+screenshots: setup library system ## the pictures of the dashboard, into docs/images (needs pngquant)
+	@$(BIN)/python scripts/screenshots.py
 
 clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh
