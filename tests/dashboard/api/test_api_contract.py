@@ -19,7 +19,7 @@ from support.api_server import Machine, Server
 
 CONTRACT = json.loads(build.PLACE.read_text())
 _LIMITS = settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     derandomize=True,
     database=None,
@@ -46,7 +46,7 @@ def test_the_server_keeps_the_contract(case: Case, server: Server, token: str) -
 
 
 @SCHEMA.exclude(path_regex="/login$").parametrize()
-@settings(_LIMITS, max_examples=4)
+@settings(_LIMITS, max_examples=2)
 def test_without_a_login_every_input_gets_the_same_answer(case: Case, server: Server) -> None:
     answer = case.call(base_url=server.url)
     assert answer.status_code in (401, 413, 415)
