@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -142,3 +143,17 @@ def test_usage_errors_are_status_2_and_remove_nothing(state: Path, tmp_path: Pat
 def test_where_nothing_was_recorded_nothing_is_made(home: Path, command: str) -> None:
     assert run(command, "--keep-days", "0").output == "nothing is old enough to be removed\n"
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["archive", "export"])
+def test_a_pipe_is_read_too(state: Path, tmp_path: Path, packed: bool) -> None:
+    file = tmp_path / "out"
+    if packed:
+        run("prune", "--keep-days", "0", "--archive", str(file))
+    else:
+        run("export", "--output", str(file))
+    found = CliRunner().invoke(cli, ["audit", "verify", "-"], input=file.read_bytes())
+    assert (found.exit_code, found.output.split(":")[0]) == (0, "the audit chain holds")
+    with subprocess.Popen(["cat", str(file)], stdout=subprocess.PIPE) as cat:
+        assert cat.stdout is not None
+        assert verified(f"/dev/fd/{cat.stdout.fileno()}")["records"] == OLD + YOUNG

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, TextIO, cast
 
 from lockgate.audit.exports import export_lines, read_export
 from lockgate.digests import sha256
@@ -16,8 +19,6 @@ from lockgate.store.files import publish
 from lockgate.store.rows import AuditCheckpoint, AuditRow
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from lockgate.audit.chain import Item
 
 _GZIP = b"\x1f\x8b"  # RFC 1952, section 2.3.1
@@ -80,17 +81,24 @@ def file_digest(path: str) -> str:
 def reading(path: str) -> Iterator[Iterator[Item]]:
     """Open an export or an archive, compressed or not.
 
+    Args:
+        path: The file, which may be a pipe; ``-`` is standard input.
+
     Raises:
         AuditError: It cannot be opened, or, while it is read, it is no export.
     """
     try:
-        with open(path, "rb") as raw:
-            packed = raw.read(2) == _GZIP
-        mode = {"mode": "rt", "encoding": "utf-8", "errors": "surrogateescape"}
-        with gzip.open(path, **mode) if packed else open(path, **mode) as file:  # type: ignore[call-overload]
-            yield read_export(_lines(file))
-    except (OSError, EOFError) as error:
-        raise AuditError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        with ExitStack() as stack:
+            opened = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            raw = io.BufferedReader(cast("io.RawIOBase", opened))
+            stack.callback(raw.detach)
+            packed = raw.peek(len(_GZIP)).startswith(_GZIP)
+            file = stack.enter_context(gzip.GzipFile(fileobj=raw)) if packed else raw
+            text = io.TextIOWrapper(cast("BinaryIO", file), "utf-8", "surrogateescape")
+            stack.callback(text.detach)
+            yield read_export(_lines(text))
+    except OSError as error:
+        raise AuditError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _lines(file: TextIO) -> Iterator[str]:

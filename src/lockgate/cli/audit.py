@@ -55,7 +55,7 @@ def show(session: str, limit: int, as_json: bool) -> None:
 
 
 @audit.command("verify")
-@click.argument("files", metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False), nargs=-1)
+@click.argument("files", metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False, allow_dash=True), nargs=-1)
 @click.option("--foreign", is_flag=True, help="FILE is another installation's: its seals cannot be checked here.")
 @click.option("--then-state", is_flag=True, help="The installation's own records follow those of the FILEs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
