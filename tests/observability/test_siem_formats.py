@@ -102,7 +102,7 @@ BODIES = st.fixed_dictionaries(
 
 
 @given(body=BODIES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_record_is_an_event_with_all_that_is_required(body: dict[str, Any]) -> None:
     line = ocsf(row(body))
     assert line.isascii()
