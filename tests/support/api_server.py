@@ -20,8 +20,9 @@ import httpx
 from lockgate.escape import approvals
 from lockgate.events import Context
 from lockgate.model import Label, Subject, Taint, ToolCall
+from lockgate.store.opening import open_store
 from lockgate.store.rows import ApprovalRow, SessionRow
-from lockgate.store.sqlite import SqliteStore
+from support.postgres import use
 
 PROCESS = Path(__file__).parent / "api_process.py"
 _PATIENCE = 20.0
@@ -30,11 +31,13 @@ _PATIENCE = 20.0
 class Machine:
     """A person's machine: a home, a state with a store, and a dashboard where one was started."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, shared: str = "") -> None:
         self.home = root / "home"
         self.home.mkdir(parents=True)
         self.state = str(self.home / ".local" / "state" / "lockgate")
-        self.store = SqliteStore.open(self.state, busy_seconds=20)
+        if shared:
+            use(Path(self.state), shared)
+        self.store: Any = open_store(self.state, busy_seconds=20)
         self.environment = {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
