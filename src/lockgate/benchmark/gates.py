@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from lockgate.folders import Folders
 from lockgate.resident import starting
 from lockgate.resident.places import SOCKET, run_folder
 
-_PATIENCE = 20.0
+PATIENCE = 20.0
 """Seconds for a gate to come up, or to go. A busy machine is slow."""
 
 
@@ -36,7 +37,7 @@ class Gate(NamedTuple):
 
     def status(self) -> dict[str, Any]:
         """What it says of itself."""
-        found: dict[str, Any] = json.loads(ask(self.path, self._control("@status"), _PATIENCE)[1])
+        found: dict[str, Any] = json.loads(ask(self.path, self._control("@status"), PATIENCE)[1])
         return found
 
     def processor_seconds(self) -> float:
@@ -92,6 +93,11 @@ def prepare(where: Folders) -> None:
         store.close()
 
 
+def prepare_like(where: Folders, other: Folders) -> None:
+    """Make the state that another installation was prepared with, which nobody has used yet."""
+    shutil.copytree(other.state, where.state)
+
+
 @contextlib.contextmanager
 def running(where: Folders) -> Iterator[Gate]:
     """A gate that answers.
@@ -121,7 +127,7 @@ def answers(gate: Gate) -> None:
     Raises:
         LockgateError: It does not.
     """
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until and gate.process.poll() is None:
         try:
             gate.status()

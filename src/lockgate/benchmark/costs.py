@@ -1,0 +1,57 @@
+"""What something took, again and again, and what that is next to something else of the same round."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """What one run took, in milliseconds."""
+
+    wall: float
+    cpu: float
+    """Of one processor, in the program and in the system for it: what other work on the machine hardly changes."""
+
+
+class Spread(NamedTuple):
+    """A median, and the quartiles around it."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """The spread of at least one value."""
+        if len(values) < 2:
+            return cls(values[0], values[0], values[0])
+        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, low, high)
+
+
+class Series(NamedTuple):
+    """One measured thing."""
+
+    name: str
+    what: str
+    costs: list[Cost]
+    interleaved: bool = True
+    """Whether its n-th cost is of the same moment as that of the others."""
+
+    def spread(self, clock: str) -> Spread:
+        """Milliseconds, by ``wall`` or ``cpu``."""
+        return Spread.of(self._times(clock))
+
+    def ratio(self, base: Series, clock: str) -> Spread:
+        """How many times what another one took: round by round where both were measured in turns."""
+        if not (self.interleaved and base.interleaved):
+            usual = base.spread(clock).median
+            return Spread.of([time / usual for time in self._times(clock)])
+        pairs = zip(self._times(clock), base._times(clock), strict=True)
+        return Spread.of([time / other for time, other in pairs])
+
+    def _times(self, clock: str) -> list[float]:
+        # The system may count the processor time of a very short program as none at all.
+        return [max(getattr(cost, clock), 0.001) for cost in self.costs]
