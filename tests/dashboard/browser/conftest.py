@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from browser.places import Open
 from support import chromium
 from support.dashboard_served import Served
 from support.dashboard_story import Story
 
+PATIENCE = 20_000
+"""Milliseconds to wait for something to appear. Only a failing test waits this long."""
 _VIOLATIONS = """addEventListener("securitypolicyviolation", (event) =>
     console.error("policy violation", event.violatedDirective, event.blockedURI, event.sample));"""
 
@@ -42,6 +44,7 @@ def served(story: Story) -> Iterator[Served]:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The browser's process."""
+    expect.set_options(timeout=PATIENCE)
     with chromium.opened() as found:
         yield found
 
@@ -74,7 +77,7 @@ def open_page(served: Served, browser: Browser, troubles: list[str]) -> Iterator
         contexts.append(context)
         context.add_init_script(_VIOLATIONS)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)

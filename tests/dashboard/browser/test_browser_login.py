@@ -65,4 +65,6 @@ def test_logging_out_ends_the_session_on_the_server(served: Served, open_page: O
     page.evaluate("csrf => sessionStorage.setItem('lockgate-csrf', csrf)", csrf)
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("Log in from your terminal")
+    page.goto(served.link())  # in the same tab, where only what is behind the # is another
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sessions")
     troubles.clear()

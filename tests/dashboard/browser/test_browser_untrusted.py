@@ -71,6 +71,14 @@ def test_the_whole_call_of_a_question_is_there_to_be_read(page_at: Open, story: 
     unhurt(page)
 
 
+def test_an_address_that_was_made_up_says_nothing_but_what_it_is(page_at: Open, troubles: list[str]) -> None:
+    page = page_at("sessions/%E2%80%AE%3Cimg%20src=x%20onerror=alert(1)%3E")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
+    unhurt(page)
+    assert [trouble for trouble in troubles if "404" not in trouble] == []
+    troubles.clear()
+
+
 def test_what_is_asked_about_is_shown_as_text_too(page_at: Open) -> None:
     page = page_at("explain")
     for text in ZOO[:3]:

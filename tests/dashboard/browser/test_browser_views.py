@@ -11,7 +11,8 @@ from browser.places import AXE, PHONE, VIEWS, Open, show
 
 def violations(page: Page, **options: Any) -> list[str]:
     """What axe objects to, in words."""
-    found = page.evaluate("options => axe.run(document, options)", options)["violations"]
+    asked = {"resultTypes": ["violations"], **options}
+    found = page.evaluate("options => axe.run(document, options)", asked)["violations"]
     return [
         f"{each['id']}: {each['help']}: " + "; ".join(node["html"][:200] for node in each["nodes"][:3])
         for each in found

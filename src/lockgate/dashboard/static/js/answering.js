@@ -35,6 +35,8 @@ export class Answering {
     const able = frame.able("approve");
     this.#approve = h("button.button.approve", { type: "button", disabled: !able || !question.call.whole });
     this.#approve.addEventListener("click", (event) => this.#press(event.timeStamp));
+    // A key that is held presses a button again and again.
+    this.#approve.addEventListener("keydown", (event) => event.repeat && event.preventDefault());
     this.#deny = h(
       "button.button.deny",
       { type: "button", disabled: !able, "aria-expanded": "false" },

@@ -19,7 +19,6 @@ const FAMILIES = {
   read_secret: "secret",
 };
 const GRAVEST = ["breaks", "out", "stays", "runs", "secret", "untrusted"];
-const LONG = 6000;
 
 /** The kind of line under a part of a call: what leaves, runs, stays or breaks, and what brings labels. */
 export function family(row) {
@@ -53,16 +52,13 @@ export function markedCall(call, effects) {
 }
 
 function pieces(field, effects) {
-  const plain = field.pieces.reduce((sum, piece) => sum + piece.text.length, 0);
-  const short = plain > LONG && field.pieces.every((piece) => piece.effects.length === 0);
+  // All of it: what is cut could be what matters.
   return field.pieces.map((piece) =>
-    piece.effects.length === 0
-      ? untrustedBlock(piece.text, { limit: short ? LONG : 0 })
-      : marked(
-          piece,
-          piece.effects.filter((index) => effects[index] !== undefined),
-          effects,
-        ),
+    marked(
+      piece,
+      piece.effects.filter((index) => effects[index] !== undefined),
+      effects,
+    ),
   );
 }
 

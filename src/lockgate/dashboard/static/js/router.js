@@ -1,6 +1,7 @@
 /** Which page is shown: the part of the address behind `#`, so that every page can be linked to and the server serves one file. */
 
 import { fill } from "./dom.js";
+import { visible } from "./visible.js";
 
 /**
  * The place in the address.
@@ -81,7 +82,7 @@ export class Router {
     this.#shown = made;
     fill(this.#main, made.content);
     this.#main.removeAttribute("aria-busy");
-    document.title = `${made.title} · Lockgate`;
+    document.title = `${visible(made.title, 80)} · Lockgate`;
     document.dispatchEvent(new CustomEvent("lockgate:page", { detail: where }));
     this.#focus();
   }

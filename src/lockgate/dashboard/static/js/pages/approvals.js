@@ -10,6 +10,7 @@ import { count, left } from "../words.js";
 import { questionInFull } from "./question.js";
 
 const LOOK_AGAIN = 5000;
+const ONE_BELOW_ANOTHER = "(max-width: 68rem)";
 
 /** The page: the list beside the question that is chosen. */
 export async function approvals(place, frame) {
@@ -131,7 +132,12 @@ class Approvals {
         h("span.mono", { "data-until": item.expires_at }, ""),
       ),
     );
-    button.addEventListener("click", () => this.#choose(item.approval));
+    button.addEventListener("click", async () => {
+      await this.#choose(item.approval);
+      if (matchMedia(ONE_BELOW_ANOTHER).matches) {
+        this.#detail.scrollIntoView();
+      }
+    });
     return h("li", {}, button);
   }
 

@@ -63,7 +63,7 @@ class Box {
         "p.row",
         {},
         h("button.button.main", { type: "submit" }, "Explain"),
-        h("span.muted.small", {}, "It is not run."),
+        h("span.muted.small", {}, "It is not run. Enter asks, Shift and Enter begin another line."),
       ),
       this.#problem,
     );

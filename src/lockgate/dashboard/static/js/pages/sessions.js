@@ -10,6 +10,7 @@ import { ago, labels } from "../words.js";
 import { session } from "./session.js";
 
 const PAGE = 50;
+const MOST = 200;
 
 /** The list; `#/sessions/ID` is one of them. */
 export async function sessions(place, frame) {
@@ -21,7 +22,7 @@ export async function sessions(place, frame) {
   const title = h("p.muted.small");
   let offset = 0;
   const load = async () => {
-    const page = await get("sessions", { limit: Math.max(offset, PAGE) });
+    const page = await get("sessions", { limit: Math.min(Math.max(offset, PAGE), MOST) });
     fill(title, `${page.live} running, ${page.total} in all`);
     fill(list, page.items.map(item));
     next(page);
