@@ -112,9 +112,9 @@ def test_a_database_that_is_killed_again_and_again_loses_nothing_that_was_answer
 ) -> None:
     url = harmed.url(harmed.store_database())
     gates = [use(tmp_path / name, url) for name in ("north", "south")]
-    writers = [_python("commit_under_faults.py", gates[number % 2], f"w{number}", 7) for number in range(4)]
+    writers = [_python("commit_under_faults.py", gates[number % 2], f"w{number}", 5) for number in range(4)]
     try:
-        for how in (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
+        for how in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
             time.sleep(0.9)
             harmed.stop(how)
             harmed.start()

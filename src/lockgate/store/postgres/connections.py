@@ -26,6 +26,8 @@ IDLE_SECONDS = 10.0
 """How long a transaction may stand still before the database ends it: its gate was stopped, and others wait for it."""
 _SLICE = 0.2
 """Seconds after which a failed attempt to connect is followed by another one, as long as there is time."""
+_LOST_SECONDS = 2.0
+"""How long nobody waits much for a database that somebody has waited for in vain."""
 _CONNECT_SECONDS = 2
 """For each host of the address; libpq takes no less."""
 _IDLE = 0
@@ -50,13 +52,23 @@ class Pool:
         self.users = 0
         self.problem = ""
         """Why the last attempt to connect failed."""
+        self._lost_at = -_LOST_SECONDS
         self._pool = self._made()
+
+    def until(self) -> float:
+        """Until when a connection is waited for that works, by ``time.monotonic``.
+
+        Whoever has just found that there is none spares the others of the process most of the waiting: while a database
+        is lost, a gate would else answer one after the other, each as late as it can.
+        """
+        now = time.monotonic()
+        return now + (self.limits.busy if now - self._lost_at > _LOST_SECONDS else _SLICE)
 
     def take(self, until: float) -> Connection:
         """A connection, which may turn out to be broken.
 
         Args:
-            until: When to give up, by ``time.monotonic``.
+            until: When to give up, as told by :meth:`until`.
 
         Raises:
             StoreError: None can be had in time.
@@ -69,6 +81,7 @@ class Pool:
                 return self._pool.getconn(timeout=max(min(left, _SLICE), 0.001))
             except (PoolTimeout, TooManyRequests):
                 if left <= _SLICE:
+                    self._lost_at = time.monotonic()
                     why = f": {self.problem}" if self.problem else ": all connections are in use"
                     raise StoreError(f"the shared store cannot be reached{why}") from None
 

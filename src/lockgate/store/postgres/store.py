@@ -45,7 +45,6 @@ class PostgresStore:
         self._key = key
         self._gate = gate_of(key)
         self._name = name
-        self._busy_seconds = busy_seconds
         self._pool: Pool | None = shared_pool(address, Limits(busy_seconds))
         self._fleet_key = b""
         self._ahead: float | None = None
@@ -114,7 +113,8 @@ class PostgresStore:
         """
         if self._current is not None:
             raise StoreError("a transaction has been begun already")
-        pool, until = self._open_pool(), time.monotonic() + self._busy_seconds
+        pool = self._open_pool()
+        until = pool.until()
         psycopg = psycopg_here()
         while True:
             connection = pool.take(until)

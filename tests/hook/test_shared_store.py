@@ -1,0 +1,100 @@
+"""Hooks of two hosts that share a store: real processes, a real database, and what they answer when it is lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from adapters.payloads import tool
+from hook.process import folders, hook
+from lockgate.audit.anchors import verify_anchors, verify_chain
+from lockgate.store.copying import copy
+from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
+from lockgate.store.links import gate_of
+from lockgate.store.opening import open_store
+from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.sqlite import SqliteStore
+from support.postgres import Server, use
+
+LOCAL = tool("PreToolUse", tool_input={"command": "ls -l"})
+PUSH = tool("PreToolUse", tool_input={"command": "git push origin main"})
+READ = tool("PreToolUse", "WebFetch", {"url": "https://example.com/", "prompt": "read"})
+HAS_READ = tool(
+    "PostToolUse", "WebFetch", {"url": "https://example.com/", "prompt": "read"}, tool_response={"result": "a page"}
+)
+
+
+class Hosts:
+    """Two machines, as far as a hook can tell."""
+
+    def __init__(self, top: Path, url: str) -> None:
+        self.url = url
+        self.homes = [top / "north", top / "south"]
+        for home in self.homes:
+            folders(home)
+        own = SqliteStore.open(str(self.homes[0] / "state"))
+        key = os.urandom(32)
+        (self.homes[1] / "state" / "key").write_bytes(key)
+        for home in self.homes:
+            use(home / "state", url, home.name)
+        # What the prepared state says of its compiled patterns, for both: compiling takes longer than a hook has.
+        shared = self.store(0)
+        with own.transaction() as source, shared.transaction() as target:
+            copy(SqliteEnd(source), PostgresEnd(target), same_addresses=False)
+        with psycopg.connect(url) as connection:
+            connection.execute(
+                "INSERT INTO lockgate.settings SELECT %s, name, value FROM lockgate.settings", (gate_of(key),)
+            )
+        own.close()
+        shared.close()
+
+    def store(self, number: int) -> PostgresStore:
+        store = open_store(str(self.homes[number] / "state"), busy_seconds=10)
+        assert isinstance(store, PostgresStore)
+        return store
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, postgres_url: str) -> Hosts:
+    return Hosts(tmp_path, postgres_url)
+
+
+def test_what_was_read_on_one_host_counts_on_the_other(hosts: Hosts) -> None:
+    north, south = hosts.homes
+    assert not hook(north, LOCAL).refuses
+    assert not hook(south, PUSH).refuses
+    assert not hook(north, READ).refuses
+    assert hook(north, HAS_READ).code == 0
+    told = hook(south, PUSH)
+    assert told.refuses
+    assert "example.com" in told.stdout
+    assert not hook(south, LOCAL).refuses
+    store = hosts.store(0)
+    with store.reading() as tx:
+        gates = tx.gates()
+        assert [gate.name for gate in gates] == ["north", "south"]
+        assert all(verify_chain(tx, gate, store.key).ok for gate in gates)
+        assert verify_anchors(tx).ok
+    store.close()
+
+
+def test_a_lost_database_is_a_refusal_in_time_and_comes_back(hosts: Hosts, postgres_server: Server) -> None:
+    home = hosts.homes[0]
+    assert not hook(home, LOCAL).refuses
+    name = hosts.url.split("/")[3].split("?")[0]
+    postgres_server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    told = hook(home, LOCAL)
+    assert told.refuses
+    assert "shared store" in told.stdout
+    postgres_server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    assert not hook(home, LOCAL).refuses
+
+
+def test_no_variable_of_a_project_leads_a_hook_elsewhere(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = hosts.homes[0]
+    for name in ("PGHOST", "PGSERVICE", "PGOPTIONS", "PGSSLMODE", "PGDATABASE"):
+        monkeypatch.setenv(name, "nonsense")
+    assert not hook(home, LOCAL).refuses
