@@ -11,6 +11,7 @@ from lockgate.dashboard.schemas_calls import (
     Decision,
     DecisionSummary,
     EffectShown,
+    GateShown,
     Guardrail,
     Judge,
     MatchShown,
@@ -19,7 +20,7 @@ from lockgate.dashboard.schemas_calls import (
 )
 from lockgate.messages import call_text
 from lockgate.model import ToolCall
-from lockgate.store.rows import AuditRow
+from lockgate.store.rows import AuditRow, GateRow
 
 _LINE = 200
 """Most characters of a call in one line."""
@@ -169,6 +170,18 @@ def _summary(row: AuditRow, about: Mapping[str, Any]) -> dict[str, Any]:
         "rules": list(dict.fromkeys(said.text(each.get("rule")) for each in said.rows(about.get("reasons")))),
         "matches": len(said.rows(said.part(about.get("guardrail")).get("matches"))),
     }
+
+
+def gate(row: GateRow) -> GateShown:
+    """One gate of a store."""
+    return GateShown(
+        gate=row.gate,
+        name=row.name,
+        own=row.own,
+        records=row.seq,
+        anchored=row.anchored_seq,
+        anchored_at=said.moment(row.anchored_at),
+    )
 
 
 def _related(row: AuditRow) -> Related:

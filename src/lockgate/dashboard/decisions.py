@@ -19,7 +19,7 @@ SECONDS = 1.0
 _MOST_RELATED = 50
 
 
-def page(tx: Transaction, query: AuditQuery, before: int, limit: int) -> DecisionPage:
+def page(tx: Transaction, query: AuditQuery, before: int, limit: int, gate: str = "") -> DecisionPage:
     """Decisions that meet a query, newest first.
 
     Args:
@@ -27,8 +27,9 @@ def page(tx: Transaction, query: AuditQuery, before: int, limit: int) -> Decisio
         query: What they must meet.
         before: Only those with a smaller number, where it is not 0.
         limit: The most.
+        gate: Whose, by id; empty for this machine's own.
     """
-    found = search(tx, query, before, limit)
+    found = search(tx, query, before, limit, gate=gate)
     return DecisionPage(
         items=list(map(calls.summary, found.rows)),
         next=found.before if found.before > 1 else None,
@@ -46,7 +47,9 @@ class Found(Record):
     """Whether it did not stop for time."""
 
 
-def search(tx: Transaction, query: AuditQuery, before: int = 0, limit: int = 50, seconds: float = SECONDS) -> Found:
+def search(
+    tx: Transaction, query: AuditQuery, before: int = 0, limit: int = 50, seconds: float = SECONDS, gate: str = ""
+) -> Found:
     """Look for records, newest first, a window of the chain at a time.
 
     Args:
@@ -55,39 +58,40 @@ def search(tx: Transaction, query: AuditQuery, before: int = 0, limit: int = 50,
         before: Only those with a smaller number, where it is not 0.
         limit: The most.
         seconds: After which to stop.
+        gate: Whose, by id; empty for this machine's own.
     """
     found: list[AuditRow] = []
-    upper = min(before or 2**62, tx.audit_head().seq + 1)
+    upper = min(before or 2**62, tx.audit_head(gate=gate).seq + 1)
     until = time.monotonic() + seconds
     while upper > 1 and len(found) < limit:
         if time.monotonic() >= until:
             return Found(found, upper, False)
         lower = max(upper - 1 - WINDOW, 0)
-        rows = tx.find_audit(query, after=lower, before=upper, limit=limit - len(found))
+        rows = tx.find_audit(query, after=lower, before=upper, limit=limit - len(found), gate=gate)
         found += rows
         upper = rows[-1].seq if len(found) >= limit else lower + 1
     return Found(found, upper, True)
 
 
-def whole(tx: Transaction, seq: int) -> Decision:
+def whole(tx: Transaction, seq: int, gate: str = "") -> Decision:
     """One decision with its evidence.
 
     Raises:
         Refused: There is no decision with this number.
     """
-    row = next(iter(tx.audit(after=seq - 1, limit=1)), None)
+    row = next(iter(tx.audit(after=seq - 1, limit=1, gate=gate)), None)
     about = said.body_of(row.body) if row is not None else {}
     if row is None or row.seq != seq or about.get("event") != "decision":
         raise Refused(404, "there is no decision with this number")
-    return calls.decision(row, list(_related(tx, said.text(about.get("session")), said.text(about.get("call")), seq)))
+    query = AuditQuery(session=said.text(about.get("session")), call=said.text(about.get("call")))
+    return calls.decision(row, list(_related(tx, query, seq, gate)))
 
 
-def _related(tx: Transaction, session: str, call: str, seq: int) -> Iterator[AuditRow]:
+def _related(tx: Transaction, query: AuditQuery, seq: int, gate: str) -> Iterator[AuditRow]:
     """Other records about the same call, oldest first: close by, for a call comes back soon."""
-    if not call:
+    if not query.call:
         return
-    query = AuditQuery(session=session, call=call)
     after, before = max(seq - WINDOW, 0), seq + WINDOW
-    for row in reversed(tx.find_audit(query, after=after, before=before, limit=_MOST_RELATED)):
+    for row in reversed(tx.find_audit(query, after=after, before=before, limit=_MOST_RELATED, gate=gate)):
         if row.seq != seq:
             yield row

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from lockgate.dashboard import approvals, decisions, sessions
+from lockgate.dashboard import approvals, calls, decisions, sessions
 from lockgate.dashboard.access import Caller
 from lockgate.dashboard.desk import Desk, approver, missing
 from lockgate.dashboard.problems import Refused, documented
 from lockgate.dashboard.schemas import Session, SessionPage, VerdictWord
-from lockgate.dashboard.schemas_calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny
+from lockgate.dashboard.schemas_calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny, Gates
 from lockgate.store.rows import AuditQuery
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
@@ -50,7 +50,15 @@ class SessionQuery(Asked):
     offset: int = Field(default=0, ge=0, le=_SEQ)
 
 
-class DecisionQuery(Asked):
+class GateQuery(Asked):
+    """Whose decisions."""
+
+    gate: str = Field(
+        default="", pattern="^([0-9a-f]{32})?$", description="One of `/gates`; empty for this machine's own."
+    )
+
+
+class DecisionQuery(GateQuery):
     """Which decisions."""
 
     text: str = Field(default="", max_length=200, description="Stands anywhere in the record.")
@@ -121,15 +129,21 @@ def _add_decisions(api: APIRouter, desk: Desk) -> None:
         with desk.looking() as tx:
             if tx is None:
                 return DecisionPage(items=[], next=None, complete=True)
-            return decisions.page(tx, wanted, query.before, query.limit)
+            return decisions.page(tx, wanted, query.before, query.limit, query.gate)
 
     @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
-    def one_decision(seq: Annotated[int, Path(ge=1, le=_SEQ)]) -> Decision:
+    def one_decision(seq: Annotated[int, Path(ge=1, le=_SEQ)], query: Annotated[GateQuery, Query()]) -> Decision:
         """One decision, with its evidence and what came of it."""
         with desk.looking() as tx:
             if tx is None:
                 raise missing("decision")
-            return decisions.whole(tx, seq)
+            return decisions.whole(tx, seq, query.gate)
+
+    @api.get("/gates", tags=["decisions"])
+    def list_gates() -> Gates:
+        """The gates that use this store: one, or those of all machines that share it."""
+        with desk.looking() as tx:
+            return Gates(items=list(map(calls.gate, tx.gates())) if tx is not None else [])
 
 
 def _seconds(at: datetime | None) -> float:

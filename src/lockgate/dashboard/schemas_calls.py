@@ -148,6 +148,23 @@ class Decision(DecisionSummary):
     related: list[Related]
 
 
+class GateShown(Model):
+    """One gate, which keeps a chain of records of its own."""
+
+    gate: str
+    name: Shown = Field(description="What people call it; empty where it has no name.")
+    own: bool = Field(description="Whether it is this machine's.")
+    records: int
+    anchored: int = Field(description="Up to which record its head was anchored centrally.")
+    anchored_at: datetime | None
+
+
+class Gates(Model):
+    """All gates of a store."""
+
+    items: list[GateShown]
+
+
 # -- approvals
 
 

@@ -77,9 +77,8 @@ def names_of(settings: Settings, port: int) -> tuple[Names, str]:
     """
     host, _ = address(settings.listen)
     tls = bool(settings.certificate)
+    # Not `localhost` too: where that is ::1, another user may listen there.
     called = [*settings.names, *([] if _is_any(host) else [host])]
-    if is_loopback(host):
-        called.append("localhost")
     written = [_written(name) for name in called]
     hosts = {f"{name}:{port}" for name in written}
     if port == _DEFAULT_PORTS[tls]:

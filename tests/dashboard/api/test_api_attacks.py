@@ -195,6 +195,7 @@ def test_a_stolen_cookie_is_of_no_use(server: Server, approval: str) -> None:
         "2130706433:{port}",
         "127.1:{port}",
         "0.0.0.0:{port}",
+        "localhost:{port}",
         "localhost.:{port}",
         "[::1]:{port}",
         "user@127.0.0.1:{port}",

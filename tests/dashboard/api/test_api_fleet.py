@@ -66,6 +66,22 @@ def test_what_each_gate_decided_is_found_and_its_chain_checked(fleet: tuple[Mach
     assert person.get("patterns", params={"limit": 1}).status_code == 200
 
 
+def test_the_decisions_of_another_gate_are_told_where_it_is_named(fleet: tuple[Machine, Machine, Server]) -> None:
+    here, there, server = fleet
+    here.decided()
+    there.decided(command="ls", verdict="allow")
+    person = server.person()
+    gates = person.get("gates").json()["items"]
+    assert {each["gate"]: each["own"] for each in gates} == {here.store.gate: True, there.store.gate: False}
+    assert [each["records"] for each in gates] == [1, 1]
+    (other,) = person.get("decisions", params={"gate": there.store.gate}).json()["items"]
+    assert other["summary"] == "Bash: ls"
+    whole = person.get(f"decisions/{other['seq']}", params={"gate": there.store.gate}).json()
+    assert whole["verdict"] == "allow"
+    assert person.get("decisions", params={"gate": "0" * 32}).json()["items"] == []
+    assert person.get("decisions/1", params={"gate": "0" * 32}).status_code == 404
+
+
 def test_a_token_is_one_machines(fleet: tuple[Machine, Machine, Server]) -> None:
     here, there, server = fleet
     assert server.program(add(here.store, "x", "read")).get("me").status_code == 200
