@@ -317,6 +317,30 @@ def test_a_server_that_starts_is_waited_for(harmed: Server, tmp_path: Path) -> N
     store.close()
 
 
+def test_a_standby_takes_over_with_all_that_was_answered(harmed: Server, tmp_path: Path) -> None:
+    name = harmed.store_database()
+    with running(harmed) as standby:
+        harmed.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        harmed.execute("SELECT pg_reload_conf()")
+        url = f"postgresql://postgres@/{name}?host={harmed.folder},{standby.folder}"
+        store = _opened(use(tmp_path / "state", url), busy_seconds=20)
+        for number in range(20):
+            with store.transaction() as tx:
+                tx.add_taints(Subject("s"), [Taint(Label.UNTRUSTED, "x", "Bash", f"c{number}", 1.0)])
+                tx.append_audit(store.clock(), {"event": "test"})
+        alone = _opened(use(tmp_path / "alone", standby.url(name)), busy_seconds=0.5)
+        with pytest.raises(StoreError, match="cannot be reached"):
+            _label(alone)  # it takes no changes as long as it is a standby
+        alone.close()
+        harmed.stop(signal.SIGKILL)
+        standby.execute("SELECT pg_promote()")
+        _label(store, "after")
+        assert _calls(store) == {*(f"c{number}" for number in range(20)), "after"}
+        with store.reading() as tx:
+            assert verify(tx.audit(), tx.audit_head(), store.key)[:3] == (True, 20, "")
+        store.close()
+
+
 def test_a_process_that_was_forked_has_connections_of_its_own(gates: list[Path]) -> None:
     store = _opened(gates[0])
     _label(store, "parent")

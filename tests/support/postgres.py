@@ -42,7 +42,8 @@ def _version(place: str) -> list[int]:
 class Server:
     """One server with its folder."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, of: Server | None = None, **settings: str) -> None:
+        """Make one; a standby of another one where that is given."""
         self.folder = Path(tempfile.mkdtemp(prefix="lg-pg-", dir="/tmp"))
         self.data = self.folder / "data"
         self._settings = {**_FAST, **settings}
@@ -50,12 +51,23 @@ class Server:
         self._databases = 0
         if os.geteuid() == 0:
             os.chown(self.folder, _NOBODY, _NOBODY)
-        subprocess.run(
-            [program("initdb"), "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            **self._as_other(),
-        )
+        command = [
+            program("initdb"),
+            "-D",
+            self.data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        ]
+        if of is not None:
+            source = ["-h", of.folder, "-U", "postgres", "--checkpoint=fast", "--write-recovery-conf", "--no-sync"]
+            command = [program("pg_basebackup"), "-D", self.data, *source]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **self._as_other())
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -154,9 +166,9 @@ def _send(server: int, how: signal.Signals) -> None:
 
 
 @contextmanager
-def running(**settings: str) -> Iterator[Server]:
+def running(of: Server | None = None, **settings: str) -> Iterator[Server]:
     """A server as long as the context lasts."""
-    server = Server(**settings)
+    server = Server(of, **settings)
     try:
         server.start()
         yield server

@@ -131,7 +131,7 @@ class PatternGuard:
             from lockgate.audit import record
 
             with self._store.transaction() as tx:
-                tx.append_audit(time.time(), record.happened(context, "patterns", {"notes": list(opened.news)}))
+                tx.append_audit(self._store.clock(), record.happened(context, "patterns", {"notes": list(opened.news)}))
         return opened
 
 
