@@ -46,11 +46,16 @@ class Machine:
         self._started: list[subprocess.Popen[bytes]] = []
 
     # ------------------------------------------------------------ the gate
-    def start(self, *options: str, program: str = PROGRAM, wait: bool = True) -> subprocess.Popen[bytes]:
-        """Start a gate as a child of this process, and wait until it answers."""
+    def start(
+        self, *options: str, program: str = PROGRAM, files: int = 0, wait: bool = True
+    ) -> subprocess.Popen[bytes]:
+        """Start a gate as a child of this process, which may have so many files open, and wait until it answers."""
         words = arguments(self.where)
         words[2] = program
-        gate = subprocess.Popen([sys.executable, *words, *options], env=self.environment, cwd="/")
+        command = [sys.executable, *words, *options]
+        if files:
+            command = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$0" "$@"', *command]
+        gate = subprocess.Popen(command, env=self.environment, cwd="/")
         self._started.append(gate)
         if wait:
             self.comes_up()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from lockgate.resident.peers import Peer
 
 _PART = 1 << 18
+_MOST_CONNECTIONS = 1024
+_OWN_FILES = 128
+"""Files that are left to the gate's own work, whoever connects."""
 TALK_SECONDS = 5.0
 """How long a hook may take to say what it asks, and to take an answer. It waits for less."""
 
@@ -106,3 +109,15 @@ class Connection:
                 self.work.end()
                 self.work = None
             self.socket.close()
+
+
+def most_connections() -> int:
+    """How many connections there can be at a time, once this process may have as many files as the system lets it."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_CONNECTIONS + _OWN_FILES
+    if soft < wanted:
+        soft = min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(min(_MOST_CONNECTIONS, soft - _OWN_FILES), 1)

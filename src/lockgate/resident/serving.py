@@ -15,7 +15,7 @@ from collections import deque
 from lockgate.errors import BadInputError
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident import wire
-from lockgate.resident.connection import Connection
+from lockgate.resident.connection import Connection, most_connections
 from lockgate.resident.deciding import Decider, NotHere, Work
 from lockgate.resident.measures import Measures
 from lockgate.resident.peers import peer_of, sees_the_same
@@ -32,7 +32,7 @@ CONSULT_SECONDS = 3.0
 """What a hook is told to wait while somebody is asked who does not say for how long."""
 _LATE = 0.8
 """A request that has waited for so long is declined: its hook is about to decide by itself."""
-_MOST_CONNECTIONS, _MOST_CONSULTED = 1024, 256
+_MOST_CONSULTED = 256
 _LOOK = 1.0
 """Seconds between two looks at whether to go on."""
 _HANGS = 6.0
@@ -42,6 +42,8 @@ _GROUP, _GROUP_SECONDS = 32, 0.005
 """Decisions that are committed together, and how long may be decided on them: the store is locked meanwhile."""
 _COLLECT = 2000
 """Decisions between two collections of garbage, where there is no idle moment before."""
+_BREATH = 0.01
+"""Seconds of rest where the system has no more files."""
 
 
 class TookTooLong(BaseException):
@@ -70,6 +72,7 @@ class Serving:
         """What other threads want done. Appending to it is atomic."""
         self._bell, self._ear = socket.socketpair()
         self._consulting = 0
+        self._most = most_connections()
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
         self._since_collected = 0
@@ -149,11 +152,14 @@ class Serving:
         while True:
             try:
                 accepted, _ = self._listening.accept()
-            except OSError:
+            except BlockingIOError:
+                return
+            except OSError:  # the system has no more files; the listening socket stays ready, and must not be spun on
+                time.sleep(_BREATH)
                 return
             try:
                 peer = peer_of(accepted)
-                if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= _MOST_CONNECTIONS:
+                if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= self._most:
                     accepted.close()
                     continue
                 connection = Connection(accepted, peer)
