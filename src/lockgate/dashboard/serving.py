@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from lockgate.dashboard.access import LINK_SECONDS, Access
 from lockgate.dashboard.app import make_app
@@ -116,12 +117,12 @@ class Dashboard:
         self._leader = Leader(where.state)
         self._access.on_link_over = self._leader.remove
         self._desk = Desk(where, names, self._access, tools)
-        self._app = make_app(self._desk, StaticFiles())
+        self._config = self._configured(make_app(self._desk, StaticFiles()))
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Answer until SIGINT or SIGTERM."""
-        server = uvicorn.Server(self._config())
+        server = uvicorn.Server(self._config)
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, self._end, server)
@@ -141,9 +142,9 @@ class Dashboard:
         for end in self._desk.at_end:
             end()
 
-    def _config(self) -> uvicorn.Config:
-        return uvicorn.Config(
-            self._app,
+    def _configured(self, app: ASGIApp) -> uvicorn.Config:
+        config = uvicorn.Config(
+            app,
             http="h11",
             ws="none",
             lifespan="off",
@@ -157,6 +158,11 @@ class Dashboard:
             timeout_graceful_shutdown=_END_SECONDS,
             limit_concurrency=_CONNECTIONS,
         )
+        try:
+            config.load()
+        except OSError as error:
+            raise RemoteError(f"the certificate or its key cannot be used: {error.strerror}") from error
+        return config
 
     def _link(self, *, opened: bool) -> None:
         """Make a link, tell it, and open it."""

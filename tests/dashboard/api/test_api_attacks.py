@@ -11,7 +11,6 @@ import re
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -399,9 +398,7 @@ def test_half_a_request_changes_nothing_and_holds_nobody_up(server: Server, appr
     )
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(head.encode())
-        began = time.monotonic()
-        assert person.get("me").status_code == 200
-        assert time.monotonic() - began < 5
+        assert person.get("me").status_code == 200, "while the other half is waited for"
     assert person.get("me").status_code == 200
 
 

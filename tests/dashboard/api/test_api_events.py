@@ -272,12 +272,12 @@ def test_with_a_state_that_is_moved_aside_listening_goes_on(tmp_path: Path) -> N
         other = Machine(tmp_path / "other")
         os.rename(other.state, machine.state)
         other.store.close()
-        time.sleep(0.7)
+        assert listener.wait_for(2)[1]["event"] == "reset"
         again = type(machine.store).open(machine.state)
         with again.transaction() as tx:
             tx.append_audit(time.time(), {"event": "decision"})
         again.close()
-        listener.wait_for(2)
+        assert listener.wait_for(3)[2]["event"] == "decision"
 
 
 def test_ctrl_c_ends_it_also_while_somebody_listens(tmp_path: Path) -> None:

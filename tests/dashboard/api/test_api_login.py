@@ -275,6 +275,20 @@ def test_beyond_loopback_needs_tls(machine: Machine, settings: list[str]) -> Non
     assert "tls" in done.stderr or "HOST:PORT" in done.stderr
 
 
+def test_a_certificate_that_is_none_is_told_before_anything_listens(machine: Machine) -> None:
+    file = machine.home / "no.pem"
+    file.write_text("no certificate")
+    done = machine.run("dashboard", "--tokens-only", "--tls-cert", str(file), "--tls-key", str(file))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the certificate or its key cannot be used" in done.stderr
+
+
+def test_a_port_that_is_taken_is_told(machine: Machine, server: Server) -> None:
+    done = machine.run("dashboard", "--tokens-only", "--port", str(server.port))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot be listened on" in done.stderr
+
+
 # -- tokens
 
 
