@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from adapters.payloads import tool
 from hook.process import folders, hook
 from lockgate.audit.anchors import verify_anchors, verify_chain
-from lockgate.store.copying import copy
-from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
-from lockgate.store.links import gate_of
-from lockgate.store.opening import open_store
-from lockgate.store.postgres.store import PostgresStore
-from lockgate.store.sqlite import SqliteStore
-from support.postgres import Server, use
+from support.postgres import Server
+from support.shared_states import opened, share
 
 LOCAL = tool("PreToolUse", tool_input={"command": "ls -l"})
 PUSH = tool("PreToolUse", tool_input={"command": "git push origin main"})
@@ -35,26 +28,7 @@ class Hosts:
         self.homes = [top / "north", top / "south"]
         for home in self.homes:
             folders(home)
-        own = SqliteStore.open(str(self.homes[0] / "state"))
-        key = os.urandom(32)
-        (self.homes[1] / "state" / "key").write_bytes(key)
-        for home in self.homes:
-            use(home / "state", url, home.name)
-        # What the prepared state says of its compiled patterns, for both: compiling takes longer than a hook has.
-        shared = self.store(0)
-        with own.transaction() as source, shared.transaction() as target:
-            copy(SqliteEnd(source), PostgresEnd(target), same_addresses=False)
-        with psycopg.connect(url) as connection:
-            connection.execute(
-                "INSERT INTO lockgate.settings SELECT %s, name, value FROM lockgate.settings", (gate_of(key),)
-            )
-        own.close()
-        shared.close()
-
-    def store(self, number: int) -> PostgresStore:
-        store = open_store(str(self.homes[number] / "state"), busy_seconds=10)
-        assert isinstance(store, PostgresStore)
-        return store
+        share([home / "state" for home in self.homes], url)
 
 
 @pytest.fixture
@@ -72,7 +46,7 @@ def test_what_was_read_on_one_host_counts_on_the_other(hosts: Hosts) -> None:
     assert told.refuses
     assert "example.com" in told.stdout
     assert not hook(south, LOCAL).refuses
-    store = hosts.store(0)
+    store = opened(hosts.homes[0] / "state")
     with store.reading() as tx:
         gates = tx.gates()
         assert [gate.name for gate in gates] == ["north", "south"]

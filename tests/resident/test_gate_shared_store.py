@@ -1,0 +1,92 @@
+"""Resident gates of two hosts on one database, which is killed under them: what was read on one counts on the other."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from adapters.payloads import tool
+from hook.process import Told
+from lockgate.audit.anchors import verify_anchors, verify_chain
+from lockgate.model import Label, Subject
+from support.postgres import Server, running
+from support.shared_states import opened, share
+
+from .machine import Machine
+
+STORIES, AT_ONCE = 24, 4
+
+
+@pytest.fixture
+def database() -> Iterator[Server]:
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, database: Server) -> Iterator[list[Machine]]:
+    machines = [Machine(tmp_path / name) for name in ("north", "south")]
+    share([Path(machine.state) for machine in machines], database.url(database.store_database()))
+    yield machines
+    for machine in machines:
+        machine.end()
+
+
+def _read(event: str, number: int) -> dict[str, object]:
+    fields: dict[str, object] = {"tool_use_id": f"toolu_r{number:04d}", "session_id": f"session-{number}"}
+    if event == "PostToolUse":
+        fields["tool_response"] = {"result": "text"}
+    return tool(event, "WebFetch", {"url": "https://example.org/"}, **fields)
+
+
+def _push(number: int) -> dict[str, object]:
+    fields = {"tool_use_id": f"toolu_p{number:04d}", "session_id": f"session-{number}"}
+    return tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"}, **fields)
+
+
+@pytest.mark.stress
+def test_a_database_that_is_killed_under_load(hosts: list[Machine], database: Server) -> None:
+    """Each session reads on one host and pushes on the other: whatever read, may not push."""
+    for machine in hosts:
+        machine.start()
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.6):
+            database.stop(signal.SIGKILL)
+            time.sleep(0.1)
+            database.start()
+
+    def story(number: int) -> tuple[Told, Told]:
+        one, other = hosts[number % 2], hosts[1 - number % 2]
+        asked = one.hook(_read("PreToolUse", number))
+        if not asked.refuses:  # else the client reads nothing
+            one.hook(_read("PostToolUse", number))
+        return asked, other.hook(_push(number))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as crowd:
+            told = list(crowd.map(story, range(STORIES)))
+    finally:
+        over.set()
+        killer.join()
+    read = [number for number, (asked, _) in enumerate(told) if not asked.refuses]
+    assert len(read) > STORIES // 4, "the database was there often enough"
+    assert [number for number in read if not told[number][1].refuses] == []
+    store = opened(Path(hosts[0].state))
+    with store.reading() as tx:
+        for number in read:
+            assert Label.UNTRUSTED in tx.labels(Subject(f"session-{number}"))
+        assert all(verify_chain(tx, gate, store.key).ok for gate in tx.gates())
+        assert verify_anchors(tx).ok
+    store.close()
+    for machine in hosts:
+        assert not machine.hook(tool("PreToolUse", tool_input={"command": "ls"}, session_id="later")).refuses
