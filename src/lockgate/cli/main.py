@@ -33,6 +33,7 @@ _COMMANDS = {
     "policy": "lockgate.cli.policy:policy",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",
+    "service": "lockgate.cli.service:service",
     "sessions": "lockgate.cli.status:sessions",
     "status": "lockgate.cli.status:status",
     "statusline": "lockgate.cli.statusline:statusline",
