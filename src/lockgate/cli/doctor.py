@@ -252,6 +252,12 @@ def _telemetry(seen: Look) -> Iterator[Check]:
         yield Check("telemetry", status, detail, mend)
 
 
+def _resident_gate(seen: Look) -> Check:
+    from lockgate.cli.doctor_gate import resident_gate
+
+    return Check("resident gate", *resident_gate(seen.folders.state, os.environ))
+
+
 def _state(where: Folders) -> Iterator[Check]:
     from lockgate.audit.chain import verify_store
     from lockgate.store.opening import open_existing

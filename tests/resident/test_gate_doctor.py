@@ -1,0 +1,56 @@
+"""What ``lockgate doctor`` says of the resident gate."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from lockgate.cli import doctor_gate
+from lockgate.cli.doctor_gate import resident_gate
+from lockgate.resident import control
+from lockgate.resident.places import run_folder
+
+from .machine import Machine
+
+
+def test_none_is_no_fault(machine: Machine) -> None:
+    assert resident_gate(machine.state, {}) == ("ok", "none runs now; the next hook starts it", "")
+
+
+def test_one_that_is_well(served: Machine) -> None:
+    state, says, _ = resident_gate(served.state, {})
+    assert state == "ok"
+    assert says.startswith(f"process {served.gates()[0]}, version ")
+
+
+def test_one_that_hangs(served: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.kill(served.gates()[0], signal.SIGSTOP)
+    monkeypatch.setattr(doctor_gate, "look", lambda state: control.look(state, 0.2))
+    state, says, mend = resident_gate(served.state, {})
+    assert (state, mend) == ("warn", "run: lockgate gate restart")
+    assert "it does not answer in time" in says
+
+
+def test_switched_off(served: Machine) -> None:
+    state, says, _ = resident_gate(served.state, {"LOCKGATE_RESIDENT": "off"})
+    assert state == "warn"
+    assert "each hook decides by itself" in says
+
+
+def test_a_folder_that_others_can_use(served: Machine) -> None:
+    os.chmod(run_folder(served.state), 0o770)
+    state, says, _ = resident_gate(served.state, {})
+    assert (state, "others can get at" in says) == ("fail", True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"), [({"version": "0.0"}, "this program is version"), ({"memory_mb": 900.0}, "larger")]
+)
+def test_one_that_is_odd(served: Machine, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], says: str) -> None:
+    found = control.Found(runs=True, facts={**served.facts, **facts})
+    monkeypatch.setattr(doctor_gate, "look", lambda _: found)
+    state, told, _ = resident_gate(served.state, {})
+    assert (state, says in told) == ("warn", True)
