@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-from e2e.harness.terminal import Terminal
 from lockgate.dashboard import tokens
 from lockgate.dashboard.access import IDLE_SECONDS, LASTS_SECONDS, LINK_SECONDS, MOST_WRONG, Access
 from lockgate.dashboard.links import Leader
@@ -223,22 +219,6 @@ def test_no_secret_is_in_the_log(server: Server) -> None:
 
 
 # -- the command
-
-
-def test_a_person_at_a_terminal_starts_it_and_enter_makes_another_link(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    environment = {**machine.environment, "TERM": "xterm"}
-    argv = [sys.executable, "-m", "lockgate", "dashboard", "--no-open"]
-    with Terminal(argv, environment, machine.home) as terminal:
-        terminal.wait_for("Enter makes another link")
-        terminal.press("\r")
-        terminal.wait_until(lambda: terminal.text.count("#login=") == 2, "another link")
-        os.kill(terminal._pid, signal.SIGINT)
-        terminal.wait_until(
-            lambda: os.waitid(os.P_PID, terminal._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, "its end"
-        )
-    assert not list(Path(machine.state, "dashboard").glob("open-*"))
-    machine.store.close()
 
 
 @pytest.mark.parametrize(
