@@ -83,3 +83,10 @@ def test_what_happens_is_shown_as_it_happens(page_at: Open, story: Story) -> Non
         )
     expect(sessions.get_by_role("link", name="has-just-begun")).to_be_visible()
     expect(session.locator(".moment").filter(has_text="now untrusted")).to_contain_text("a.example.com")
+
+
+def test_the_time_line_leaves_out_what_a_sub_agent_begins_with(page_at: Open) -> None:
+    page = page_at("sessions/support-inbox")
+    expect(page.locator(".moment").filter(has_text="a sub-agent began")).to_have_count(1)
+    expect(page.locator(".moment").filter(has_text="inherited from")).to_have_count(0)
+    expect(page.locator(".moment").filter(has_text="the question")).to_contain_text("git push")

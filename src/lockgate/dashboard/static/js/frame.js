@@ -51,6 +51,7 @@ export class Frame {
   }
 
   #scopes = new Set();
+  #waiting = 0;
   #said;
   #live;
   #count;
@@ -111,6 +112,8 @@ export class Frame {
   pending(number) {
     this.#count.hidden = number === 0;
     fill(this.#count, String(number), h("span.sr-only", {}, " waiting"));
+    this.#waiting = number;
+    this.#title();
   }
 
   /** Who is logged in (`Me` of the API); `null` for nobody. */
@@ -139,7 +142,14 @@ export class Frame {
     this.#places.toggleAttribute("data-open", open);
   }
 
+  #title() {
+    // A tab in the background tells it too.
+    const title = document.title.replace(/^\(\d+\) /, "");
+    document.title = this.#waiting > 0 ? `(${this.#waiting}) ${title}` : title;
+  }
+
   #mark(name) {
+    this.#title();
     for (const link of this.#links) {
       if (link.dataset.place === name) {
         link.setAttribute("aria-current", "page");

@@ -82,6 +82,7 @@ function out(why) {
   hush?.();
   hush = null;
   forget();
+  frame.pending(0);
   frame.person(null);
   frame.main.replaceChildren(...[loginPage(why)].flat());
   document.title = "Log in · Lockgate";

@@ -170,9 +170,14 @@ function timeline(told) {
     h(
       "ol.timeline",
       {},
-      told.timeline.map((each) => entry(each, held)),
+      shown(told.timeline).map((each) => entry(each, held)),
     ),
   );
+}
+
+function shown(moments) {
+  // What a sub-agent begins with is what its agent has: that is no news.
+  return moments.filter((each) => !(each.kind === "label" && each.agent && each.origin));
 }
 
 function inherited(told) {
