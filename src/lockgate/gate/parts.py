@@ -150,9 +150,12 @@ class Parts(Record):
         return session.ensure_subject(tx, context, now, history=lambda: self.history(context))
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
 def call_digest(call: ToolCall) -> str:
     """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
-    body = json.dumps([call.tool, dict(call.tool_input), call.cwd], sort_keys=True, separators=(",", ":"), default=str)
+    body = _ENCODER.encode([call.tool, dict(call.tool_input), call.cwd])
     return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROOT = "0" * 64
 """What the first record names as its previous digest."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 _RECORD = "lockgate audit record 1"
 _HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
 _CUT = b"lockgate cut 1"
@@ -43,7 +44,7 @@ def canonical(body: Mapping[str, Any]) -> str:
         ValueError: The body holds a value that JSON has no text for (NaN, a cycle).
         TypeError: The body holds a value of another type.
     """
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(body)
 
 
 def link_digest(previous: str, seq: int, at: float, body: str) -> str:

@@ -1,0 +1,105 @@
+"""Hooks that ask at the same time: decided one by one, kept together, answered after that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockgate.resident import wire
+from lockgate.resident.serving import Serving, TookTooLong
+
+ANSWER = ("told", "", 0)
+REFUSED = ("refused", "", 2)
+NO_ANSWER = object()
+
+
+class FakeDecider:
+    """Says what each request gets, and notes what is done in which order."""
+
+    def __init__(self, said: list[Any], *, keeps: bool) -> None:
+        self.said = said
+        self.keeps = keeps
+        self.done: list[str] = []
+        self.serving: Any = None
+        self.left = len(said)
+
+    def begin(self, _: wire.Request, __: int) -> Any:
+        asked = SimpleNamespace(name="PreToolUse", refused=lambda _: REFUSED)
+        return SimpleNamespace(asked=asked, spent=0.0, tell_wait=None, end=lambda: None)
+
+    def step(self, _: Any, __: Any = None) -> Any:
+        self.done.append("step")
+        found = self.said.pop(0)
+        self.left -= 1
+        if not self.left:
+            self.serving.ending = True  # the loop ends with this round
+        if found is NO_ANSWER:
+            raise TookTooLong
+        return found
+
+    def begin_group(self) -> None:
+        self.done.append("begin")
+
+    def end_group(self) -> bool:
+        self.done.append("end" if self.keeps else "fail")
+        return self.keeps
+
+    def abandon_group(self) -> None:
+        self.done.append("abandon")
+
+
+def served(folder: Path, said: list[Any], *, keeps: bool = True) -> tuple[list[bytes], list[str]]:
+    """What hooks hear that ask before the gate listens, and what was done."""
+    before = os.getcwd()
+    os.chdir(folder)
+    decider = FakeDecider(list(said), keeps=keeps)
+    hooks = []
+    try:
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind("s")
+        listening.listen(16)
+        for _ in said:
+            hook = socket.socket(socket.AF_UNIX)
+            hook.settimeout(10)
+            hook.connect("s")
+            hook.sendall(wire.spelt_request(wire.Request(1, ("claude-code",), {}, b"{}")))
+            hooks.append(hook)
+        decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
+        decider.serving.run()
+        return [b"".join(iter(lambda hook=hook: hook.recv(4096), b"")) for hook in hooks], decider.done
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for hook in hooks:
+            hook.close()
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_answers_of_a_group_are_given_once_it_is_kept(tmp_path: Path, count: int) -> None:
+    heard, done = served(tmp_path, [ANSWER] * count)
+    assert heard == [wire.answer(*ANSWER)] * count
+    assert done == ["begin", *["step"] * count, "end"]
+
+
+def test_hooks_of_a_group_that_cannot_be_kept_decide_by_themselves(tmp_path: Path) -> None:
+    heard, done = served(tmp_path, [ANSWER] * 3, keeps=False)
+    assert heard == [wire.NOT_HERE] * 3
+    assert done[-1] == "fail"
+
+
+def test_after_a_step_that_does_not_end_nothing_of_its_group_is_kept(tmp_path: Path) -> None:
+    heard, done = served(tmp_path, [ANSWER, ANSWER, NO_ANSWER])
+    assert heard == [wire.NOT_HERE, wire.NOT_HERE, wire.answer(*REFUSED)]
+    assert done == ["begin", "step", "step", "step", "abandon"]
+
+
+def test_a_hook_that_is_alone_has_no_group(tmp_path: Path) -> None:
+    heard, done = served(tmp_path, [ANSWER])
+    assert heard == [wire.answer(*ANSWER)]
+    assert done == ["step"]
