@@ -42,12 +42,18 @@ _MOST = 3000
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-def installation(folder: str, number: int, url: str) -> Folders:
-    """A prepared installation; on the database where an address is given."""
+def installation(folder: str, number: int, url: str, like: Folders) -> Folders:
+    """An installation; with a key of its own on the database, where an address is given.
+
+    Compiling the pattern library takes seconds, and gives the same for all.
+    """
     where = gates.folders_in(os.path.join(folder, f"{'shared' if url else 'own'}{number}"))
-    if url:
-        os.makedirs(where.state, mode=0o700)
-        publish(os.path.join(where.state, ELSEWHERE), lambda draft: written(draft, json.dumps({"url": url})))
+    if not url:
+        gates.prepare_like(where, like)
+        return where
+    os.makedirs(where.state, mode=0o700)
+    shutil.copytree(os.path.join(like.state, "patterns"), os.path.join(where.state, "patterns"))
+    publish(os.path.join(where.state, ELSEWHERE), lambda draft: written(draft, json.dumps({"url": url})))
     gates.prepare(where)
     return where
 
@@ -98,8 +104,11 @@ def chains_hold(where: Sequence[Folders]) -> bool:
 
 
 def curve(most: int, seconds: float, folder: str, url: str) -> list[dict[str, Any]]:
-    """From one gate to the most, and again one of each at the end would tell nothing new."""
-    where = [installation(folder, number, url) for number in range(most)]
+    """From one gate to the most."""
+    like = gates.folders_in(os.path.join(folder, "like"))
+    if not os.path.isdir(like.state):
+        gates.prepare(like)
+    where = [installation(folder, number, url, like) for number in range(most)]
     found = []
     for count in range(1, most + 1):
         found.append(measure(where[:count], seconds, "p" if url else "s"))
@@ -120,9 +129,9 @@ def main(words: Sequence[str]) -> int:
     server = Server(**DURABLE)
     try:
         server.start()
-        server.execute("CREATE DATABASE gates")
+        url = server.url(server.store_database())
         found = {
-            "PostgreSQL": curve(given.gates, given.seconds, folder, server.url("gates")),
+            "PostgreSQL": curve(given.gates, given.seconds, folder, url),
             "SQLite": curve(given.gates, given.seconds, folder, ""),
             "processors": os.cpu_count(),
         }

@@ -137,7 +137,7 @@ def _locked(folder: str, until: float) -> Iterator[int]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
-                    raise PatternError(_AT_IT) from None
+                    raise NotCompiledError(_AT_IT) from None
                 time.sleep(_WAIT)
         yield descriptor
     finally:
