@@ -23,6 +23,7 @@ from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import BadInputError, BundleError
 from lockgate.model import Analysis, EffectKind
 from lockgate.policy_bundles import envelope, manifest
+from lockgate.resident import wire
 
 AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _FAULTS = frozenset({"shell:fault", "analysis:error"})
@@ -142,6 +143,25 @@ def policy_bundle(data: bytes) -> None:
     assert envelope.decode(envelope.encode(outer)) == outer
 
 
+def gate_request(data: bytes) -> None:
+    """What is said to a resident gate, and by it: read or refused; and what is read is what would be written again."""
+    try:
+        head, size = wire.sizes(data[: wire.HEADER])
+        asked = wire.request(data[wire.HEADER :][:head], data[wire.HEADER + head :][:size])
+    except BadInputError:
+        pass
+    else:
+        spelt = wire.spelt_request(asked)
+        head, size = wire.sizes(spelt[: wire.HEADER])
+        assert wire.request(spelt[wire.HEADER :][:head], spelt[wire.HEADER + head :]) == asked
+    try:
+        code, stdout, stderr = wire.answer_of(data)
+    except BadInputError:
+        return
+    assert 10 + len(stdout) + len(stderr) == len(data)
+    assert 0 <= code <= 255
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "reader": reader,
     "shell": shell,
@@ -157,4 +177,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "event": event,
     "patterns_decoding": patterns_decoding,
     "policy_bundle": policy_bundle,
+    "gate_request": gate_request,
 }
