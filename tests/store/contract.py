@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,7 +15,16 @@ from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.store.links import PRUNED, ROOT, canonical, checkpoint
 from lockgate.store.protocol import Store
-from lockgate.store.rows import AgentRow, ApprovalRow, AuditCheckpoint, AuditHead, BriefRow, CallRow, SessionRow
+from lockgate.store.rows import (
+    AgentRow,
+    ApprovalRow,
+    AuditCheckpoint,
+    AuditHead,
+    AuditQuery,
+    BriefRow,
+    CallRow,
+    SessionRow,
+)
 
 PENDING, CONFIRMED = TaintState.PENDING, TaintState.CONFIRMED
 UNTRUSTED, SECRET = Label.UNTRUSTED, Label.SECRET
@@ -405,6 +415,42 @@ class StoreContract:
             tx.cut_audit(checkpoint(store.key, 3, rows[2].digest, 3, 20.0), {})
             assert [tx.audit_before(at) for at in (5.0, 5.5, 10.0, 99.0)] == [0, 5, 6, 7]
             assert tx.audit_before(99.0, most=2) == 5
+
+    def test_keys_of_the_fleet_and_of_this_installation_are_two(self, store: Store, make: Callable[[], Store]) -> None:
+        again = make()
+        assert len(store.fleet_key) == 32
+        assert store.fleet_key == again.fleet_key != store.key
+        assert store.gate == again.gate
+        assert store.gate not in (store.key.hex(), store.fleet_key.hex())
+        again.close()
+
+    def test_time_goes_on_and_is_about_ours(self, store: Store) -> None:
+        before = store.clock()
+        with store.transaction():
+            within = store.clock()
+        assert before <= within <= store.clock()
+        assert abs(before - time.time()) < 600
+
+    def test_a_gate_is_listed_once_it_has_recorded_something(self, store: Store) -> None:
+        with store.reading() as tx:
+            assert tx.gates() == []
+        with store.transaction() as tx:
+            rows = [tx.append_audit(5.0, {"n": number}) for number in range(3)]
+        with store.reading() as tx:
+            (gate,) = tx.gates()
+            assert (gate.gate, gate.seq, gate.own, gate.made_at) == (store.gate, 3, True, 5.0)
+            assert tx.audit(gate=store.gate) == rows
+            assert tx.audit_head(gate=store.gate) == tx.audit_head()
+            assert tx.find_audit(AuditQuery(), gate=store.gate) == rows[::-1]
+            for other in ("f" * 32, "x"):
+                assert tx.audit(gate=other) == tx.find_audit(AuditQuery(), gate=other) == []
+                assert (tx.audit_head(gate=other), tx.audit_checkpoint(gate=other)) == (AuditHead(), AuditCheckpoint())
+
+    def test_listening_can_be_begun_and_ended(self, store: Store) -> None:
+        with store.listen(lambda _: None), store.listen(lambda _: None, watching=True), store.transaction() as tx:
+            tx.put_approval(APPROVAL)
+            store.watched()
+        assert not store.watched()
 
     def test_prune_forgets_ended_sessions_and_keeps_the_audit(self, store: Store) -> None:
         ended = {"old": (5.0, 5.0), "late": (5.0, 20.0), "new": (20.0, 20.0), "running": (0.0, 1.0)}

@@ -16,7 +16,7 @@ from lockgate.store.sqlite import SqliteStore
 
 _WORDS = st.sampled_from(["deny", "allow", "s1", "s%", "s_1", "Bash", 'a"b', "\\", "é", "\u202e", "x"])
 _RULES = st.fixed_dictionaries({"rule": _WORDS}, optional={"row": _WORDS})
-_BODIES = st.fixed_dictionaries(
+BODIES = st.fixed_dictionaries(
     {},
     optional={
         "event": _WORDS,
@@ -31,7 +31,7 @@ _BODIES = st.fixed_dictionaries(
     },
 )
 _MAYBE = st.just("") | _WORDS
-_QUERIES = st.builds(
+QUERIES = st.builds(
     AuditQuery,
     text=_MAYBE,
     event=_MAYBE,
@@ -77,7 +77,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     store.close()
 
 
-@given(bodies=st.lists(_BODIES, max_size=8), query=_QUERIES, limit=st.integers(0, 3), before=st.integers(0, 9))
+@given(bodies=st.lists(BODIES, max_size=8), query=QUERIES, limit=st.integers(0, 3), before=st.integers(0, 9))
 def test_a_query_finds_what_it_says(
     tmp_path_factory: pytest.TempPathFactory, bodies: list[dict[str, Any]], query: AuditQuery, limit: int, before: int
 ) -> None:
