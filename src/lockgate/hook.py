@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FIRST_SECONDS = 1.0
 """How long the gate may take to say anything, before this process decides by itself."""
+INPUT_SECONDS = 3.0
+"""How long the client may take to write all of its payload: the deadline of a hook that decides by itself."""
 _MAX_INPUT = 32 * 1024 * 1024
 _MAX_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, with a zero at the end
 _BEGAN = [time.monotonic()]
@@ -95,11 +97,27 @@ def _connect(gate: "Socket", folder: str) -> None:
 def _input() -> bytes:
     """All of stdin, or a little more than may be: then it is refused."""
     import posix
+    from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
 
+    signal(SIGALRM, _give_up_input)
+    setitimer(ITIMER_REAL, INPUT_SECONDS)
     parts = _DATA
     while sum(map(len, parts)) <= _MAX_INPUT and (part := posix.read(0, 1 << 20)):
         parts.append(part)
+    setitimer(ITIMER_REAL, 0)
     return b"".join(parts)
+
+
+def _give_up_input(*_: object) -> "NoReturn":
+    """Have the event refused: a client that never ends its payload would else go on by itself when it tires of us.
+
+    What was read is dropped, because a part may be missing that was just being read when time was up.
+    """
+    import posix
+
+    _DATA.clear()
+    posix.dup2(posix.open("/dev/null", posix.O_RDONLY), 0)
+    raise TimeoutError
 
 
 def _obey(gate: "Socket") -> None:

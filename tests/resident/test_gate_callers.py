@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -115,3 +116,18 @@ def test_configuration_that_is_broken_tightens(served: Machine) -> None:
     (served.config / "lockgate.yaml").write_text("table: {egress: [")
     time.sleep(REMEMBER + 0.1)
     assert verdict(served.said(served.request(event))) == "deny"
+
+
+# ---------------------------------------------------------------- a client that does not finish
+def test_a_payload_that_never_ends_is_refused(served: Machine) -> None:
+    command = served.command("claude-code", "--event", "PreToolUse")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=served.environment, cwd=served.project
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps(bash("ls")).encode())
+        process.stdin.flush()
+        answer = json.loads(process.stdout.read())
+        assert process.wait() == 2
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"

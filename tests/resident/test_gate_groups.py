@@ -11,12 +11,20 @@ from typing import Any
 
 import pytest
 
-from lockgate.resident import wire
+from lockgate.resident import serving, wire
 from lockgate.resident.serving import Serving, TookTooLong
 
 ANSWER = ("told", "", 0)
 REFUSED = ("refused", "", 2)
 NO_ANSWER = object()
+QUESTION = object()
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy with other tests must not part a group, or make a request late."""
+    monkeypatch.setattr(serving, "_GROUP_SECONDS", 60.0)
+    monkeypatch.setattr(serving, "_LATE", 60.0)
 
 
 class FakeDecider:
@@ -97,6 +105,12 @@ def test_after_a_step_that_does_not_end_nothing_of_its_group_is_kept(tmp_path: P
     heard, done = served(tmp_path, [ANSWER, ANSWER, NO_ANSWER])
     assert heard == [wire.NOT_HERE, wire.NOT_HERE, wire.answer(*REFUSED)]
     assert done == ["begin", "step", "step", "step", "abandon"]
+
+
+def test_nobody_is_asked_about_a_decision_that_was_not_kept(tmp_path: Path) -> None:
+    heard, done = served(tmp_path, [ANSWER, QUESTION], keeps=False)
+    assert heard == [wire.NOT_HERE] * 2
+    assert done[:4] == ["begin", "step", "step", "fail"]
 
 
 def test_a_hook_that_is_alone_has_no_group(tmp_path: Path) -> None:

@@ -230,11 +230,11 @@ class Serving:
         self._held = []
         self._decider.begin_group()
 
-    def _end_group(self) -> None:
-        """Give the answers of a group, once what they tell of cannot be lost any more."""
+    def _end_group(self) -> bool:
+        """Give the answers of a group, once what they tell of cannot be lost any more; whether it was kept."""
         held, self._held = self._held, None
         if held is None:
-            return
+            return True
         began = time.perf_counter()
         kept = self._decider.end_group()
         took = time.perf_counter() - began
@@ -244,6 +244,7 @@ class Serving:
                 self._give(connection, work, frame)
             else:
                 self._decline(connection)
+        return kept
 
     def _take(self, most: int) -> None:
         until = time.monotonic() + _GROUP_SECONDS
@@ -327,8 +328,11 @@ class Serving:
             self._decline(connection)
             return
         if self._held is not None:  # whoever is asked looks at the store
-            self._end_group()
+            kept = self._end_group()
             self._begin_group()
+            if not kept:  # and with the others' went what this one had written
+                self._decline(connection)
+                return
         self._consulting += 1
         self._say(connection, wire.wait(CONSULT_SECONDS), last=False)
 
