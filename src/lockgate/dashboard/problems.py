@@ -60,10 +60,9 @@ def problem(
     headers: Mapping[str, str] = {},
 ) -> Response:
     """The answer to a request that is not met."""
-    title = _TITLES.get(status) or HTTPStatus(status).phrase
     said = Problem(
         type="about:blank",
-        title=title,
+        title=_title(status),
         status=status,
         code=code,
         detail=shown(detail),
@@ -76,7 +75,11 @@ def problem(
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may answer beside success, for the OpenAPI document."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+    return {status: {"description": _title(status), "content": content} for status in statuses}
+
+
+def _title(status: int) -> str:
+    return _TITLES.get(status) or HTTPStatus(status).phrase
 
 
 def install(app: FastAPI) -> None:
