@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from support.gates import end_gates
 from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for every folder
 
 settings.register_profile("developer", deadline=None)
@@ -38,6 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # Else each test that runs a hook would leave a resident gate behind; those that are about it take this away.
     os.environ["LOCKGATE_RESIDENT"] = "off"
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_gate_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """End resident gates that hooks with an environment of a test's own have started."""
+    yield
+    end_gates(tmp_path_factory.getbasetemp())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

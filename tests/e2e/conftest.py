@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_gate_is_left(tmp_path: Path) -> Iterator[None]:
+def no_gate_is_left_by_a_test(tmp_path: Path) -> Iterator[None]:
     """End the resident gates that the hooks of a test have started."""
     yield
     end_gates(tmp_path.resolve())
