@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
 _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+PORTS = "ports"
+"""The folder of the state folder with a file for each port at which a person is answered, named by it."""
 _SHELL_TOOL = "Bash"
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
@@ -41,6 +43,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         home=where.home,
         workspace=workspace,
         own_paths=own_paths(where),
+        own_ports=lambda: own_ports(where.state),
         variables=variables,
         realpath=os.path.realpath,
         may_be_zsh=_may_be_zsh(),
@@ -71,6 +74,14 @@ def own_paths(where: Folders) -> tuple[str, ...]:
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
         paths.add(environment)
     return tuple(sorted(paths | {os.path.realpath(path) for path in paths}))
+
+
+def own_ports(state: str) -> frozenset[int]:
+    """Ports at which a dashboard of this state listens on loopback, or has: a killed one has no time to say goodbye."""
+    try:
+        return frozenset(int(name) for name in os.listdir(os.path.join(state, PORTS)) if name.isdigit())
+    except OSError:
+        return frozenset()
 
 
 def _may_be_zsh() -> bool:

@@ -101,6 +101,8 @@ class Surroundings(Record):
     """The project's root folder, absolute; empty where it is not known."""
     own_paths: tuple[str, ...] = ()
     """Folders and files that belong to the gate: state, configuration, code. Absolute, no trailing slash."""
+    own_ports: Callable[[], frozenset[int]] = frozenset
+    """Ports of loopback at which the gate listens for a person. Asked only where a call talks to this machine."""
     client_paths: tuple[str, ...] = ()
     """Folders that hold this client's transcripts and the output of its background tasks."""
     session_results: tuple[str, ...] = ()

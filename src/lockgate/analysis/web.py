@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.addresses import host_of, normalise
 from lockgate.analysis.hosts import is_here, is_metadata, trusted
+from lockgate.analysis.own_ports import at_url
 from lockgate.analysis.services import service_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
@@ -27,7 +28,8 @@ def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
         from lockgate.analysis.relays import leads_elsewhere
 
         if not leads_elsewhere(url):
-            return ()
+            own = at_url(url, around)
+            return () if own is None else (own,)
     found: list[Effect] = []
     domain = trusted(host, around)
     declared = around.rules.service(host)

@@ -18,6 +18,7 @@ from lockgate.dashboard.access import LINK_SECONDS, Access
 from lockgate.dashboard.app import make_app
 from lockgate.dashboard.desk import Desk, Tools
 from lockgate.dashboard.links import Leader
+from lockgate.dashboard.own_port import OwnPort
 from lockgate.dashboard.shield import Names
 from lockgate.dashboard.static_files import StaticFiles
 from lockgate.errors import RemoteError
@@ -112,6 +113,7 @@ class Dashboard:
         host, port = address(settings.listen)
         self._settings, self._say = settings, say
         self._socket = tcp_socket(host, port)
+        self._port = OwnPort(where.state, self._socket.getsockname()[1])
         names, self.url = names_of(settings, self._socket.getsockname()[1])
         self._access = Access(getpass.getuser())
         self._leader = Leader(where.state)
@@ -136,6 +138,7 @@ class Dashboard:
         finally:
             self._leader.remove()
             self._socket.close()
+            self._port.remove()
 
     def _end(self, server: uvicorn.Server) -> None:
         server.should_exit = True

@@ -72,7 +72,10 @@ class Contact:
             from lockgate.analysis.relays import leads_elsewhere
 
             if not leads_elsewhere(url):
-                return []
+                from lockgate.analysis.own_ports import at_url
+
+                own = at_url(url, invocation.machine.around)
+                return [] if own is None else [own]
             host = None
         whole = known(url) and not _expanding(url)
         return self._effects(url, normalise(url) or "" if whole else "", host, invocation)
@@ -98,7 +101,7 @@ class Contact:
             return [*secret, *self._away(what, address, invocation)]
         if host is not None and not self.rerouted:
             if is_loopback(host):
-                return []
+                return self._here(what, invocation)
             trust = trusted(host, invocation.machine.around)
             if trust is not None:
                 because = f"`{invocation.what}` reads from a host that you trust"
@@ -106,6 +109,16 @@ class Contact:
                 fetch = Effect(EffectKind.FETCH, what, invocation.rule, because, Variant.KNOWN, address, gives)
                 return [fetch] if trust.content else [fetch, self._ingest(invocation, what)]
         return self._away(what, address, invocation)
+
+    def _here(self, what: str, invocation: Invocation) -> list[Effect]:
+        """What it is to connect to this machine: the port is another word of the command, or a part of one."""
+        from lockgate.analysis.own_ports import at_port
+
+        numbers = [number for arg in invocation.args for number in re.findall(r"[0-9]+", arg.text)]
+        unknown = ["?"] if any(dynamic_value(arg) for arg in invocation.args) else []
+        found = (at_port(what, number, invocation.machine.around) for number in (*unknown, *numbers))
+        own = next(filter(None, found), None)
+        return [] if own is None else [own]
 
     def _away(self, what: str, address: str, invocation: Invocation) -> list[Effect]:
         """What it is to talk to a machine that nobody has vouched for."""

@@ -75,7 +75,20 @@ class Calls:
         pairs = [place for place in places if isinstance(place, self.ast.Tuple) and place.elts]
         place = pairs[0].elts[0] if pairs else places[0] if places else None
         if all(map(is_here, self.texts(place))):
-            self.nearby.add(id(node.func))
+            ports = pairs[0].elts[1:] if pairs else places[1:]
+            if not self._is_own(place, ports):
+                self.nearby.add(id(node.func))
+
+    def _is_own(self, place: ast.expr | None, ports: list[ast.expr]) -> bool:
+        """Whether the gate itself may listen at an address of this machine."""
+        from lockgate.analysis.own_ports import at_port, at_url
+
+        around = self.call.machine.around
+        if any("://" in text for text in self.texts(place)):
+            return any(at_url(text, around) for text in self.texts(place))
+        port = ports[0] if ports else None
+        written = str(port.value) if isinstance(port, self.ast.Constant) else "?"
+        return any(at_port(text, written, around) for text in self.texts(place))
 
     def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> None:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)

@@ -121,8 +121,14 @@ def socket(text: str, machine: Machine) -> bool:
 
     if not text.startswith(_SOCKETS):
         return False
-    host = text.split("/")[3]
-    if not is_loopback(host):
+    host, _, port = text[len("/dev/tcp/") :].partition("/")
+    if is_loopback(host):
+        from lockgate.analysis.own_ports import at_port
+
+        own = at_port(text, port, machine.around)
+        if own is not None:
+            machine.findings.add(own)
+    else:
         machine.findings.add(
             Effect(
                 EffectKind.EGRESS,

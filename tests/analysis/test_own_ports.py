@@ -1,0 +1,80 @@
+"""No agent talks to the gate's own dashboard; other servers on this machine are local as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lockgate.analysis import analyse
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import EffectKind, ToolCall, Variant
+
+PORT = 48123
+PROJECT = "/home/user/project"
+OWN = [
+    f"curl http://127.0.0.1:{PORT}/api/v1/approvals",
+    f"curl -s localhost:{PORT}/login -d x=1",
+    f"curl http://[::1]:{PORT}/",
+    f"curl http://user:pw@127.0.0.1:{PORT}/",
+    f"curl http://127.1:0{PORT}/",
+    f"curl http://0.0.0.0:{PORT}/",
+    f"wget -qO- http://localhost:{PORT}",
+    f"nc 127.0.0.1 {PORT} < request",
+    f"nc -v localhost {PORT}",
+    "nc localhost $port",
+    f"exec 3<>/dev/tcp/127.0.0.1/{PORT}",
+    f"echo x > /dev/tcp/localhost/{PORT}",
+    "exec 3<>/dev/tcp/127.0.0.1/$port",
+    f"http POST http://localhost:{PORT}/api x=1",
+]
+OTHERS = [
+    "curl http://127.0.0.1:8000/health",
+    "curl -X POST localhost:3000/items -d @item.json",
+    "curl http://localhost/",
+    "nc -z 127.0.0.1 5432",
+    "exec 3<>/dev/tcp/127.0.0.1/5432",
+    "wget -qO- http://localhost:8080",
+]
+
+
+def effects(tool: str, given: dict[str, Any], ports: frozenset[int]) -> list[tuple[EffectKind, Variant, str]]:
+    around = Surroundings(workspace=PROJECT, own_ports=lambda: ports)
+    found = analyse(ToolCall(tool, given, PROJECT), around)
+    return [(effect.kind, effect.variant, effect.rule) for effect in found.effects]
+
+
+def is_stopped(tool: str, given: dict[str, Any], ports: frozenset[int] = frozenset({PORT})) -> bool:
+    return (EffectKind.TAMPER, Variant.SELF, "address:own") in effects(tool, given, ports)
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_the_dashboard_is_no_agents(command: str) -> None:
+    assert is_stopped("Bash", {"command": command})
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_without_a_dashboard_there_is_nothing_to_guard(command: str) -> None:
+    assert not is_stopped("Bash", {"command": command}, frozenset())
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_other_servers_of_this_machine_are_local(command: str) -> None:
+    assert not effects("Bash", {"command": command}, frozenset({PORT}))
+
+
+def test_a_fetch_is_held_to_it_too() -> None:
+    assert is_stopped("WebFetch", {"url": f"http://localhost:{PORT}/", "prompt": "read"})
+    assert not is_stopped("WebFetch", {"url": "http://localhost:8000/", "prompt": "read"})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "p=$(ss -ltn | tail -1); curl http://127.0.0.1:$p/",
+        f"python3 -c \"import urllib.request as u; u.urlopen('http://127.0.0.1:{PORT}/')\"",
+        f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {PORT}))\"",
+    ],
+)
+def test_what_may_lead_there_is_not_local(command: str) -> None:
+    assert effects("Bash", {"command": command}, frozenset({PORT}))
