@@ -18,6 +18,7 @@ from lockgate.store.opening import open_existing, open_store
 from lockgate.store.postgres import migrating, schema
 from lockgate.store.postgres.migrating import migrate
 from lockgate.store.postgres.where import address_of, shown
+from lockgate.store.shared import own_name
 from support.postgres import Server, use
 
 
@@ -53,6 +54,13 @@ def _write(state: Path, url: str) -> None:
 def test_addresses_that_are_refused(url: str, problem: str) -> None:
     with pytest.raises(StoreError, match=problem):
         address_of(url)
+
+
+def test_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # as in a container that runs under any number
+    assert address_of("postgresql:///lockgate")["user"] == str(os.geteuid())
+    assert address_of("postgresql://ann@/lockgate")["user"] == "ann"
+    assert own_name().startswith(f"{os.geteuid()}@")
 
 
 @pytest.mark.parametrize(

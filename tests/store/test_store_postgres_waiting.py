@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from lockgate.escape.answering import answer
 from lockgate.events import Context
 from lockgate.model import Subject
 from lockgate.store.opening import open_store
+from lockgate.store.postgres import listening
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, use
 
@@ -109,6 +111,16 @@ def test_a_listener_that_was_cut_off_listens_again_and_has_missed_nothing(
     answer(person, "/nonexistent", question.approval, approve=True, by="ann")
     thread.join(WAKE)
     assert not thread.is_alive()
+
+
+def test_hearers_who_come_and_go_leave_a_lost_database_its_pause() -> None:
+    listener = listening._Listener(None)  # type: ignore[arg-type] # it never connects
+    try:
+        os.write(listener._change, b"www")
+        listener._pause(WAKE)
+        assert select.select([listener._changed], [], [], 0)[0] == []
+    finally:
+        listener.end()
 
 
 def test_only_the_question_that_changed_is_told_and_everybody_hears(asker: Path, person: PostgresStore) -> None:

@@ -117,7 +117,7 @@ def restart(idle: float | None) -> None:
 def logs(lines: int, follow: bool) -> None:
     """Show what failed: a line for each failure of the gate, of hooks and of plugins, and nothing of their payloads.
 
-    What was decided is in the audit: lockgate audit list.
+    What was decided is in the audit: lockgate audit show.
 
     Exit status: 0, 2 usage, 3 the log cannot be read.
     """

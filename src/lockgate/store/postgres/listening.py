@@ -83,7 +83,12 @@ class _Listener:
                     connection.close()
             except (psycopg_here().Error, OSError):
                 self._ready.set()  # nobody waits longer for what cannot be had; they look now and then
-                select.select([self._changed], [], [], _AGAIN_SECONDS)
+                self._pause(_AGAIN_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait so long at most, and forget who came and went meanwhile: else the next wait would be none."""
+        if select.select([self._changed], [], [], seconds)[0]:
+            os.read(self._changed, 4096)
 
     def _connected(self) -> Connection:
         connection = connected({**self._pool.address, "application_name": "lockgate listens"}, self._pool.limits)
