@@ -45,9 +45,9 @@ def _processes() -> list[tuple[int, list[str]]]:
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes().split(b"\0")
+            command = Path(f"/proc/{name}/cmdline").read_bytes()
         except OSError:
             continue
-        if len(words) > 1:  # a dead one that nobody has waited for has none
-            found.append((int(name), [os.fsdecode(word) for word in words]))
+        if command:  # a dead one that nobody has waited for has none
+            found.append((int(name), [os.fsdecode(word) for word in command.split(b"\0")]))
     return found
