@@ -43,6 +43,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         home=where.home,
         workspace=workspace,
         own_paths=own_paths(where),
+        state_paths=_state_paths(where),
         own_ports=lambda: own_ports(where.state),
         variables=variables,
         realpath=os.path.realpath,
@@ -67,9 +68,7 @@ def in_session(around: Surroundings, where: Folders, transcript: str) -> Surroun
 def own_paths(where: Folders) -> tuple[str, ...]:
     """What belongs to the gate: state, configuration, code, and the environment that it is installed in."""
     package = os.path.dirname(os.path.abspath(lockgate.__file__))
-    # A program may keep its state elsewhere: what the other gates of this user know is no agent's to read all the same.
-    usual = os.path.join(where.home, ".local", "state", "lockgate")
-    paths = {where.state, usual, where.config, package}
+    paths = {*_state_paths(where), where.config, package}
     environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
         paths.add(environment)
@@ -82,6 +81,12 @@ def own_ports(state: str) -> frozenset[int]:
         return frozenset(int(name) for name in os.listdir(os.path.join(state, PORTS)) if name.isdigit())
     except OSError:
         return frozenset()
+
+
+def _state_paths(where: Folders) -> tuple[str, ...]:
+    # A program may keep its state elsewhere: what the other gates of this user know is no agent's to read all the same.
+    paths = {where.state, os.path.join(where.home, ".local", "state", "lockgate")}
+    return tuple(sorted(paths | {os.path.realpath(path) for path in paths}))
 
 
 def _may_be_zsh() -> bool:

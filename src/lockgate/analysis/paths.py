@@ -51,6 +51,8 @@ _WRITE_KINDS = {
 _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
+_BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
+OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
 def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -76,6 +78,7 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
         found += [effect for place in find_below(form) if (effect := _read(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
+        found += _own_state_below(form, root, around)
     return _first_of_each_kind(found)
 
 
@@ -191,7 +194,13 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
         return [record] if _is_record(form, around) else []
     if form.names[-1].endswith(_OWN_READABLE):
         return []
-    return [Effect(EffectKind.TAMPER, path, "place:own/state", _OWN, Variant.SELF)]
+    return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
+
+
+def _own_state_below(form: Path, path: str, around: Surroundings) -> list[Effect]:
+    if any(form.names == (state := names_of(own))[: len(form.names)] != state for own in around.state_paths):
+        return [Effect(EffectKind.TAMPER, path, OWN_BELOW, _BELOW)]
+    return []
 
 
 def _is_session_result(form: Path, around: Surroundings) -> bool:

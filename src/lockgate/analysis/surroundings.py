@@ -101,6 +101,8 @@ class Surroundings(Record):
     """The project's root folder, absolute; empty where it is not known."""
     own_paths: tuple[str, ...] = ()
     """Folders and files that belong to the gate: state, configuration, code. Absolute, no trailing slash."""
+    state_paths: tuple[str, ...] = ()
+    """Those of them that hold the gate's state: links and passwords in it are as good as a person's yes."""
     own_ports: Callable[[], frozenset[int]] = frozenset
     """Ports of loopback at which the gate listens for a person. Asked only where a call talks to this machine."""
     client_paths: tuple[str, ...] = ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.globs import names_meet
 from lockgate.analysis.paths import (
+    OWN_BELOW,
+    OWN_STATE,
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
+_ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
+_STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
+"""Names in the gate's state whose contents can answer for a person, or tell what does."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
 _OPTION_NAME = "place:persist/option-name"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
@@ -47,7 +53,22 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
     found = [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
     if (folder := _any_file_in(arg.text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _state_meant(arg, path, cwd, machine)
     return found
+
+
+def _state_meant(arg: Arg, path: str, cwd: str, machine: Machine) -> list[Effect]:
+    """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
+    if not path:  # stars alone, which are taken to mean a project's ordinary files
+        return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
+    parts = arg.text.split("/")
+    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN), -1)
+    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*")
+    if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
+        return []
+    folder = "/".join(parts[:at]) or ("/" if arg.text.startswith("/") else ".")
+    return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
 
 
 def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False) -> list[Effect]:
