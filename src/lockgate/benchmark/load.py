@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import select
+import selectors
 import socket
 import statistics
 import time
@@ -78,8 +78,8 @@ class Load:
             paths: The sockets.
         """
         self._paths = paths
-        self._poll = select.epoll()
-        self._talks: dict[int, _Talk] = {}
+        self._selector = selectors.DefaultSelector()
+        self._talks: set[_Talk] = set()
         self._waits: list[float] = []
         self._verdicts: Counter[str] = Counter()
         self._wrong: list[str] = []
@@ -106,7 +106,7 @@ class Load:
                         self._next(rest, source)
         finally:
             gc.enable()
-            self._poll.close()
+            self._selector.close()
         return self._seen(time.perf_counter() - began)
 
     def open(self, questions: Iterable[Question], rate: float) -> Seen:
@@ -129,7 +129,7 @@ class Load:
                 self._answers(_PATIENCE)
         finally:
             gc.enable()
-            self._poll.close()
+            self._selector.close()
         return self._seen(time.perf_counter() - began)
 
     def _next(self, rest: list[Iterator[Question]], source: int) -> None:
@@ -143,18 +143,18 @@ class Load:
         link.connect(self._paths[source % len(self._paths)])
         link.sendall(question.data)
         link.setblocking(False)
-        number = link.fileno()
-        self._talks[number] = _Talk(link, question, source, due)
-        self._poll.register(number, select.EPOLLIN)
+        talk = _Talk(link, question, source, due)
+        self._talks.add(talk)
+        self._selector.register(link, selectors.EVENT_READ, talk)
 
     def _answers(self, seconds: float) -> list[int]:
         """Hear what is said, for so long at most; the sources whose question was answered."""
         done = []
-        ready = self._poll.poll(seconds)
+        ready = self._selector.select(seconds)
         if not ready and seconds >= _PATIENCE:
             raise TimeoutError(f"no answer to {len(self._talks)} questions")
-        for number, _ in ready:
-            talk = self._talks[number]
+        for key, _ in ready:
+            talk: _Talk = key.data
             try:
                 part = talk.socket.recv(_PART)
             except BlockingIOError:
@@ -164,7 +164,8 @@ class Load:
             talk.heard += part
             if not part or _is_whole(talk.heard):
                 self._end(talk, time.perf_counter())
-                del self._talks[number]
+                self._talks.discard(talk)
+                self._selector.unregister(talk.socket)
                 talk.socket.close()
                 done.append(talk.source)
         return done
