@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from lockgate.resident import serving, wire
+from lockgate.resident.connection import Connection
+from lockgate.resident.peers import Peer
 from lockgate.resident.serving import Serving, TookTooLong
 
 ANSWER = ("told", "", 0)
@@ -117,3 +119,17 @@ def test_a_hook_that_is_alone_has_no_group(tmp_path: Path) -> None:
     heard, done = served(tmp_path, [ANSWER])
     assert heard == [wire.answer(*ANSWER)]
     assert done == ["step"]
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: Path, failed: int) -> None:
+    decider = FakeDecider([ANSWER], keeps=True)
+    ours, hooks = socket.socketpair()
+    with ours, hooks, socket.socket(socket.AF_UNIX) as listening:
+        decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
+        decider.serving.measures.failed = failed
+        connection = Connection(ours, Peer(os.geteuid(), 1))
+        decider.serving._consulted(connection, decider.begin(wire.Request(1, (), {}, b""), 1), None)
+        assert hooks.recv(4096) == (wire.NOT_HERE if failed else wire.answer(*ANSWER))
+        assert decider.done == ([] if failed else ["step"])
+        decider.serving._end()

@@ -350,7 +350,9 @@ class Serving:
 
     def _consulted(self, connection: Connection, work: Work, said: Any) -> None:
         self._consulting -= 1
-        if not connection.closed:
+        if self.measures.failed:  # a step was interrupted: nothing is decided here any more
+            self._decline(connection)
+        elif not connection.closed:
             self._step(connection, work, said)
 
     def _failed(self, connection: Connection) -> None:
