@@ -34,10 +34,12 @@ def test_killed_at_any_moment_the_chain_holds_and_nothing_is_lost(tmp_path: Path
     (tmp_path / "archives").mkdir()
     random.seed(6)
     cuts = 0
-    for _ in range(KILLS):
+    for number in range(KILLS):
         process = _start(tmp_path)
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        if not number:  # on a machine that is busy with other things none of the others may come so far
+            cuts += "cut\n" in iter(process.stdout.readline, "")
         time.sleep(random.random() * 0.08)
         process.send_signal(signal.SIGKILL)
         cuts += process.communicate(timeout=30)[0].count("cut\n")

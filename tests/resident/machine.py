@@ -27,6 +27,8 @@ from support.prepared import give_state
 
 PATIENCE = 30.0
 """Seconds after which a test gives up; nothing here takes more than one or two."""
+PATIENT = ("--deadline", "20")
+"""For hooks that decide by themselves, on a machine that is busy with other things."""
 
 
 class Machine:

@@ -22,7 +22,7 @@ from lockgate.resident.process import AGAIN
 from lockgate.store.files import DATABASE
 from support.prepared import give_state
 
-from .machine import Machine
+from .machine import PATIENT, Machine
 
 PUSH = tool("PreToolUse", tool_input={"command": "git push https://git.example.com/x.git"})
 READ = tool("PostToolUse", "WebFetch", {"url": "https://example.org/"}, tool_response={"result": "text", "code": 200})
@@ -46,7 +46,7 @@ def test_the_first_hook_starts_one_and_the_next_asks_it(machine: Machine) -> Non
 
 def test_thirty_first_hooks_start_one(machine: Machine) -> None:
     with ThreadPoolExecutor(30) as crowd:
-        told = list(crowd.map(lambda number: machine.hook(numbered(number)), range(30)))
+        told = list(crowd.map(lambda number: machine.hook(numbered(number), *PATIENT), range(30)))
     machine.comes_up()
     machine.until(lambda: len(machine.gates()) == 1, "one gate to be left")
     # On a machine that is busy with other things a hook may run out of time; then it refuses.
@@ -134,7 +134,7 @@ def test_a_stale_socket(machine: Machine) -> None:
     machine.start().kill()
     machine.until(lambda: not machine.gates(), "it to be gone")
     assert os.path.exists(os.path.join(run_folder(machine.state), "gate.sock"))
-    assert machine.hook(numbered(1)).code == 0
+    assert machine.hook(numbered(1), *PATIENT).code == 0
     machine.comes_up()
     machine.hook(numbered(2))
     assert machine.facts["answered"] == 1
@@ -151,7 +151,7 @@ def test_a_folder_that_others_can_use(machine: Machine, mode: int) -> None:
         assert os.stat(folder).st_mode & 0o777 == 0o700
     else:
         assert gate.wait(30) == 1
-    assert machine.hook(numbered(1)).code == 0
+    assert machine.hook(numbered(1), *PATIENT).code == 0
 
 
 def test_a_folder_that_is_a_link(machine: Machine) -> None:
