@@ -119,6 +119,8 @@ class Decider:
         self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
+        self.is_stale: Callable[[], bool] = lambda: False
+        """Whether another version of this code has been installed."""
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
@@ -194,8 +196,8 @@ class Decider:
         """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.
 
         Raises:
-            NotHere: The pattern library is being compiled, and the hook can wait for that; or the state folder has
-                another store by now.
+            NotHere: The pattern library is being compiled, and the hook can wait for that; the state folder has
+                another store by now; or something fails while this process's code is being replaced.
         """
         if self.state.changed():
             raise NotHere
@@ -208,8 +210,10 @@ class Decider:
         except LockgateError as error:
             self._note(work, error)
             return work.asked.refused(str(error))
-        except Exception as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
+        except Exception as error:
             self._note(work, error)
+            if self.is_stale():  # what is loaded late then fits nothing that was loaded before
+                raise NotHere from error
             return work.asked.refused("an internal error; run: lockgate doctor")
         finally:
             self._current = None

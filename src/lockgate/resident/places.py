@@ -15,9 +15,6 @@ RUN = "run"
 SOCKET = "gate.sock"
 LOCK = "gate.lock"
 """Locked (``flock``) by the gate that listens."""
-FACTS = "gate.json"
-"""What the gate says of itself: a JSON object. Only as good as the lock."""
-LOG = "gate.log"
 
 
 def run_folder(state: str) -> str:

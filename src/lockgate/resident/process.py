@@ -134,6 +134,7 @@ def _serve(where: Folders, listening: Listening) -> bool:
     decider.warm()
     quicken()
     code = Code()
+    decider.is_stale = code.changed
 
     def replaced() -> bool:
         return code.changed() or decider.state.changed() or not listening.is_own()

@@ -8,7 +8,7 @@ import time
 from lockgate import caller
 from lockgate.folders import Folders
 from lockgate.record import TYPE_CHECKING
-from lockgate.resident.places import LOCK, locked, make_run_folder
+from lockgate.resident.places import locked, make_run_folder
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -108,6 +108,3 @@ def _become(where: Folders, python: str, idle: float | None) -> NoReturn:
         os.execve(python, words, environment(where))  # noqa: S606 - without a shell is what is wanted
     finally:
         os._exit(1)
-
-
-__all__ = ["LOCK", "OFF", "PROGRAM", "arguments", "environment", "launch", "start"]
