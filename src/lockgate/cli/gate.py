@@ -186,12 +186,14 @@ def _unreadable(error: OSError) -> int:
 
 # ---------------------------------------------------------------- saying
 def _told(where: Folders, found: Found) -> Mapping[str, Any]:
+    from lockgate.resident import starting
+
     return {
         "runs": found.runs,
         "answers": found.answers,
         "problem": found.problem,
         "state": where.state,
-        "switched_off": os.environ.get("LOCKGATE_RESIDENT") == "off",
+        "switched_off": os.environ.get(starting.OFF) == "off",
         "installed_version": __version__,
         **found.facts,
     }
