@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from lockgate.audit.chain import verify_store
 from lockgate.audit.pruning import cut
 from lockgate.cli.main import cli
+from lockgate.cli.store_looking import status_lines
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
@@ -224,3 +225,27 @@ def test_the_file_is_the_users_alone(state: Path, postgres_url: str) -> None:
         os.umask(before)
     assert (state / "store.json").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in state.iterdir() if path.name.startswith("store.json")] == ["store.json"]
+
+
+def test_a_gate_gets_the_name_that_use_gives_it(state: Path, url: str) -> None:
+    """`copy` makes a gate known by its user and host; `use --gate` names it, and may do so again."""
+    told("migrate", url)
+    SqliteStore.open(str(state)).close()
+    told("copy", url)
+    for name in ("laptop", "build-1"):
+        told("use", url, "--gate", name)
+        assert [gate["name"] for gate in told("status")["gates"]] == [name]
+    there = opened(state)
+    with there.reading() as tx:
+        assert not [row for row in tx.audit(limit=100) if "leaves_for" in row.body]  # it names the store that it has
+    there.close()
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [(0.0, "agrees with"), (-0.004, "agrees with"), (2.5, "2.5 s ahead of"), (-3.0, "3 s behind")],
+)
+def test_a_clock_that_is_off_is_told_in_words(ahead: float, said: str) -> None:
+    told_of = {"store": "s", "where": "w", "usable": True, "answers_in_ms": 1.0, "clock_ahead_seconds": ahead}
+    lines = list(status_lines({**told_of, "gate": {"id": "i"}, "records": 0, "gates": []}))
+    assert said in lines[1]

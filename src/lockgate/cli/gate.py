@@ -213,7 +213,7 @@ def _lines(found: Found) -> Iterator[str]:
     yield f"  started      {ago(since)}; last asked {facts['idle_seconds']:.0f} s ago"
     yield f"  answered     {facts['answered']} ({facts['declined']} left to the hook, {facts['failed']} took too long)"
     if facts["p50_ms"] is not None:
-        yield f"  a decision   p50 {facts['p50_ms']:g} ms, p99 {facts['p99_ms']:g} ms (of the last 2000)"
+        yield f"  a decision   p50 {facts['p50_ms']:.1f} ms, p99 {facts['p99_ms']:.1f} ms (of the last 2000 at most)"
     yield f"  now          {facts['connections']} connections, {facts['waiting_for_others']} waiting for others"
     if facts["memory_mb"] is not None:
         yield f"  memory       {facts['memory_mb']:g} MB"

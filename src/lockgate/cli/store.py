@@ -118,7 +118,8 @@ def use(where: str, name: str, as_json: bool) -> None:
                 os.unlink(os.path.join(state, ELSEWHERE))
         else:
             _try(state, where, name)
-            _leave(state, where)
+            if not _is_used(state, where):
+                _leave(state, where)
             _write(state, where, name)
     except StoreError as error:
         raise unreadable(error) from error
@@ -137,6 +138,17 @@ def _try(state: str, url: str, name: str) -> None:
     """Write into the store what is about to happen: whoever can do that can use it."""
     with _postgres(state, url, name) as found:
         _record(found, {"begins": shown(url)})
+        if name:  # `copy`, or a former `use`, may have made this gate known by another one
+            with found.transaction() as tx:
+                tx.call_gate(name)
+
+
+def _is_used(state: str, url: str) -> bool:
+    """Whether the state folder names this very database already, so that none is left."""
+    with suppress(StoreError):
+        where = read_where(os.path.join(state, ELSEWHERE))
+        return where is not None and where.url == url
+    return False
 
 
 def _leave(state: str, where: str) -> None:

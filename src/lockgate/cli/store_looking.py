@@ -73,13 +73,18 @@ def status_lines(told: dict[str, Any]) -> Iterator[str]:
     if "gate" not in told:
         yield "nothing recorded yet"
         return
-    ahead = told["clock_ahead_seconds"]
-    yield f"answers:  in {told['answers_in_ms']} ms; its clock is ahead of this machine's by {ahead} s"
+    yield f"answers:  in {told['answers_in_ms']} ms; {_clock(told['clock_ahead_seconds'])}"
     yield f"gate:     {told['gate']['id']}, {told['records']} records"
     for row in told["gates"]:
         mark = "*" if row["own"] else " "
         name = f"{mark} {row['id'][:8]}  {row['name'] or '':24}"
         yield f"  {name} {row['records']:>9} records, anchored up to {row['anchored']}"
+
+
+def _clock(ahead: float) -> str:
+    if abs(ahead) < 0.1:
+        return "its clock agrees with this machine's"
+    return f"its clock is {abs(ahead):g} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
 
 
 def verified(state: str) -> dict[str, Any]:

@@ -65,6 +65,10 @@ class AuditQueries(Statements):
         """Put the head of this gate's chain forward."""
         self._write("UPDATE lockgate.gates SET seq = %s, digest = %s, seal = %s WHERE gate = %s", (*head, self._gate))
 
+    def call_gate(self, name: str) -> None:
+        """Have people see this gate, which has recorded something here, under another name."""
+        self._write("UPDATE lockgate.gates SET name = %s WHERE gate = %s", (name, self._gate))
+
     def put_checkpoint(self, checkpoint: AuditCheckpoint) -> None:
         """Put a checkpoint in the place of this gate's records up to it."""
         self._write(
