@@ -270,6 +270,8 @@ def test_other_files_and_a_plugin_in_development_have_no_switch(tmp_path: Path) 
         ([b"sh", b"bash", b"claude"], "4:7"),
         ([b"bash", b"tmux: server"], ""),
         ([b"sshd-session"], ""),
+        ([b"sh", b"tini"], ""),  # the client has died while its hook was waiting
+        ([b"sh", b"bash", b"gnome-terminal-"], ""),  # somebody tries a hook by hand
         ([b"sh", b"zsh"], ""),
     ],
 )

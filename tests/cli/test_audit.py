@@ -78,6 +78,8 @@ def test_looking_makes_no_state(home: Path, arguments: list[str], says: str) -> 
         ({"event": "agent", "type": "Explore", "again": False}, "agent  type Explore"),
         ({"event": "delegate", "brief": "b1", "digest": "d1", "call": "c1", "text": "push it"}, "delegate  push it"),
         ({"event": "agent-end"}, "agent-end"),
+        ({"event": "policy-pinned", "fleet": "acme", "keys": ["a", "b"]}, "policy-pinned  fleet acme, keys a b"),
+        ({"event": "pruned", "archive": {"file": "a.gz", "sha256": "ff"}}, "pruned  archive file a.gz sha256 ff"),
     ],
 )
 def test_show_other_events_in_words(home: Path, body: dict[str, object], said: str) -> None:

@@ -47,6 +47,10 @@ _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ash", b"busybox", b"ksh"
 _NO_CLIENTS = frozenset(
     {b"init", b"launchd", b"login", b"screen", b"SCREEN", b"sshd", b"sshd-session"}
     | {b"systemd", b"tmux", b"tmux: client", b"tmux: server"}
+    # What is process 1 in containers, and inherits the hook of a client that has died.
+    | {b"catatonit", b"docker-init", b"dumb-init", b"podman-init", b"s6-svscan", b"tini"}
+    # Terminals in which somebody tries a hook by hand; names as the kernel has them, of 15 bytes at most.
+    | {b"alacritty", b"foot", b"ghostty", b"gnome-terminal-", b"kitty", b"konsole", b"wezterm-gui", b"xterm"}
 )
 """What a person's own shells run below: taken for a client, it would make all of them look like an agent's."""
 

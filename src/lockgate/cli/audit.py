@@ -174,6 +174,10 @@ def _fact(name: str, value: Any) -> str:
         return str(value)
     if name == "checkpoint" and isinstance(value, dict):
         return f"up to {value.get('seq')}"
+    if isinstance(value, dict):
+        return f"{name} {' '.join(f'{key} {item}' for key, item in value.items())}"
+    if isinstance(value, list):
+        return f"{name} {' '.join(str(item) for item in value)}"
     return name if value is True else f"{name} {value}"
 
 
