@@ -160,6 +160,15 @@ def test_a_manager_that_is_not_there(home: Path, name: str) -> None:
     assert "there is no systemctl here" in lockgate(home, "install", code=1, PATH=f"{home / 'bin'}")
 
 
+@LINUX
+def test_the_file_goes_though_the_manager_cannot_be_told(home: Path, name: str) -> None:
+    lockgate(home, "install", "--no-start")
+    said = lockgate(home, "uninstall", code=1, FAIL="1")
+    assert "removed" in said
+    assert "failed" in said
+    assert "not installed" in lockgate(home, "uninstall")
+
+
 @pytest.mark.parametrize("words", [["install"], ["uninstall"]])
 def test_an_agent_may_not(home: Path, words: list[str]) -> None:
     assert "only a person may" in lockgate(home, *words, code=1, CLAUDECODE="1")

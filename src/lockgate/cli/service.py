@@ -127,6 +127,8 @@ def install(dry_run: bool, no_start: bool) -> None:
 def uninstall() -> None:
     """End the service, and remove its file. The next hook starts a gate by itself again.
 
+    The file goes too where the service manager cannot be told, so that no later log-in starts the service.
+
     Exit status: 0 it is gone, or there was none; 1 the service manager cannot be told; 2 usage.
     """
     require_person("remove a service")
@@ -134,10 +136,12 @@ def uninstall() -> None:
     if not os.path.lexists(found.path):
         click.echo("it is not installed")
         return
-    _all(found.down)
-    os.unlink(found.path)
+    try:
+        _all(found.down)
+    finally:
+        os.unlink(found.path)
+        click.echo(f"removed: {visible(found.path, 600)}")
     _all(found.after)
-    click.echo(f"removed: {visible(found.path, 600)}")
 
 
 @service.command(short_help="Is it installed, and does it run?")
