@@ -24,6 +24,12 @@ PROCESSES = ["true", "interpreter", "warm", "pre", "pre-script", "pre-read", "re
 INSIDE = ["check-short", "check-3kb", "gate-check", "gate-finished", "scan-10kb"]
 
 
+def test_a_drawing_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    done = CliRunner().invoke(bench, ["--rounds", "2000", "--plot", str(tmp_path / "missing" / "plot.svg")])
+    assert done.exit_code == 2
+    assert "No such file" in done.output
+
+
 def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = tmp_path / "plot.svg"
     started: list[gates.Gate] = []

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from typing import TextIO
 
 import click
 
@@ -22,8 +23,13 @@ from lockgate.errors import LockgateError
     help="How long a resident gate is put under load.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--plot", metavar="FILE.svg", type=click.Path(dir_okay=False), help="Also draw the ratios.")
-def bench(rounds: int, seconds: float, as_json: bool, plot: str | None) -> None:
+@click.option(
+    "--plot",
+    metavar="FILE.svg",
+    type=click.File("w", encoding="utf-8", lazy=False),  # what cannot be written is told before anything is measured
+    help="Also draw the ratios.",
+)
+def bench(rounds: int, seconds: float, as_json: bool, plot: TextIO | None) -> None:
     """Measure what the gate costs, in one interleaved run.
 
     Ratios are to the bare interpreter (python -I -S -c pass) and to /bin/true, round by round, so that they mean the
@@ -50,6 +56,5 @@ def bench(rounds: int, seconds: float, as_json: bool, plot: str | None) -> None:
         progress.update(1)
     report = report_of(found, told, rounds)
     if plot:
-        with open(plot, "w", encoding="utf-8") as file:
-            file.write(drawing(report))
+        plot.write(drawing(report))
     click.echo(json.dumps(report, indent=2) if as_json else "\n".join(table(report)))
