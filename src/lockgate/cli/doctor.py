@@ -134,7 +134,11 @@ def _mode(name: str, path: str, forbidden: int) -> Check:
 def _hook_client(hook: str) -> Check:
     """Which client an installation would take; either protects alike."""
     problem = native_client.problem(hook)
-    return Check("hook client", "ok", f"Python; the native one: {problem}" if problem else "native")
+    return Check(
+        "hook client",
+        "ok",
+        f"Python; the native one: {problem}" if problem else "native, where `lockgate install` chooses",
+    )
 
 
 def _configuration(seen: Look) -> Check:
