@@ -141,7 +141,7 @@ def _commands(document: Path) -> Iterator[str]:
     """The commands in a document's code blocks."""
     for block in re.findall(r"^```\w*\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
         for line in block.splitlines():
-            yield line.strip().removeprefix("$ ")
+            yield line.partition("  #")[0].strip().removeprefix("$ ")
 
 
 def _exists(words: list[str]) -> bool:

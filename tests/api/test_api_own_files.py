@@ -33,7 +33,8 @@ def test_the_state_of_this_users_other_gates_is_closed(
 @pytest.mark.parametrize(
     "command", ["cp -r ~/.local/state x", "grep -r key ~/.local/state", "tar cf x.tar -C ~ .local"]
 )
-def test_a_copy_of_a_folder_around_it_makes_a_session_secret(opened: Open, command: str) -> None:
+def test_a_copy_of_a_folder_around_it_is_let_run_by_no_program_alone(opened: Open, command: str) -> None:
+    """What stands in the state is as good as a person's yes, so a person is asked; here there is none."""
     session = opened().session()
-    assert session.check_sync("Bash", {"command": command}).allowed
-    assert Label.SECRET in session.labels()
+    assert session.check_sync("Bash", {"command": command}).verdict == "deny"
+    assert Label.SECRET not in session.labels()

@@ -23,6 +23,8 @@ BODIES = st.fixed_dictionaries(
         "session": _WORDS,
         "verdict": _WORDS | st.none() | st.integers(),
         "tool": _WORDS,
+        "client": _WORDS,
+        "call": _WORDS,
         "input": st.dictionaries(_WORDS, _WORDS | st.fixed_dictionaries({"verdict": _WORDS, "session": _WORDS})),
         "would_have": st.fixed_dictionaries({"verdict": _WORDS}),
         "cascade": st.fixed_dictionaries({"tier": _WORDS}) | _WORDS,
@@ -38,6 +40,8 @@ QUERIES = st.builds(
     session=_MAYBE,
     verdict=_MAYBE,
     tool=_MAYBE,
+    client=_MAYBE,
+    call=_MAYBE,
     tier=_MAYBE,
     rule=_MAYBE,
     matched=st.booleans(),
@@ -67,7 +71,7 @@ def meets(body: Mapping[str, Any], at: float, query: AuditQuery) -> bool:
     )
 
 
-_EXACT = ("event", "session", "verdict", "tool")
+_EXACT = ("event", "session", "verdict", "tool", "client", "call")
 
 
 @pytest.fixture
