@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,8 @@ from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.cli.main import cli
-from lockgate.observability.running import alone, beside
+from lockgate.observability.answering import answering
+from lockgate.observability.running import Exporter, alone, beside
 from lockgate.observability.settings import Metrics, Settings
 from lockgate.store.sqlite import SqliteStore
 from observability.collector import collecting
@@ -155,6 +156,60 @@ def test_metrics_on_a_socket_of_ones_own(home: Path, store: SqliteStore) -> None
         assert not path.exists()
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(path))
+
+
+def test_a_changed_configuration_is_taken_up_by_itself(home: Path, store: SqliteStore) -> None:
+    file, port = home / "x.prom", free_port()
+    configure(home, metrics={"file": str(file), "interval_seconds": 1})
+    with running():
+        until(lambda: has(file.read_bytes(), "before"))
+        (home / ".config" / "lockgate" / "lockgate.yaml").write_text("{")  # an editor in the middle of it
+        configure(home, metrics={"listen": f"127.0.0.1:{port}", "interval_seconds": 1})
+        until(lambda: has(get(port)[1], "before"))
+        file.unlink()
+        record(store, "later")
+        until(lambda: has(get(port)[1], "later"))
+        assert not file.exists()
+        configure(home, metrics={"interval_seconds": 1})
+        until(lambda: get(port)[0] == 0)
+        configure(home, metrics={"file": str(file), "interval_seconds": 1})
+        until(lambda: has(file.read_bytes(), "later"))
+
+
+def asked(port: int, sent: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+    connection.sendall(sent)
+    return connection
+
+
+def test_who_is_slow_keeps_nobody_out_and_is_cut_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lockgate.observability.answering._SECONDS", 0.5)
+    port, exporter = free_port(), Exporter(str(home / "state"), Settings())
+    exporter.page = b"metrics"
+    with answering(Metrics(listen=f"127.0.0.1:{port}"), exporter), ExitStack() as stack:
+        slow = [stack.enter_context(asked(port, b"GET /metrics HTT")) for _ in range(40)]
+        assert get(port) == (200, b"metrics")
+        # One that sends a little again and again has no more time than the others.
+        for connection in slow:
+            connection.settimeout(0.02)
+
+        def over() -> bool:
+            slow[:] = [connection for connection in slow if lives(connection)]
+            return not slow
+
+        until(over)
+        assert get(port) == (200, b"metrics")
+
+
+def lives(connection: socket.socket) -> bool:
+    """Send one more letter; gives whether the other end still listens."""
+    try:
+        connection.sendall(b"P")
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
 
 
 def test_traces_and_logs_go_where_the_configuration_says(home: Path, store: SqliteStore) -> None:

@@ -82,12 +82,12 @@ def _put(page: bytes, output: str | None) -> None:
 def run(parent: int) -> None:
     """Follow the audit, and count and send as the configuration says, until SIGTERM or SIGINT.
 
-    One for a state folder; whoever decides. It begins where the last one ended.
+    One for a state folder; whoever decides. It begins where the last one ended. A changed configuration is taken up
+    by itself, within a round.
 
     Exit status: 0 ended, 1 nothing is configured, or not possible, 3 state not readable.
     """
-    from lockgate.observability.answering import answering
-    from lockgate.observability.running import Exporter, alone
+    from lockgate.observability.running import alone
 
     settings = configured()
     if settings == Settings():
@@ -99,15 +99,32 @@ def run(parent: int) -> None:
         with alone(state_dir()) as mine:
             if not mine:
                 raise click.ClickException("another one runs already for this state folder")
-            exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
-            with answering(settings.metrics, exporter):
-                exporter.run(stop, parent)
+            while _export(settings, stop, parent):
+                # Also with nothing, which may be a file that is being edited: then it waits for something.
+                settings = configured()
+                click.echo("the configuration has changed: going on with what it says now", err=True)
     except ImportError:
         raise click.ClickException(_MISSING) from None
     except OSError as error:
         raise click.ClickException(f"cannot listen: {error.strerror}") from error
     except StoreError as error:
         raise unreadable(error) from error
+
+
+def _export(settings: Settings, stop: threading.Event, parent: int) -> bool:
+    """Follow the audit until the end, or until other settings are configured; gives whether it was that."""
+    from lockgate.observability.answering import answering
+    from lockgate.observability.running import Exporter
+
+    def changed() -> bool:
+        try:
+            return _configured() != settings
+        except StoreError:
+            return False  # what cannot be read now changes nothing
+
+    exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
+    with answering(settings.metrics, exporter):
+        return exporter.run(stop, parent, changed)
 
 
 @telemetry.command()
@@ -146,9 +163,13 @@ def check() -> None:
 
 def configured() -> Settings:
     """What the trusted layers of the configuration say; exits with 3 where the state cannot be read."""
-    from lockgate.configuration import load_for_cli
-
     try:
-        return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, os.environ)
+        return _configured()
     except StoreError as error:
         raise unreadable(error) from error
+
+
+def _configured() -> Settings:
+    from lockgate.configuration import load_for_cli
+
+    return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, os.environ)

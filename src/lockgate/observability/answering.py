@@ -6,9 +6,11 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 
 from lockgate.observability.settings import Metrics
@@ -18,13 +20,53 @@ if TYPE_CHECKING:
 
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = 5.0
-"""How long one who asks may take."""
+"""How long one who asks may take, from the connection to the end of the answer."""
+_MOST = 8
+"""Connections at once. One more takes the place of the oldest, so that slow ones keep nobody out."""
 _NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """What a page of another site cannot make a browser say: it would have to name its own host."""
 
 
-class _Tcp(HTTPServer):
+class _Tcp(ThreadingMixIn, HTTPServer):
+    """A thread for each connection; connections are bounded in number and in time."""
+
     request_queue_size = 16
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: dict[socket.socket, float] = {}
+        """When each began, the oldest first."""
+        self._lock = threading.Lock()
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            if len(self._open) >= _MOST:
+                self._cut(next(iter(self._open)))
+            self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def service_actions(self) -> None:
+        """End what takes too long. ``serve_forever`` calls this between connections."""
+        with self._lock:
+            late = time.monotonic() - _SECONDS
+            for connection in [each for each, began in self._open.items() if began < late]:
+                self._cut(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    def _cut(self, connection: socket.socket) -> None:
+        """Wake the thread that reads from a connection or writes to it: it finds its end, and closes it."""
+        del self._open[connection]
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing: one who asks went away, or was cut off."""
 
 
 class _Tcp6(_Tcp):
@@ -76,7 +118,7 @@ def answering(metrics: Metrics | None, exporter: Exporter) -> Iterator[None]:
 
 def _server(listen: str, handler: type[BaseHTTPRequestHandler]) -> HTTPServer:
     if listen.startswith("unix:"):
-        return _Unix(listen.removeprefix("unix:"), handler)  # type: ignore[arg-type] # as socketserver takes it
+        return _Unix(listen.removeprefix("unix:"), handler)
     host, _, port = listen.rpartition(":")
     kind = _Tcp6 if host == "[::1]" else _Tcp
     return kind((host.strip("[]"), int(port)), handler)

@@ -77,12 +77,24 @@ class Exporter:
             self._tell(problem)
         self._problems = frozenset(problems)
 
-    def run(self, stop: threading.Event, parent: int = 0) -> None:
-        """Go on until the end is said, or (where it is not 0) the process that started this one has ended."""
+    def run(self, stop: threading.Event, parent: int = 0, changed: Callable[[], bool] = lambda: False) -> bool:
+        """Go on until there is a reason not to.
+
+        Args:
+            stop: Set when it has to end.
+            parent: A process with which it ends too, where that is not 0.
+            changed: Asked after each round whether there are other settings by now.
+
+        Returns:
+            Whether it ended for other settings.
+        """
         try:
             while not stop.is_set() and parent in (0, os.getppid()):
                 self.look()
                 stop.wait(self._settings.interval_seconds)
+                if changed():
+                    return not stop.is_set()
+            return False
         finally:
             self._let_go()
             if self._sender is not None:
