@@ -91,7 +91,7 @@ def open_parts(
     """
     store = open_store(where.state, groups=groups)
 
-    def read(context: Context) -> Configuration:
+    def read(context: Context, before: Configuration | None = None) -> Configuration:
         return configuration.load(
             store,
             home=where.home,
@@ -99,6 +99,7 @@ def open_parts(
             workspace=context.workspace,
             state=where.state,
             program=program,
+            before=before,
         )
 
     def configure(context: Context) -> Configuration:
@@ -107,10 +108,10 @@ def open_parts(
             limit(found.options.deadline_seconds)
         return found
 
-    def around(context: Context) -> Surroundings:
+    def around(context: Context, _: Surroundings | None = None) -> Surroundings:
         return surroundings_in(where, context.workspace)
 
-    def around_session(context: Context) -> Surroundings:
+    def around_session(context: Context, _: Surroundings | None = None) -> Surroundings:
         return in_session(look_around(context), where, context.transcript)
 
     look_up: Callable[[Context], Configuration] = read
@@ -223,9 +224,15 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
 
 def _remembering(
-    read: Callable[[Context], _T], seconds: float, about: Callable[[Context], Hashable]
+    read: Callable[[Context, _T | None], _T], seconds: float, about: Callable[[Context], Hashable]
 ) -> Callable[[Context], _T]:
-    """The same look-up, which looks at the machine only so often for each thing that it is about."""
+    """The same look-up, which looks at the machine only so often for each thing that it is about.
+
+    Args:
+        read: Looks at the machine; told what it has found before.
+        seconds: How long that is remembered.
+        about: What it depends on.
+    """
     kept: dict[Hashable, tuple[float, _T]] = {}
 
     def look_up(context: Context) -> _T:
@@ -236,7 +243,7 @@ def _remembering(
             return found
         if len(kept) >= _REMEMBERED:
             kept.clear()
-        found = read(context)
+        found = read(context, found)
         kept[name] = (now, found)
         return found
 

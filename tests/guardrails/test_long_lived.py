@@ -11,6 +11,7 @@ from lockgate import caller
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.guardrails.library import PatternGuard
+from lockgate.guardrails.opening import open_library, refreshed
 from lockgate.model import Subject, ToolCall
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
@@ -92,6 +93,17 @@ def test_the_library_is_loaded_again_only_where_it_changed(
     for _ in range(3):
         assert "acme_secrets/acme_key" in rules(guard, where, KEY)
     assert loads == ["load", "load"]
+
+
+def test_what_is_open_is_given_again_while_nothing_changes(where: Folders, store: Store) -> None:
+    first = refreshed(open_library(store, where, "", 30.0), store, where, "", 30.0)  # the index was new before
+    again = refreshed(first, store, where, "", 30.0)
+    assert again.scanner is first.scanner
+    Path(where.home, ".netrc").write_text(f"machine example.com login ann password {SECRET}\n")
+    changed = refreshed(again, store, where, "", 30.0)
+    assert changed.scanner is not first.scanner
+    assert changed.matcher is first.matcher
+    assert rules(PatternGuard(store, where, 30.0), where, SECRET)
 
 
 def test_each_caller_has_the_secrets_of_its_own_environment(where: Folders, store: Store) -> None:

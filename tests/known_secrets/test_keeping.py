@@ -41,10 +41,19 @@ class Machine:
         self.environ: dict[str, str] = {}
         self.time = 1_000_000.0
         self.canaries: dict[str, str] = {}
+        self.before: Opened | None = None
 
     def open(self) -> Opened:
+        """What is known now: the same for a process that has the index open as for one that has just begun."""
+        known = self._open(self.before)
+        self.before = self._open(None)
+        assert self.before.known.stamp == known.known.stamp
+        assert self.before.known.entries() == known.known.entries()
+        return known
+
+    def _open(self, before: Opened | None) -> Opened:
         where = Where(str(self.root / "home"), str(self.work), self.environ)
-        return open_index(where, str(self.state), SALT, hyperscan, lambda: self.time, self.canaries)
+        return open_index(where, str(self.state), SALT, hyperscan, lambda: self.time, self.canaries, before)
 
     def found(self, text: str) -> list[str]:
         return sorted({hit.name for hit in self.open().known.scan(text.encode()) if hit.form != "part"})

@@ -27,6 +27,11 @@ OBSERVE = "profile: observe\n"
 EGRESS = ("egress", LabelState.UNTRUSTED)
 
 
+def said_by(found: Configuration) -> tuple[object, ...]:
+    """What can be compared of a configuration. Its policies are made of ``compiled``."""
+    return found.compiled, found.options, found.layers, list(map(str, found.problems)), found.digest
+
+
 class World:
     """A home, a project and a store."""
 
@@ -38,14 +43,24 @@ class World:
         self.store = SqliteStore.open(str(self.state))
         self.user, self.ours = self.home / ".claude" / "lockbox.json", self.config / "lockgate.yaml"
         self.theirs = self.project / "lockgate.yaml"
+        self.before: dict[str, Configuration] = {}
 
     def load(self, workspace: str | None = None) -> Configuration:
+        """What holds now: the same for a process that knows what held before as for one that has just begun."""
+        where = str(self.project) if workspace is None else workspace
+        known, new = (self._load(where, before) for before in (self.before.get(where), None))
+        assert said_by(known) == said_by(new)
+        self.before[where] = known
+        return known
+
+    def _load(self, workspace: str, before: Configuration | None) -> Configuration:
         return load(
             self.store,
             home=str(self.home),
             config_dir=str(self.config),
-            workspace=str(self.project) if workspace is None else workspace,
+            workspace=workspace,
             state=str(self.state),
+            before=before,
         )
 
     def trust(self, path: Path, digest: str | None = None) -> None:

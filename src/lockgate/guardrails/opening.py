@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.errors import ConfigError
+    from lockgate.known_secrets.keeping import Opened as Known
     from lockgate.store.protocol import Store
 
 
@@ -33,6 +34,8 @@ class Opened(Record):
     """What layers have said in vain, and what a person should know of the index of known secrets."""
     news: tuple[str, ...]
     """Those notes that are about this very loading: an index that was damaged, or cannot be written."""
+    known: Known | None
+    """The secrets of this machine, where they are looked for."""
 
 
 def open_scanner(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool = True) -> Scanner:
@@ -81,8 +84,11 @@ def refreshed(
         return open_library(store, where, workspace, seconds, known=known)
     if not known:
         return opened
-    finds, news = _known(store, where, workspace, extension("hyperscan", "_hs_ext"))
-    return opened._replace(scanner=Scanner(opened.matcher, time.thread_time, store.key, finds), news=news)
+    found = _known(store, where, workspace, extension("hyperscan", "_hs_ext"), opened.known)
+    if opened.known is not None and found.known is opened.known.known:
+        return opened._replace(news=found.notes)
+    scanner = Scanner(opened.matcher, time.thread_time, store.key, found.known.scan)
+    return opened._replace(scanner=scanner, news=found.notes, known=found)
 
 
 def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, known: bool) -> Opened:
@@ -94,16 +100,17 @@ def _opened(store: Store, where: Folders, workspace: str, seconds: float, *, kno
         # Compiled by another version of Hyperscan, or for a processor that this one is not.
         artefact = load(store, where, workspace, seconds=seconds, unlike=artefact.digest)
         matcher = Matcher(artefact.head, hyperscan, _re2, artefact.database)
-    finds, news = _known(store, where, workspace, hyperscan) if known else (None, ())
+    found = _known(store, where, workspace, hyperscan) if known else None
+    finds, news = (found.known.scan, found.notes) if found is not None else (None, ())
     scanner = Scanner(matcher, time.thread_time, store.key, finds)
-    return Opened(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news)
+    return Opened(scanner, matcher, artefact.digest, artefact.problems, (*artefact.notes, *news), news, found)
 
 
 def _re2() -> Any:
     return library("re2")
 
 
-def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> tuple[Any, tuple[str, ...]]:
+def _known(store: Store, where: Folders, workspace: str, hyperscan: Any, before: Known | None = None) -> Known:
     from lockgate.known_secrets import CANARIES
     from lockgate.known_secrets.gathering import Where
     from lockgate.known_secrets.keeping import open_index
@@ -111,5 +118,4 @@ def _known(store: Store, where: Folders, workspace: str, hyperscan: Any) -> tupl
     with store.reading() as tx:
         canaries = tx.settings(CANARIES)
     places = Where(where.home, workspace, caller.environ())
-    index = open_index(places, where.state, store.key, hyperscan, time.time, canaries)
-    return index.known.scan, index.notes
+    return open_index(places, where.state, store.key, hyperscan, time.time, canaries, before)

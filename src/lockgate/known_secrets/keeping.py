@@ -42,6 +42,8 @@ class Opened(Record):
     known: Index
     notes: tuple[str, ...] = ()
     """What a person should be told: that the file was damaged, or cannot be written."""
+    data: bytes = b""
+    """The file that it was loaded from; empty where it has just been made."""
 
 
 def open_index(
@@ -51,6 +53,7 @@ def open_index(
     hyperscan: Any,
     now: Callable[[], float],
     canaries: Mapping[str, str] | None = None,
+    before: Opened | None = None,
 ) -> Opened:
     """The index of all known values and canaries, made anew where a source has changed.
 
@@ -61,6 +64,7 @@ def open_index(
         hyperscan: The module of that name.
         now: Seconds since the epoch.
         canaries: The store's settings of canaries.
+        before: What was opened before. Its index is loaded already, where the file is still the same.
 
     Raises:
         StoreError: The state folder is not this user's alone.
@@ -72,7 +76,7 @@ def open_index(
     own_folder(folder, create=True)
     path = os.path.join(folder, _name_of(where))
     data, written = _read(path)
-    old, notes = _loaded(data, salt, hyperscan)
+    old, notes = _loaded(data, salt, hyperscan, before)
     told = json.dumps(sorted((canaries or {}).items())).encode()
     deep = _deep_of(old) if old is not None else []
     look = old is None or not 0 <= now() - written <= LOOK_AGAIN
@@ -83,7 +87,7 @@ def open_index(
     if old is not None and old.stamp == wanted:
         if look:
             _touch(path, now())
-        return Opened(old, notes)
+        return Opened(old, notes, data or b"")
     entries, more = _entries(where, found, salt, old, now(), canaries or {})
     made = build(entries, salt, hyperscan, wanted)
     notes += more + _written(path, made, now())
@@ -95,9 +99,13 @@ def _name_of(where: Where) -> str:
     return blake2b(place, digest_size=12).hexdigest() + ".index"
 
 
-def _loaded(data: bytes | None, salt: bytes, hyperscan: Any) -> tuple[Index | None, tuple[str, ...]]:
+def _loaded(
+    data: bytes | None, salt: bytes, hyperscan: Any, before: Opened | None
+) -> tuple[Index | None, tuple[str, ...]]:
     if data is None:
         return None, ()
+    if before is not None and data and data == before.data:
+        return before.known, ()
     try:
         return Index(data, salt, hyperscan), ()
     except DamagedIndex as error:
