@@ -6,10 +6,12 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from lockgate import caller
 from lockgate.adapters import claude_files
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import Launch, either_client, hook_entry, valid_entries
@@ -19,6 +21,11 @@ LAUNCH = Launch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "
 ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}
 VALID = valid_entries(LAUNCH, EVENTS)
 NATIVE = either_client(LAUNCH)[1]
+
+
+@pytest.fixture(autouse=True)
+def _no_process_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claude_files, "_KNOWN", {})
 
 
 def test_the_client_is_an_ancestor() -> None:
@@ -51,6 +58,44 @@ def test_a_client_that_does_not_name_itself_is_the_nearest_ancestor_that_is_no_s
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=True)
     expected = claude_files.client_process(str(os.getpid())) if os.path.exists("/proc/self/stat") else ""
     assert done.stdout.strip() == expected
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The processes that are looked at. Each one's parent is the one before it; 5 is a client, others are shells."""
+    seen: list[int] = []
+
+    def facts(pid: int) -> tuple[int, str, bytes] | None:
+        seen.append(pid)
+        return (pid - 1, str(pid * 100), b"claude" if pid == 5 else b"sh") if pid > 0 else None
+
+    monkeypatch.setattr(claude_files, "_process_facts", facts)
+    return seen
+
+
+def test_what_a_hook_comes_from_is_looked_at_once_a_second_and_the_hook_each_time(
+    looked_at: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(100))
+    monkeypatch.setattr(claude_files, "time", SimpleNamespace(monotonic=lambda: 100 + next(times) * 0.05))
+    token = caller.stand_in_for(caller.Caller({}, 7, 6))
+    try:
+        for _ in range(5):
+            assert claude_files.client_process("5") == claude_files.client_process("") == "5:500"
+    finally:
+        caller.reset(token)
+    assert looked_at == [7, 6, 5, 7, 7, 7, 7]
+    looked_at.clear()
+    for _ in range(10):
+        assert claude_files._ancestor_facts(6) == (5, "600", b"sh")
+    assert looked_at == [6]
+
+
+def test_only_so_many_processes_are_remembered_and_none_that_was_not_there(looked_at: list[int]) -> None:
+    for pid in range(-5, 600):
+        claude_files._ancestor_facts(pid)
+        assert len(claude_files._KNOWN) <= claude_files._ANCESTORS_KNOWN
+    assert min(claude_files._KNOWN) > 0
 
 
 def test_the_call_that_spawned_an_agent(tmp_path: Path) -> None:

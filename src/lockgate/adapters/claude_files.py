@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from lockgate import caller
@@ -71,6 +72,31 @@ def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
         return None
 
 
+_REMEMBER = 1.0
+"""Seconds for which what is known of an ancestor holds: for one process that answers many hooks."""
+_ANCESTORS_KNOWN = 256
+_KNOWN: dict[int, tuple[float, tuple[int, str, bytes]]] = {}
+
+
+def _ancestor_facts(pid: int) -> tuple[int, str, bytes] | None:
+    """The facts of a process that others come from: of a hook's client, which lives on, and of what started it.
+
+    They may be a second old. An id names another process only after all others were used up, and then the hook that is
+    below the new one would be taken for one of the old client: no more than any hook can claim, whose word its parent's
+    id is. The hook's own process is new each time; it is always looked at.
+    """
+    now = time.monotonic()
+    seen, facts = _KNOWN.get(pid, (0.0, None))
+    if facts is not None and now - seen < _REMEMBER:
+        return facts
+    found = _process_facts(pid)
+    if len(_KNOWN) >= _ANCESTORS_KNOWN:
+        _KNOWN.clear()
+    if found is not None:
+        _KNOWN[pid] = now, found
+    return found
+
+
 def client_process(claimed: str) -> str:
     """Identify the client's process as ``pid:start-time``.
 
@@ -97,14 +123,14 @@ def client_process(claimed: str) -> str:
         if pid == wanted:
             return f"{pid}:{facts[1]}"
         pid = facts[0]
-        facts = _process_facts(pid)
+        facts = _ancestor_facts(pid)
     return ""
 
 
 def _nearest_client() -> str:
     pid = caller.parent()
     for _ in range(_ANCESTORS):
-        facts = _process_facts(pid)
+        facts = _ancestor_facts(pid)
         if facts is None:
             return ""
         if facts[2] in _NO_CLIENTS:
