@@ -81,7 +81,7 @@ class Work:
         """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
         self.deliberation: Deliberation | None = None
         self._data = request.payload
-        self._caller = Caller(request.environ, pid, request.parent, hash(frozenset(request.environ.items())))
+        self._caller = Caller(request.environ, pid, request.parent, request.mark)
         self.context = copy_context()
         self.context.run(self._stand_in)
 
@@ -119,6 +119,8 @@ class Decider:
         self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
+        self._together = False
+        """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
         self.is_stale: Callable[[], bool] = lambda: False
         """Whether another version of this code has been installed."""
         self._monitors: dict[str, Monitor] = {}
@@ -151,13 +153,22 @@ class Decider:
     def begin_group(self) -> None:
         """Commit what the next steps write together. None of their answers may be given before ``end_group``."""
         if self._groups is not None:
+            self._together = True
             self._groups.begin_group()
 
     def end_group(self) -> bool:
-        """Commit; whether that could be done. Where not, nothing of what the steps wrote is kept."""
+        """Commit; whether that could be done. Where not, nothing of what the steps wrote is kept.
+
+        It is not where the state folder has another store by now: nobody would ever read what this one is told.
+        """
+        if self._groups is None:
+            return True
+        self._together = False
+        if self.state.changed():
+            self._groups.abandon_group()
+            return False
         try:
-            if self._groups is not None:
-                self._groups.end_group()
+            self._groups.end_group()
         except LockgateError as error:
             note(self._where.state, "group", type(error).__name__, place_of(error))
             return False
@@ -166,6 +177,7 @@ class Decider:
     def abandon_group(self) -> None:
         """Keep nothing of what the steps of a group wrote."""
         if self._groups is not None:
+            self._together = False
             self._groups.abandon_group()
 
     def begin(self, request: Request, pid: int) -> Work:
@@ -199,7 +211,7 @@ class Decider:
             NotHere: The pattern library is being compiled, and the hook can wait for that; the state folder has
                 another store by now; or something fails while this process's code is being replaced.
         """
-        if self.state.changed():
+        if not self._together and self.state.changed():
             raise NotHere
         self._current = work
         began = time.perf_counter()

@@ -19,9 +19,13 @@ A version that means something else by these bytes has another first line, to wh
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 
 from lockgate.errors import BadInputError
-from lockgate.record import Record
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HELLO = b"LOCKGATE1\n"
 HEADER = len(HELLO) + 8
@@ -32,6 +36,8 @@ MAX_PAYLOAD = 1024 * 1024
 NOT_HERE = b"N"
 _ANSWER = 10
 """Bytes before an answer's stdout."""
+_ENVIRONMENTS, _LONGEST = 32, 64 * 1024
+"""Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
 
 
 class Request(Record):
@@ -39,8 +45,10 @@ class Request(Record):
 
     parent: int
     arguments: tuple[str, ...]
-    environ: dict[str, str]
+    environ: Mapping[str, str]
     payload: bytes
+    mark: int = 0
+    """Another one for another environment."""
 
 
 def sizes(header: bytes) -> tuple[int, int]:
@@ -64,15 +72,34 @@ def request(head: bytes, payload: bytes) -> Request:
     Raises:
         BadInputError: The head is none.
     """
-    # A zero byte is no part of any other character in the encodings that a system uses, so all is decoded at once.
-    words = os.fsdecode(head).split("\0")
-    if len(words) < 3 or words.pop():
+    # A zero byte is no part of any other character in the encodings that a system uses.
+    parts = head.split(b"\0", 2)
+    if len(parts) < 3 or not head.endswith(b"\0"):
         raise BadInputError("the head does not end where it should")
-    if not (_is_number(words[0]) and _is_number(words[1])) or int(words[1]) > len(words) - 2:
+    parent, count, rest = parts
+    if not (_is_number(parent) and _is_number(count)):
+        raise BadInputError("the head does not begin with two numbers")
+    words = rest.split(b"\0", int(count))
+    if len(words) != int(count) + 1:
         raise BadInputError("the head does not say how many arguments it has")
-    end = 2 + int(words[1])
-    environ = {name: value for name, given, value in (pair.partition("=") for pair in words[end:]) if given}
-    return Request(int(words[0]), tuple(words[2:end]), environ, payload)
+    variables = words.pop()
+    environ, mark = _KNOWN.get(variables) or _environment(variables)
+    return Request(int(parent), tuple(map(os.fsdecode, words)), environ, payload, mark)
+
+
+_KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}
+
+
+def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
+    """Read an environment, which nobody can change; and its mark."""
+    pairs = (pair.partition("=") for pair in os.fsdecode(variables).split("\0"))
+    environ = {name: value for name, given, value in pairs if given}
+    found = MappingProxyType(environ), hash(frozenset(environ.items()))
+    if len(variables) <= _LONGEST:
+        if len(_KNOWN) >= _ENVIRONMENTS:
+            _KNOWN.clear()
+        _KNOWN[variables] = found
+    return found
 
 
 def spelt_request(asked: Request) -> bytes:
@@ -111,5 +138,5 @@ def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
     return said[1], said[_ANSWER:middle], said[middle:]
 
 
-def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) <= 10
+def _is_number(word: bytes) -> bool:
+    return word.isdigit() and len(word) <= 10
