@@ -40,6 +40,16 @@ def url(postgres_server: Server) -> str:
     return postgres_server.url(postgres_server.database())
 
 
+@pytest.fixture(params=["postgres", "laptop_role"])
+def as_gate(request: pytest.FixtureRequest, postgres_server: Server, url: str) -> str:
+    """The same for a gate: as the owner, which no gate should be, and with a role of its own."""
+    role = str(request.param)
+    if not postgres_server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):
+        postgres_server.execute(f"CREATE ROLE {role} LOGIN")
+    assert told("migrate", url, "--gate-role", role)["after"] > 0
+    return url.replace("postgres@", f"{role}@")
+
+
 def run(*arguments: str, code: int = 0) -> Result:
     result = CliRunner().invoke(cli, ["store", *arguments])
     assert result.exit_code == code, (result.output, result.exception)
@@ -94,16 +104,15 @@ def opened(state: Path) -> Store:
     return open_store(str(state), busy_seconds=10)
 
 
-def test_everything_goes_to_the_database_and_back(state: Path, url: str) -> None:
+def test_everything_goes_to_the_database_and_back(state: Path, as_gate: str) -> None:
     own = SqliteStore.open(str(state))
     fill(own)
     before = all_of(own)
     own.close()
-    assert told("migrate", url)["after"] > 0
     for again in (1200, 0):  # twice is as good as once
-        copied = told("copy", url, "--gate", "laptop")
+        copied = told("copy", as_gate, "--gate", "laptop")
         assert (copied["records"], copied["addresses_left"]) == (again, False)
-    told("use", url, "--gate", "laptop")
+    told("use", as_gate, "--gate", "laptop")
     there = opened(state)
     found = all_of(there)
     begun = found.pop("audit")[1200:]
@@ -124,18 +133,17 @@ def test_everything_goes_to_the_database_and_back(state: Path, url: str) -> None
     assert isinstance(opened(state), SqliteStore)
 
 
-def test_a_chain_that_was_cut_meanwhile_is_cut_there_too(state: Path, url: str) -> None:
-    told("migrate", url)
+def test_a_chain_that_was_cut_meanwhile_is_cut_there_too(state: Path, as_gate: str) -> None:
     own = SqliteStore.open(str(state))
     fill(own)
-    told("copy", url)
+    told("copy", as_gate)
     with own.transaction() as tx:
         assert cut(tx, own.key, 700, 5000.0, {}) == 700
     fill(own, 3000, 3100)
-    assert told("copy", url)["records"] == 102
+    assert told("copy", as_gate)["records"] == 102
     expected = all_of(own)
     own.close()
-    (state / "store.json").write_text(json.dumps({"url": url}))
+    (state / "store.json").write_text(json.dumps({"url": as_gate}))
     there = opened(state)
     assert all_of(there) == expected
     there.close()
@@ -211,7 +219,9 @@ def test_a_lost_store_can_be_left(state: Path, postgres_server: Server) -> None:
     assert told("status")["store"] == "sqlite"
 
 
-@pytest.mark.parametrize("command", [("migrate", "postgresql:///x"), ("use", "sqlite"), ("copy", "sqlite")])
+@pytest.mark.parametrize(
+    "command", [("migrate", "postgresql:///x"), ("use", "sqlite"), ("copy", "sqlite"), ("bind", "x", "y")]
+)
 def test_only_a_person_moves_the_store(state: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     assert "only a person" in run(*command, code=1).output
@@ -239,6 +249,21 @@ def test_a_gate_gets_the_name_that_use_gives_it(state: Path, url: str) -> None:
     with there.reading() as tx:
         assert not [row for row in tx.audit(limit=100) if "leaves_for" in row.body]  # it names the store that it has
     there.close()
+
+
+def test_a_machine_that_gets_another_role_is_bound_to_it(state: Path, postgres_server: Server, url: str) -> None:
+    for role in ("first_role", "second_role"):
+        if not postgres_server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):
+            postgres_server.execute(f"CREATE ROLE {role} LOGIN")
+    told("migrate", url, "--gate-role", "first_role", "--gate-role", "second_role")
+    first, second = (url.replace("postgres@", f"{role}@") for role in ("first_role", "second_role"))
+    told("use", first, "--gate", "laptop")
+    assert "lockgate store bind" in run("use", second, "--gate", "laptop", code=3).output
+    assert "'s now" in run("bind", "laptop", "second_role", "--url", url).output
+    told("use", second, "--gate", "laptop")
+    gate = told("status")["gate"]["id"]
+    assert told("bind", gate, "first_role", "--url", url) == {"gate": gate, "role": "first_role"}
+    assert "bind" in run("bind", "laptop", "second_role", code=3).output  # this gate's own address is not the owner's
 
 
 @pytest.mark.parametrize(

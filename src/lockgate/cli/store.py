@@ -83,12 +83,41 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
         raise unreadable(error) from error
     if as_json:
         click.echo(json.dumps({"where": shown(url), **done._asdict()}))
-    elif done.before == done.after:
+        return
+    if done.before == done.after:
         click.echo(f"the tables are of version {done.after} already")
     else:
         click.echo(
             f"the tables are of version {done.after} now" + (f", and were of {done.before}" if done.before else "")
         )
+    for gate in done.unbound:
+        click.echo(
+            f"nobody knows which role has gate {visible(gate, 100)}: say it, with `lockgate store bind GATE ROLE`"
+        )
+
+
+@store.command(short_help="Say which role of the database a gate has.")
+@click.argument("gate")
+@click.argument("role")
+@click.option("--url", default="", help="The address of the database for its owner; else the one that this gate uses.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def bind(gate: str, role: str, url: str, as_json: bool) -> None:
+    """Let GATE record with ROLE from now on, and with no other: with its id, the beginning of it, or its name.
+
+    A gate has the role with which it first recorded. The owner of the database does this, where a machine gets another.
+
+    Exit status: 0 done; 1 no address, or not a person's shell; 2 usage; 3 there is no such gate or role, or the address
+    is not the owner's.
+    """
+    from lockgate.store.postgres.binding import bind as run
+
+    require_person("say who may record for a gate")
+    try:
+        found = run(url or _url_of(folders().state), gate, role)
+    except StoreError as error:
+        raise unreadable(error) from error
+    said = visible(role, 100)
+    click.echo(json.dumps({"gate": found, "role": role}) if as_json else f"gate {visible(found, 100)} is {said}'s now")
 
 
 def _url_of(state: str) -> str:

@@ -203,6 +203,8 @@ def leave(pool: Pool) -> None:
 _ADVICE = {
     "3F000": "the shared store was not made yet: its owner runs `lockgate store migrate`",
     "42P01": "the shared store was not made yet: its owner runs `lockgate store migrate`",
+    "42703": "the shared store was made by an older Lockgate: its owner runs `lockgate store migrate`",
+    "42883": "the shared store was made by an older Lockgate: its owner runs `lockgate store migrate`",
     "42501": "the shared store gives this gate no right to that: its owner runs `lockgate store migrate --gate-role`",
     "55P03": "another gate holds this session in the shared store for too long: try again",
     "57014": "the shared store takes too long: try again",
@@ -211,6 +213,7 @@ _ADVICE = {
     "53100": "no room for the shared store: free some space on its disk",
     "53200": "the shared store has no memory left",
     "53300": "the shared store takes no more connections: raise max_connections, or ask its owner",
+    "LG001": "this gate belongs to another role of the shared store: its owner runs `lockgate store bind`",
     "23001": "the shared store refuses a change of the audit",
 }
 

@@ -147,8 +147,13 @@ def listening(pool: Pool, heard: Callable[[str], None], *, watching: bool) -> It
 
 
 WATCHED = (
-    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock'"
-    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    " AND (classid::bigint << 32) | objid::bigint = %s)"
+    "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.mode = 'ShareLock'"
+    " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND (l.classid::bigint << 32) | l.objid::bigint = %s"
+    " AND has_table_privilege(a.usesysid, 'lockgate.approvals', 'UPDATE'))"
 )
-"""Whether somebody watches: the lock of a watcher goes with its connection. ``objsubid`` is 1 for such a lock."""
+"""Whether somebody watches: the lock of a watcher goes with its connection. ``objsubid`` is 1 for such a lock.
+
+Anybody can take it; who has no right to answer is not waited for.
+"""

@@ -8,6 +8,7 @@ from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.postgres.connections import reason
 from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
+from lockgate.store.postgres.schema_binding import GATE_ROLES, READER_ROLES
 from lockgate.store.postgres.statements import lock_key
 from lockgate.store.postgres.where import address_of, no_service, psycopg_here
 
@@ -29,6 +30,8 @@ class Migrated(Record):
     before: int
     """The version of the schema that was found; 0 where there was none."""
     after: int
+    unbound: tuple[str, ...] = ()
+    """Gates of which nobody knows which role they have: only the owner acts for them, until they are bound to one."""
 
 
 def migrate(
@@ -64,7 +67,7 @@ def _migrated(
 
     # A gate looks at the version in each of its transactions: what the migration changes waits for these to end.
     connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migration"),))
+    _take_turn(connection)
     before = _version(connection)
     if before > VERSION:
         raise StoreError(f"the shared store was made by a newer Lockgate (schema {before}): upgrade this one")
@@ -76,17 +79,38 @@ def _migrated(
     if before:
         connection.execute("UPDATE lockgate.meta SET version = %s", (VERSION,))
     else:
-        connection.execute("INSERT INTO lockgate.meta VALUES (1, %s, %s)", (VERSION, fleet_key))
-    for roles, rights in ((gate_roles, GATE_RIGHTS), (reader_roles, READER_RIGHTS)):
-        for role in roles:
+        connection.execute(
+            "INSERT INTO lockgate.meta (id, version, fleet_key) VALUES (1, %s, %s)", (VERSION, fleet_key)
+        )
+    # Who had the rights of an older version gets those of this one.
+    for known, roles, rights in ((GATE_ROLES, gate_roles, GATE_RIGHTS), (READER_ROLES, reader_roles, READER_RIGHTS)):
+        had = [role for (role,) in connection.execute(known).fetchall()]
+        for role in dict.fromkeys((*had, *roles)):
             for right in rights:
                 connection.execute(sql.SQL(right).format(role=sql.Identifier(role)))
-    return Migrated(before, VERSION)
+    return Migrated(before, VERSION, _unbound(connection))
+
+
+def _unbound(connection: Connection) -> tuple[str, ...]:
+    rows = connection.execute("SELECT gate FROM lockgate.gates WHERE role = '' ORDER BY gate").fetchall()
+    return tuple(gate for (gate,) in rows)
+
+
+def _take_turn(connection: Connection) -> None:
+    """Wait for another migration. Only where there are no tables yet does that take a lock that anybody can hold."""
+    if not _is_made(connection):
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migration"),))
+    if _is_made(connection):
+        connection.execute(f"LOCK TABLE {SCHEMA}.meta IN SHARE ROW EXCLUSIVE MODE")
+
+
+def _is_made(connection: Connection) -> bool:
+    found = connection.execute("SELECT to_regclass('lockgate.meta') IS NOT NULL").fetchone()
+    return bool(found and found[0])
 
 
 def _version(connection: Connection) -> int:
-    found = connection.execute("SELECT to_regclass('lockgate.meta') IS NOT NULL").fetchone()
-    if not found or not found[0]:
+    if not _is_made(connection):
         return 0
     row = connection.execute("SELECT version FROM lockgate.meta").fetchone()
     return int(row[0]) if row else 0

@@ -101,7 +101,7 @@ class QuestionQueries(Statements):
         query = f"SELECT {_APPROVAL} FROM lockgate.approvals WHERE {_OVERDUE} ORDER BY asked_at, id"  # noqa: S608
         rows = self._all(query, (now,))
         if rows and self._writable:
-            own = set(self._own_if_free(_approval(row).session for row in rows))
+            own = set(self._own_if_free([_approval(row).session for row in rows]))
             rows = [row for row in self._all(query, (now,)) if _approval(row).session in own]
         return [_approval(row) for row in rows]
 

@@ -10,6 +10,7 @@ they are compared as bytes, as SQLite does.
 from __future__ import annotations
 
 from lockgate.store.postgres.schema_audit import AUDIT
+from lockgate.store.postgres.schema_binding import BINDING
 
 SCHEMA = "lockgate"
 
@@ -166,7 +167,7 @@ _TABLES = (
 
 _FIRST = (*_TABLES, *AUDIT)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, BINDING)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""
@@ -179,13 +180,16 @@ GATE_RIGHTS = (
     *(f"GRANT INSERT, UPDATE, DELETE ON lockgate.{table} TO {{role}}" for table in _DATA.split(", ")),
     "GRANT INSERT ON lockgate.audit TO {role}",
     "GRANT INSERT, UPDATE ON lockgate.gates, lockgate.audit_checkpoints TO {role}",
+    "GRANT UPDATE ON lockgate.locks TO {role}",
     "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA lockgate TO {role}",
 )
 """What the role of a gate may do, and no more: no DELETE of a record, and nothing with an anchor but have one made. A
-fleet's policy it may only read."""
+fleet's policy it may only read. Whose gate a row is, the guards say."""
 
 READER_RIGHTS = (
     "GRANT USAGE ON SCHEMA lockgate TO {role}",
     "GRANT SELECT ON ALL TABLES IN SCHEMA lockgate TO {role}",
+    "REVOKE SELECT ON lockgate.meta FROM {role}",
+    "GRANT SELECT (id, version, mark) ON lockgate.meta TO {role}",
 )
-"""What a role needs that only looks."""
+"""What a role needs that only looks. Not the fleet's key, with which it could try out addresses."""

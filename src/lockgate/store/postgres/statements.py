@@ -1,22 +1,25 @@
 """How the statements of one transaction are run, and which locks it takes.
 
 **Locks.** What an event changes belongs to one session, seldom to two (a fork and its parent). A transaction that may
-write locks a session when it first asks for anything of it, and keeps the lock until it ends (strict two-phase locking;
-``pg_advisory_xact_lock``, because a new session has no row yet). Each statement has a snapshot of its own
-(``READ COMMITTED``), taken after the lock was given, so it sees all that the one before it has committed. The gate's
-own values are locked alike, and the head of its audit chain by its row. A lock is waited for only as long as a person's
-configuration of the store allows; what would close a circle is ended by the database. Either is a refusal.
+write locks a session when it first asks for anything of it, and keeps the lock until it ends (strict two-phase
+locking). A new session has no row yet, so what is locked is one of the rows of ``locks``, to which its id is hashed: to
+lock a row takes the right to change it, and so nobody who may only look can hold up a gate, as an advisory lock would
+let them. Each statement has a snapshot of its own (``READ COMMITTED``), taken after the lock was given, so it sees all
+that the one before it has committed. The gate's own values are locked alike, and the head of its audit chain by its
+row. A lock is waited for only as long as a person's configuration of the store allows; what would close a circle is
+ended by the database. Either is a refusal.
 
 **Trips.** What is written is not waited for: it goes to the database together with the next question, or the commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from lockgate.digests import blake2b
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
+from lockgate.store.postgres.schema_binding import SLOTS
 from lockgate.store.postgres.texts import given, kept
 
 if TYPE_CHECKING:
@@ -27,13 +30,23 @@ if TYPE_CHECKING:
     Row = tuple[Any, ...]
 
 _LOCK = b"lockgate lock"  # at most 16 bytes
-LOCKING = "SELECT pg_advisory_xact_lock(%s)"
+LOCKING = "SELECT slot FROM lockgate.locks WHERE slot = %s FOR NO KEY UPDATE"
+_LOCKING_FREE = "SELECT slot FROM lockgate.locks WHERE slot = ANY(%s) FOR NO KEY UPDATE SKIP LOCKED"
 
 
 def lock_key(kind: str, name: str = "") -> int:
-    """The number by which the database knows a lock: 64 bits, signed. Two names with the same one wait in vain."""
+    """The number of an advisory lock: 64 bits, signed. Anybody who may connect can hold one: no gate waits for it."""
+    return int.from_bytes(_hashed(kind, name), "big", signed=True)
+
+
+def slot_of(kind: str, name: str) -> int:
+    """The row of ``locks`` that stands for something. Two names with the same one wait in vain."""
+    return int.from_bytes(_hashed(kind, name), "big") % SLOTS
+
+
+def _hashed(kind: str, name: str) -> bytes:
     text = f"{kind}\0{name}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, person=_LOCK, digest_size=8).digest(), "big", signed=True)
+    return blake2b(text, person=_LOCK, digest_size=8).digest()
 
 
 def replacing(table: str, key: str, columns: Sequence[str]) -> str:
@@ -75,21 +88,20 @@ class Statements:
         """Lock a session, where this transaction may write; the lock is sent with the statement that follows."""
         if self._writable and session not in self._held:
             self._held.add(session)
-            self._unsent.append((LOCKING, (lock_key("session", session),)))
+            self._unsent.append((LOCKING, (slot_of("session", session),)))
 
     def _own_settings(self) -> None:
         if self._writable and not self._has_settings:
             self._has_settings = True
-            self._unsent.append((LOCKING, (lock_key("settings", self._gate),)))
+            self._unsent.append((LOCKING, (slot_of("settings", self._gate),)))
 
-    def _own_if_free(self, sessions: Iterable[str]) -> list[str]:
+    def _own_if_free(self, sessions: Collection[str]) -> list[str]:
         """Those of some sessions that are this transaction's, or could be locked without waiting."""
-        free = []
-        for session in dict.fromkeys(sessions):
-            key = lock_key("session", session)
-            if session in self._held or self._all("SELECT pg_try_advisory_xact_lock(%s)", (key,))[0][0]:
-                self._held.add(session)
-                free.append(session)
+        slots = {session: slot_of("session", session) for session in sessions if session not in self._held}
+        rows = self._all(_LOCKING_FREE, (list(slots.values()),)) if slots else []
+        taken = {slot for (slot,) in rows}
+        free = [session for session in dict.fromkeys(sessions) if session in self._held or slots[session] in taken]
+        self._held.update(free)
         return free
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.01
 """Seconds before the next connection is tried after one that was lost."""
-_FACTS = "SELECT version, encode(fleet_key, 'hex'), extract(epoch FROM clock_timestamp())::float8 FROM lockgate.meta"
+_FACTS = "SELECT version, mark, extract(epoch FROM clock_timestamp())::float8 FROM lockgate.meta"
 _WRITING = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_FACTS}"
 _READING = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_FACTS}"
 
@@ -47,6 +47,8 @@ class PostgresStore:
         self._name = name
         self._pool: Pool | None = shared_pool(address, Limits(busy_seconds))
         self._fleet_key = b""
+        self._mark = ""
+        """By what the database is known again."""
         self._ahead: float | None = None
         """Seconds by which the database's clock is ahead of ``time.monotonic``, as it was last seen."""
         self._current: PostgresTransaction | None = None
@@ -59,9 +61,11 @@ class PostgresStore:
     @property
     def fleet_key(self) -> bytes:
         """32 secret bytes that all gates of this store share, for keyed hashes that they compare."""
-        if not self._fleet_key:
-            with self.reading():
-                pass
+        if not self._fleet_key and self._current is not None:
+            self._fleet_key = self._current.fleet_key()
+        elif not self._fleet_key:
+            with self.reading() as tx:
+                self._fleet_key = tx.fleet_key()
         return self._fleet_key
 
     @property
@@ -173,10 +177,10 @@ class PostgresStore:
                 f"the shared store was made by an older Lockgate (schema {version}): its owner runs"
                 " `lockgate store migrate`"
             )
-        fleet_key = bytes.fromhex(_fact(row, 1))
-        if self._fleet_key and fleet_key != self._fleet_key:
+        mark = str(_fact(row, 1))
+        if self._mark and mark != self._mark:
             raise StoreError("the shared store is another one than before: restart the gate")
-        self._fleet_key = fleet_key
+        self._mark = mark
 
 
 class Step:

@@ -66,6 +66,16 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
         """Publish a bundle, unless one that is not older is there; whether it was put."""
         return self._count(_PUT_POLICY, (fleet, serial, sha256(data).hexdigest(), data)) == 1
 
+    def fleet_key(self) -> bytes:
+        """32 secret bytes that all gates share; a reader gets none.
+
+        Raises:
+            psycopg.Error: This role may not have them.
+        """
+        row = self._one("SELECT fleet_key FROM lockgate.meta")
+        assert row is not None
+        return bytes(row[0])
+
     def watched(self) -> bool:
         """Whether somebody on some host watches for questions."""
         from lockgate.store.postgres.listening import WATCHED
@@ -83,7 +93,7 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
             f"SELECT session FROM lockgate.sessions WHERE {_OLD} ORDER BY ended_at LIMIT {PRUNED_AT_ONCE}",  # noqa: S608
             (before,),
         )
-        free = self._own_if_free(session for (session,) in old)
+        free = self._own_if_free([session for (session,) in old])
         if not free:
             return 0
         # A session may have gone on before it was locked.

@@ -1,0 +1,339 @@
+"""What the database lets the role of one gate do to another gate, and a reader to all: nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from contract import SESSION
+
+from lockgate.audit.anchors import verify_anchors, verify_chain
+from lockgate.audit.pruning import cut
+from lockgate.errors import StoreError
+from lockgate.store.opening import open_store
+from lockgate.store.postgres import migrating, schema
+from lockgate.store.postgres.binding import bind
+from lockgate.store.postgres.migrating import migrate
+from lockgate.store.postgres.notes import NOTES, noted
+from lockgate.store.postgres.statements import lock_key
+from lockgate.store.postgres.store import PostgresStore
+from support.postgres import Server, use
+
+RECORDS = 4
+ROLES = ("north_role", "south_role", "fleet_role", "reader_role", "member_role")
+
+
+class Roles:
+    """A database with two gates, each with a role of its own."""
+
+    def __init__(self, folder: Path, server: Server, url: str) -> None:
+        for role in ROLES:
+            if not server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):
+                server.execute(f"CREATE ROLE {role} LOGIN")
+        server.execute("GRANT fleet_role TO member_role")
+        self._folder = folder
+        self.owner = url
+        migrate(url, gate_roles=["north_role", "south_role", "fleet_role"], reader_roles=["reader_role"])
+        self._stores: dict[str, PostgresStore] = {}
+        self.north = self.gate("north", "north_role")
+        self.south = self.gate("south", "south_role")
+        for store in (self.north, self.south):
+            record(store, RECORDS)
+
+    def url(self, role: str) -> str:
+        return self.owner.replace("postgres@", f"{role}@")
+
+    def gate(self, name: str, role: str) -> PostgresStore:
+        """A gate, which has its key from its name, with some role."""
+        if name in self._stores:
+            self._stores.pop(name).close()
+        store = open_store(str(use(self._folder / name, self.url(role), name)), busy_seconds=2)
+        assert isinstance(store, PostgresStore)
+        self._stores[name] = store
+        return store
+
+    def execute(self, role: str, *statements: str) -> None:
+        """What somebody who has a role does with it, in one transaction."""
+        with psycopg.connect(self.url(role)) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def problem(self, store: PostgresStore) -> str:
+        with store.reading() as tx:
+            found = [verify_chain(tx, gate, store.key).problem for gate in tx.gates()]
+            name = next(name for name, other in self._stores.items() if other is store)
+            return "; ".join(
+                filter(None, [*found, verify_anchors(tx, noted(str(self._folder / name / NOTES))).problem])
+            )
+
+    def close(self) -> None:
+        for store in self._stores.values():
+            store.close()
+
+
+def record(store: PostgresStore, count: int = 1) -> None:
+    for number in range(count):
+        with store.transaction() as tx:
+            tx.put_session(SESSION)
+            tx.append_audit(store.clock(), {"event": "test", "n": number})
+
+
+@pytest.fixture
+def roles(tmp_path: Path, postgres_server: Server, postgres_url: str) -> Iterator[Roles]:
+    roles = Roles(tmp_path, postgres_server, postgres_url)
+    yield roles
+    roles.close()
+
+
+SEAL = "e" * 64
+PROOF = (
+    "INSERT INTO lockgate.audit SELECT gate, seq + 1, 1, 'a checkpoint {seal}', digest, repeat('d', 64)"
+    " FROM lockgate.gates WHERE gate = '{gate}'"
+)
+CHECKPOINT = (
+    "INSERT INTO lockgate.audit_checkpoints SELECT gate, seq, digest, seq, 1, '{seal}'"
+    " FROM lockgate.gates WHERE gate = '{gate}'"
+)
+ATTACKS = [
+    pytest.param([PROOF], id="append a record"),
+    pytest.param([PROOF, CHECKPOINT, "SELECT lockgate.cut_audit('{gate}')"], id="cut with made-up proof"),
+    pytest.param([CHECKPOINT], id="put a checkpoint"),
+    pytest.param(["SELECT lockgate.cut_audit('{gate}')"], id="cut"),
+    pytest.param(["UPDATE lockgate.gates SET seq = 9000000 WHERE gate = '{gate}'"], id="put the head forward"),
+    pytest.param(["UPDATE lockgate.gates SET seal = '{seal}' WHERE gate = '{gate}'"], id="change the seal"),
+    pytest.param(["UPDATE lockgate.gates SET name = 'mine' WHERE gate = '{gate}'"], id="change the name"),
+    pytest.param(["UPDATE lockgate.gates SET anchored_at = 9e9 WHERE gate = '{gate}'"], id="put off the next anchor"),
+    pytest.param(["UPDATE lockgate.gates SET role = session_user WHERE gate = '{gate}'"], id="take the gate"),
+    pytest.param(["UPDATE lockgate.gates SET role = 'north_role'"], id="take every gate"),
+    pytest.param(["SELECT lockgate.anchor('{gate}')"], id="anchor"),
+    pytest.param(["INSERT INTO lockgate.settings VALUES ('{gate}', 'trust', 'all')"], id="have it trust something"),
+    pytest.param(["UPDATE lockgate.settings SET value = 'x' WHERE gate = '{gate}'"], id="change a setting"),
+    pytest.param(["UPDATE lockgate.settings SET gate = '{own}', name = 'y'"], id="take a setting"),
+    pytest.param(["DELETE FROM lockgate.settings WHERE gate = '{gate}'"], id="remove a setting"),
+    pytest.param(
+        [
+            "INSERT INTO lockgate.gates SELECT gate, 'mine', 1, 9000000, '', '' FROM lockgate.gates"
+            " WHERE gate = '{gate}' ON CONFLICT (gate) DO UPDATE SET seq = excluded.seq"
+        ],
+        id="put it there again",
+    ),
+    pytest.param(["UPDATE lockgate.gates SET gate = 'x' WHERE gate = '{own}'"], id="change the own id"),
+    pytest.param(["UPDATE lockgate.gates SET role = 'south_role' WHERE gate = '{own}'"], id="give a gate away"),
+    pytest.param(["SET ROLE south_role", PROOF], id="become the other role"),
+    pytest.param(["SET SESSION AUTHORIZATION south_role", PROOF], id="log in as the other role"),
+    pytest.param(["UPDATE lockgate.locks SET slot = slot + 8192"], id="have locks that nobody shares"),
+]
+
+
+@pytest.mark.parametrize("statements", ATTACKS)
+def test_a_stolen_role_does_another_gate_no_harm(roles: Roles, statements: list[str]) -> None:
+    with roles.south.transaction() as tx:
+        tx.put_setting("known", "mine")
+    filled = [statement.format(gate=roles.south.gate, own=roles.north.gate, seal=SEAL) for statement in statements]
+    with pytest.raises(psycopg.Error, match=r"another role|permission denied|append only|goes forward"):
+        roles.execute("north_role", *filled)
+    with roles.south.reading() as tx:
+        assert tx.settings("") == {"known": "mine"}
+        assert [row.seq for row in tx.audit()] == list(range(1, RECORDS + 1))
+    record(roles.south)
+    assert roles.problem(roles.south) == roles.problem(roles.north) == ""
+
+
+def test_the_checkpoint_of_another_gate_stays_where_it_is(roles: Roles) -> None:
+    """Moved to the thief's own gate it would be gone, and the chain would begin in the middle."""
+    with roles.south.transaction() as tx:
+        assert cut(tx, roles.south.key, 2, roles.south.clock(), {}) == 2
+    for statement in (
+        f"UPDATE lockgate.audit_checkpoints SET gate = '{roles.north.gate}'",
+        f"UPDATE lockgate.audit_checkpoints SET seq = seq + 1 WHERE gate = '{roles.south.gate}'",
+    ):
+        with pytest.raises(psycopg.Error, match=r"append only|another role"):
+            roles.execute("north_role", statement)
+    assert roles.problem(roles.south) == ""
+
+
+def test_a_gate_with_its_own_role_can_do_all_its_work(roles: Roles) -> None:
+    for store in (roles.north, roles.south):
+        with store.transaction() as tx:
+            tx.call_gate("new name")
+            tx.put_setting("trust", "this")
+            assert cut(tx, store.key, 2, store.clock(), {}) == 2
+        store.anchor()
+        with store.transaction() as tx:
+            tx.put_setting("trust", None)
+        assert len(store.fleet_key) == 32
+    assert roles.problem(roles.south) == roles.problem(roles.north) == ""
+
+
+def test_one_role_for_several_gates(roles: Roles) -> None:
+    for name, role in (("east", "fleet_role"), ("west", "fleet_role"), ("east", "member_role")):
+        record(roles.gate(name, role), 2)
+    # What a group has made, its members go on with; what a member has made is its own.
+    record(roles.gate("own", "member_role"))
+    with pytest.raises(StoreError, match=r"another role"):
+        record(roles.gate("own", "fleet_role"))
+
+
+def test_the_owner_gives_a_gate_to_another_role(roles: Roles) -> None:
+    assert bind(roles.owner, "north", "fleet_role") == roles.north.gate
+    with pytest.raises(StoreError, match="store bind"):
+        record(roles.north)
+    moved = roles.gate("north", "fleet_role")
+    record(moved)
+    assert bind(roles.owner, moved.gate[:8], "north_role") == moved.gate
+    record(roles.gate("north", "north_role"))
+    assert roles.problem(roles.south) == ""
+
+
+@pytest.mark.parametrize(
+    ("who", "gate", "role", "problem"),
+    [
+        ("postgres", "nobody", "north_role", "no such gate"),
+        ("postgres", "", "north_role", "no such gate"),
+        ("postgres", "north", "no_such_role", "no role"),
+        ("north_role", "south", "north_role", "another role"),
+        ("north_role", "north", "south_role", "another role"),
+        ("reader_role", "south", "reader_role", "no right"),
+    ],
+)
+def test_bindings_that_are_refused(roles: Roles, who: str, gate: str, role: str, problem: str) -> None:
+    with pytest.raises(StoreError, match=problem):
+        bind(roles.url(who), gate, role)
+
+
+def test_a_name_that_several_gates_have_means_none_of_them(roles: Roles) -> None:
+    with roles.south.transaction() as tx:
+        tx.call_gate("north")
+    with pytest.raises(StoreError, match="several gates"):
+        bind(roles.owner, "north", "fleet_role")
+
+
+@pytest.fixture
+def older(postgres_server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database as the first version made it; the address for its owner."""
+    for role in ROLES:
+        if not postgres_server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):
+            postgres_server.execute(f"CREATE ROLE {role} LOGIN")
+    url = postgres_server.url(postgres_server.database())
+    with monkeypatch.context() as patch:
+        patch.setattr(migrating, "MIGRATIONS", schema.MIGRATIONS[:1])
+        patch.setattr(migrating, "VERSION", 1)
+        patch.setattr(migrating, "GATE_RIGHTS", [right for right in schema.GATE_RIGHTS if ".locks" not in right])
+        patch.setattr(migrating, "READER_RIGHTS", schema.READER_RIGHTS[:2])
+        patch.setattr(migrating, "_unbound", lambda _: ())
+        migrate(url)
+    return url
+
+
+def _old_gate(url: str, gate: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO lockgate.gates (gate, name, made_at, seq, digest, seal) VALUES (%s, %s, 1, 0, '', '')",
+            (gate, gate),
+        )
+
+
+@pytest.mark.parametrize(
+    ("gate_roles", "role"),
+    [(["north_role"], "north_role"), (["north_role", "south_role"], ""), ([], "")],
+)
+def test_the_gates_of_an_older_database_are_bound_where_it_is_known_whose_they_are(
+    older: str, gate_roles: list[str], role: str
+) -> None:
+    with psycopg.connect(older) as connection:
+        for each in gate_roles:
+            for right in schema.GATE_RIGHTS:
+                if ".locks" not in right:
+                    connection.execute(right.format(role=each))
+        connection.execute("GRANT USAGE ON SCHEMA lockgate TO reader_role")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA lockgate TO reader_role")
+    _old_gate(older, "a" * 32)
+    _old_gate(older, "b" * 32)
+    done = migrate(older)
+    assert (done.before, done.after) == (1, schema.VERSION)
+    with psycopg.connect(older) as connection:
+        assert connection.execute("SELECT DISTINCT role FROM lockgate.gates").fetchall() == [(role,)]
+    assert done.unbound == (() if role else ("a" * 32, "b" * 32))
+    for each in gate_roles:
+        change = "UPDATE lockgate.gates SET name = 'x'"
+        with psycopg.connect(older.replace("postgres@", f"{each}@")) as connection:
+            if each == role:
+                connection.execute(change)
+            else:
+                with pytest.raises(psycopg.Error, match=r"another role"):
+                    connection.execute(change)
+    with psycopg.connect(older.replace("postgres@", "reader_role@")) as connection:
+        connection.execute("SELECT version, mark FROM lockgate.meta")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT fleet_key FROM lockgate.meta")
+
+
+def test_an_older_database_is_told_from_one_that_is_broken(tmp_path: Path, older: str) -> None:
+    store = open_store(str(use(tmp_path / "state", older)), busy_seconds=2)
+    try:
+        with pytest.raises(StoreError, match="older Lockgate"), store.transaction():
+            pass
+    finally:
+        store.close()
+
+
+def test_a_reader_looks_at_everything_but_the_fleets_key(roles: Roles) -> None:
+    reader = roles.gate("reader", "reader_role")
+    with reader.reading() as tx:
+        assert {row.name for row in tx.gates()} == {"north", "south"}
+        assert tx.session(SESSION.session) == SESSION
+    with pytest.raises(StoreError, match="no right"):
+        reader.fleet_key  # noqa: B018 - it asks the database
+    for statement in ("SELECT fleet_key FROM lockgate.meta", "SELECT * FROM lockgate.meta", "TABLE lockgate.meta"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            roles.execute("reader_role", statement)
+
+
+HOLDS: list[tuple[str, Callable[[], str]]] = [
+    ("advisory session", lambda: f"SELECT pg_advisory_lock({lock_key('session', SESSION.session)})"),
+    ("advisory migration", lambda: f"SELECT pg_advisory_lock({lock_key('migration')})"),
+    ("many", lambda: "SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 500) n"),
+    ("read", lambda: "SELECT count(*) FROM lockgate.locks, lockgate.gates, lockgate.sessions"),
+    ("table", lambda: "LOCK TABLE lockgate.locks, lockgate.gates, lockgate.audit IN ACCESS SHARE MODE"),
+]
+
+
+@pytest.mark.parametrize("hold", [pytest.param(make(), id=name) for name, make in HOLDS])
+def test_a_reader_holds_up_nobody(roles: Roles, hold: str) -> None:
+    with psycopg.connect(roles.url("reader_role")) as connection:
+        connection.execute(hold)
+        for store in (roles.north, roles.south):
+            record(store)
+        migrate(roles.owner)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT FROM lockgate.locks WHERE slot = 1 FOR UPDATE",
+        "SELECT FROM lockgate.locks WHERE slot = 1 FOR KEY SHARE",
+        "SELECT FROM lockgate.gates FOR SHARE",
+        "LOCK TABLE lockgate.locks IN ROW SHARE MODE",
+        "LOCK TABLE lockgate.anchors IN SHARE ROW EXCLUSIVE MODE",
+        "SELECT lockgate.anchor('x')",
+        "SELECT lockgate.cut_audit('x')",
+    ],
+)
+def test_locks_that_a_reader_cannot_have(roles: Roles, statement: str) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        roles.execute("reader_role", statement)
+
+
+def test_a_reader_who_says_that_somebody_watches_is_not_believed(roles: Roles) -> None:
+    with psycopg.connect(roles.url("reader_role")) as connection:
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", (lock_key("watching"),))
+        assert not roles.north.watched()
+    with roles.south.listen(lambda _: None, watching=True):
+        until = time.monotonic() + 10
+        while not roles.north.watched():
+            assert time.monotonic() < until
+            threading.Event().wait(0.01)
