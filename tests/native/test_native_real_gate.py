@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from adapters.payloads import tool
-from hook.process import HOOK, Told, run
+from hook.process import Told, run
 from lockgate.hooks.options import parse
 from resident.machine import Machine
 from resident.stories import STORIES
+from support import steady
 
 _MADE_UP = re.compile(r"\b[a-z2-9]{4}(?:-[a-z2-9]{4})+\b|\b[0-9a-f]{32}\b")
 """Ids of questions: no two runs have the same."""
@@ -32,7 +33,7 @@ class NativeMachine(Machine):
 
     def command(self, client: str, *options: str) -> list[str]:
         """The command line of a hook."""
-        words = [str(self.client), "--python", self.python, "--script", HOOK]
+        words = [str(self.client), "--python", self.python, "--script", steady.hook()]
         return [*words, *self.words(client), *options]
 
 
@@ -112,8 +113,7 @@ def test_time_that_was_spent_on_asking_is_told_in_milliseconds() -> None:
 
 @pytest.mark.parametrize("value", ["yes", "-1", "1.5", "", "9" * 20])
 def test_what_is_no_number_of_milliseconds_is_refused(native: NativeMachine, value: str) -> None:
-
-    command = [sys.executable, "-I", "-S", HOOK, "claude-code", "--asked", value, *native.words()[1:]]
+    command = [sys.executable, "-I", "-S", steady.hook(), "claude-code", "--asked", value, *native.words()[1:]]
     told = run(command, _tampers(native), env=native.environment)
     assert told.code == 2
     assert "--asked" in told.stderr

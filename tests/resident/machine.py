@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from adapters.payloads import payload
-from hook.process import HOOK, Told, run
+from hook.process import Told, run
 from lockgate.audit.chain import Verification, verify_store
 from lockgate.folders import Folders
 from lockgate.resident import control
 from lockgate.resident.places import SOCKET, run_folder
-from lockgate.resident.starting import PROGRAM, arguments
+from lockgate.resident.starting import arguments
 from lockgate.resident.wire import Request, spelt_request
 from lockgate.store.sqlite import SqliteStore
+from support import steady
 from support.gates import end_gates, gates_below
 from support.prepared import give_state
 
@@ -48,12 +49,10 @@ class Machine:
         self._started: list[subprocess.Popen[bytes]] = []
 
     # ------------------------------------------------------------ the gate
-    def start(
-        self, *options: str, program: str = PROGRAM, files: int = 0, wait: bool = True
-    ) -> subprocess.Popen[bytes]:
+    def start(self, *options: str, program: str = "", files: int = 0, wait: bool = True) -> subprocess.Popen[bytes]:
         """Start a gate as a child of this process, which may have so many files open, and wait until it answers."""
         words = arguments(self.where)
-        words[2] = program
+        words[2] = program or steady.gate()
         command = [sys.executable, *words, *options]
         if files:
             command = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$0" "$@"', *command]
@@ -114,7 +113,7 @@ class Machine:
 
     def command(self, client: str, *options: str) -> list[str]:
         """The command line of a hook."""
-        return [sys.executable, "-I", "-S", HOOK, *self.words(client), *options]
+        return [sys.executable, "-I", "-S", steady.hook(), *self.words(client), *options]
 
     def words(self, client: str = "claude-code") -> list[str]:
         """The arguments of a hook."""

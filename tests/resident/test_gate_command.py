@@ -18,6 +18,7 @@ from lockgate import __version__
 from lockgate.cli.gate_logs import followed, last_lines
 from lockgate.cli.main import cli
 from lockgate.logs import NAME, note
+from support import steady
 
 from .machine import Machine
 
@@ -32,6 +33,7 @@ def person(machine: Machine) -> Machine:
         (machine.home.parent / folder).rename(wanted)
         machine.where = machine.where._replace(**{name: str(wanted)})
     machine.state = machine.where.state
+    machine.environment["PYTHONPATH"] = str(steady.package().parent)
     return machine
 
 

@@ -1,0 +1,37 @@
+"""The package as it was when a process of the tests first asked for it.
+
+A resident gate ends when its code changes. The package under test is a folder that somebody may be working in, so gates
+that must go on run from a copy of it, and so do the hooks that ask them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import lockgate
+
+
+@functools.cache
+def package() -> Path:
+    """The copy. It is gone with this process."""
+    root = Path(tempfile.mkdtemp(prefix="lockgate-tests-package-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    copied = root / "lockgate"
+    # With its times, by which compiled modules and compiled patterns are known to be its own.
+    shutil.copytree(Path(lockgate.__file__).parent, copied, ignore=shutil.ignore_patterns("static"))
+    return copied
+
+
+def hook() -> str:
+    """The hook's file."""
+    return os.fspath(package() / "hook.py")
+
+
+def gate() -> str:
+    """The file of the resident gate's process."""
+    return os.fspath(package() / "resident" / "process.py")
