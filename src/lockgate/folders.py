@@ -39,6 +39,19 @@ def home_folder(environ: Mapping[str, str]) -> str:
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
+def user_name() -> str:
+    """This user's name as the system knows it; the number where it knows none, as in many containers.
+
+    No variable is asked, as :func:`getpass.getuser` does: what is recorded in a person's name is what they are.
+    """
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
 def folders(environ: Mapping[str, str] | None = None) -> Folders:
     """The folders for an environment, by default this process's own."""
     env = os.environ if environ is None else environ

@@ -1,11 +1,12 @@
-"""What `lockgate dashboard` runs, without a terminal around it. Argument: the settings as JSON.
+"""What `lockgate dashboard` runs, without a terminal around it.
+
+Argument: the settings as JSON; with them `patience`, in seconds, for whoever does not finish a request.
 
 Each line on standard input makes another link, as Enter does in a terminal.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
@@ -14,6 +15,7 @@ from lockgate.cli.dashboard import tools
 from lockgate.cli.serve import log_to_stderr
 from lockgate.dashboard.serving import Dashboard, Settings
 from lockgate.folders import folders
+from lockgate.server import patience
 from lockgate.store.opening import open_store
 
 
@@ -23,8 +25,10 @@ def main() -> None:
     log_to_stderr(False, "lockgate.dashboard")
     logging.captureWarnings(True)
     sys.stdin.isatty = lambda: True  # type: ignore[method-assign]
-    settings = Settings(**json.loads(sys.argv[1]))
-    asyncio.run(Dashboard(where, settings, tools(), lambda line: print(line, flush=True)).run())
+    said = json.loads(sys.argv[1])
+    patience.TLS_SECONDS = patience.HEAD_SECONDS = said.pop("patience", patience.HEAD_SECONDS)
+    settings = Settings(**said)
+    patience.run(Dashboard(where, settings, tools(), lambda line: print(line, flush=True)).run())
 
 
 main()

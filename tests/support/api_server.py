@@ -169,6 +169,10 @@ class Server:
         self.process.stdin.flush()
         return self._wait(r"#login=(\S+)")
 
+    def wait_for(self, words: str) -> None:
+        """Wait until something is told at the terminal."""
+        self._wait(f"({re.escape(words)})")
+
     def browser(self, **options: Any) -> httpx.Client:
         """A browser with the dashboard's own page open, before anybody logs in."""
         return self.client({"Origin": self.url, "Sec-Fetch-Site": "same-origin"}, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +12,7 @@ from lockgate.cli.approvals_text import summary
 from lockgate.cli.state import opened, unreadable
 from lockgate.errors import ApprovalError, LockgateError, StoreError
 from lockgate.escape.answering import answer
-from lockgate.folders import state_dir
+from lockgate.folders import state_dir, user_name
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
@@ -63,7 +62,7 @@ def settle(store: Store, approval: str, *, approve: bool, reason: str = "") -> N
         click.ClickException: It cannot be answered (any more).
     """
     try:
-        answer(store, state_dir(), approval, approve=approve, by=f"{getpass.getuser()} (terminal)", reason=reason)
+        answer(store, state_dir(), approval, approve=approve, by=f"{user_name()} (terminal)", reason=reason)
     except ApprovalError as error:
         raise click.ClickException(str(error)) from error
     except StoreError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 
@@ -84,12 +83,13 @@ def _require(tokens_only: bool) -> None:
 
 def _run(settings: Settings) -> None:
     from lockgate.dashboard.serving import Dashboard
+    from lockgate.server.patience import run
     from lockgate.store.opening import open_store
 
     where = folders()
     try:
         open_store(where.state).close()  # one that runs before the first hook waits for it
-        asyncio.run(Dashboard(where, settings, tools(), click.echo).run())
+        run(Dashboard(where, settings, tools(), click.echo).run())
     except StoreError as error:
         raise unreadable(error) from error
     except (LockgateError, OSError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -74,9 +73,10 @@ def serve(
 def _run(serving: Coroutine[Any, Any, None]) -> None:
     from lockgate.cli.state import unreadable
     from lockgate.errors import StoreError
+    from lockgate.server.patience import run
 
     try:
-        asyncio.run(serving)
+        run(serving)
     except StoreError as error:
         raise unreadable(error) from error
     except (LockgateError, OSError) as error:

@@ -1,5 +1,8 @@
 """Who may use the dashboard: one-time links, and the sessions that they begin. All sessions end with the process.
 
+A link that is used twice is known to two: one of them may be a thief, and nothing says which. So the session that the
+first use began ends, and the person is told. In the browser that the first use was in, a second one is an accident.
+
 A session has two secrets. The cookie is the browser's, out of reach of scripts; but a browser sends it to every port of
 a host, and so to a server of somebody else on this machine. The other, which a page sends in a header, is told once to
 the page that logged in, and belongs to its origin with its port. Neither is of use without the other.
@@ -13,7 +16,7 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.dashboard.problems import Refused
 from lockgate.dashboard.tokens import Scope
@@ -29,6 +32,14 @@ MOST_WRONG = 10
 """Wrong logins within a minute, after which the asker is told to wait."""
 _WINDOW = 60.0
 _MOST_SESSIONS = 32
+_MOST_USED = 64
+"""Used links that are remembered."""
+USED_HERE, TWICE = "link-here", "link-twice"
+"""Codes of refusals: the link was used by this browser; it was used by two."""
+_TWICE = (
+    "a link was used by two browsers, so that the first of them was logged out:"
+    " look at what was approved, and make another link"
+)
 CSRF_HEADER = "x-csrf-token"
 _BYTES = 32
 
@@ -79,8 +90,14 @@ class Access:
         self._link: tuple[bytes, float] | None = None
         self._sessions: dict[str, _Session] = {}
         self._wrong: deque[float] = deque(maxlen=MOST_WRONG)
+        self._used: dict[bytes, str] = {}
+        """The session that each used link began, the oldest link first."""
+        self._twice: set[str] = set()
+        """Those sessions whose link was used by another browser too."""
         self.on_link_over: Callable[[], None] = lambda: None
         """Called when a link was used, or another took its place."""
+        self.on_twice: Callable[[], None] = lambda: None
+        """Called when a link was used by another browser too, once for each link."""
 
     def new_link(self) -> str:
         """A token that begins one session, for a minute. It takes the place of the one before."""
@@ -89,8 +106,12 @@ class Access:
         self._link = (_hash(token), self._clock() + LINK_SECONDS)
         return token
 
-    def login(self, token: str) -> tuple[str, str, float]:
+    def login(self, token: str, cookies: Sequence[str] = ()) -> tuple[str, str, float]:
         """Begin a session.
+
+        Args:
+            token: The link's.
+            cookies: Those that the browser has from this dashboard.
 
         Returns:
             The cookie's value, the CSRF token, and when it ends, in seconds since the epoch.
@@ -101,10 +122,34 @@ class Access:
         now = self._clock()
         expected, until = self._link or (b"", 0.0)
         if not hmac.compare_digest(_hash(token), expected) or now >= until:
-            raise self._wrong_login(now)
+            raise self._used_again(token, cookies) or self._wrong_login(now)
         self._link = None
         self.on_link_over()
-        return self._begin(now)
+        cookie, csrf, ends = self._begin(now)
+        self._used[_hash(token)] = _name(cookie)
+        if len(self._used) > _MOST_USED:
+            self._twice.discard(self._used.pop(next(iter(self._used))))
+        return cookie, csrf, ends
+
+    def _used_again(self, token: str, cookies: Sequence[str]) -> Refused | None:
+        """What a link comes to that was used before; ``None`` where it was not."""
+        session = self._used.get(_hash(token))
+        if session is None:
+            return None
+        if session in map(_name, cookies):
+            return Refused(401, "this browser has used this link already", code=USED_HERE)
+        self._sessions.pop(session, None)
+        if session not in self._twice:
+            self._twice.add(session)
+            self.on_twice()
+        return Refused(401, _TWICE, code=TWICE)
+
+    def why_not(self, cookies: Sequence[str]) -> Refused:
+        """Why the session of a browser, or of nobody, is none."""
+        challenge = {"WWW-Authenticate": 'Bearer realm="lockgate"'}
+        if any(_name(cookie) in self._twice for cookie in cookies):
+            return Refused(401, _TWICE, code=TWICE, headers=challenge)
+        return Refused(401, "log in with the link of `lockgate dashboard`", code="login", headers=challenge)
 
     def _wrong_login(self, now: float) -> Refused:
         # The right one always gets in: else whoever sends wrong ones could keep the person out.
@@ -119,14 +164,14 @@ class Access:
         if len(self._sessions) >= _MOST_SESSIONS:
             del self._sessions[min(self._sessions, key=lambda name: self._sessions[name].used)]
         cookie, csrf = secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES)
-        session = self._sessions[_hash(cookie).hex()] = _Session(_hash(csrf), now)
+        session = self._sessions[_name(cookie)] = _Session(_hash(csrf), now)
         return cookie, csrf, session.ends
 
     def person(self, cookies: list[str], csrf: str) -> Caller | None:
         """Who has a session's two secrets; ``None`` for nobody. Using it keeps it from ending idle."""
         now = self._clock()
         for cookie in cookies:
-            name = _hash(cookie).hex()
+            name = _name(cookie)
             session = self._sessions.get(name)
             if session is None or session.is_over(now):
                 continue
@@ -151,6 +196,11 @@ def cookies_named(name: str, headers: Mapping[str, str]) -> list[str]:
     """The values of all cookies of a name (RFC 6265): another port of this host may have set more of them."""
     pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
     return [value for key, _, value in pairs if key == name and value][:8]
+
+
+def _name(cookie: str) -> str:
+    """What a session is called within this process: who knows the name does not know the cookie."""
+    return _hash(cookie).hex()
 
 
 def _hash(secret: str) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
 from lockgate import __version__
 from lockgate.dashboard import approvals, policy, said
-from lockgate.dashboard.access import Caller
+from lockgate.dashboard.access import Caller, cookies_named
 from lockgate.dashboard.checking import Checks
 from lockgate.dashboard.desk import Desk, caller
 from lockgate.dashboard.marking import marked
@@ -153,9 +153,10 @@ def _empty(problem: str) -> Health:
 
 def _add_login(api: APIRouter, desk: Desk) -> None:
     @api.post("/login", tags=["login"], responses=documented(429))
-    async def login(link: Login, response: Response) -> LoggedIn:
+    async def login(link: Login, request: Request, response: Response) -> LoggedIn:
         """Begin a session with the token of a one-time link."""
-        cookie, csrf, ends = desk.access.login(link.token)
+        cookies = cookies_named(desk.names.cookie, request.headers)
+        cookie, csrf, ends = desk.access.login(link.token, cookies)
         response.set_cookie(
             desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
         )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import ipaddress
+import logging
 import os
 import signal
 import sys
@@ -14,6 +14,7 @@ from contextlib import suppress
 import uvicorn
 from starlette.types import ASGIApp
 
+from lockgate.audit.record import happened
 from lockgate.dashboard.access import LINK_SECONDS, Access
 from lockgate.dashboard.app import make_app
 from lockgate.dashboard.desk import Desk, Tools
@@ -21,9 +22,12 @@ from lockgate.dashboard.links import Leader
 from lockgate.dashboard.own_port import OwnPort
 from lockgate.dashboard.shield import Names
 from lockgate.dashboard.static_files import StaticFiles
-from lockgate.errors import RemoteError
-from lockgate.folders import Folders
+from lockgate.errors import RemoteError, StoreError
+from lockgate.events import Context
+from lockgate.folders import Folders, user_name
+from lockgate.model import Subject
 from lockgate.record import Record
+from lockgate.server.patience import PatientProtocol, Server
 from lockgate.server.sockets import address, is_loopback, tcp_socket
 
 LOOPBACK = "127.0.0.1"
@@ -31,6 +35,15 @@ _DEFAULT_PORTS = {True: 443, False: 80}
 _CONNECTIONS = 256
 _END_SECONDS = 2
 """How long connections may take to end with the process."""
+
+
+_TWICE = (
+    "A link was used by two browsers: the first of them was logged out, and the second was not let in. If both were"
+    " yours, press Enter for another link. If not, somebody else has read the link: look at what was approved"
+    " (lockgate audit show), and find out who can read this terminal."
+)
+
+log = logging.getLogger("lockgate.dashboard")
 
 
 class Settings(Record):
@@ -115,16 +128,17 @@ class Dashboard:
         self._socket = tcp_socket(host, port)
         self._port = OwnPort(where.state, self._socket.getsockname()[1])
         names, self.url = names_of(settings, self._socket.getsockname()[1])
-        self._access = Access(getpass.getuser())
+        self._access = Access(user_name())
         self._leader = Leader(where.state)
         self._access.on_link_over = self._leader.remove
+        self._access.on_twice = self._used_twice
         self._desk = Desk(where, names, self._access, tools)
         self._config = self._configured(make_app(self._desk, StaticFiles()))
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Answer until SIGINT or SIGTERM."""
-        server = uvicorn.Server(self._config)
+        server = Server(self._config)
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, self._end, server)
@@ -134,7 +148,7 @@ class Dashboard:
             self._listen_to_keys(loop)
         try:
             # Signals are handled above: they must end it also while a stream is open.
-            await server._serve([self._socket])
+            await server.serve([self._socket])
         finally:
             self._leader.remove()
             self._socket.close()
@@ -148,7 +162,7 @@ class Dashboard:
     def _configured(self, app: ASGIApp) -> uvicorn.Config:
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=PatientProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -176,6 +190,20 @@ class Dashboard:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(LINK_SECONDS, self._leader.remove)
+
+    def _used_twice(self) -> None:
+        """Tell the person, and the audit, that a link was used by two browsers."""
+        self._say(_TWICE)
+        asyncio.get_running_loop().run_in_executor(None, self._record_twice)
+
+    def _record_twice(self) -> None:
+        try:
+            with self._desk.store() as store:
+                if store is not None:
+                    with store.transaction() as tx:
+                        tx.append_audit(store.clock(), happened(Context("dashboard", Subject("")), "login-twice", {}))
+        except StoreError as error:
+            log.warning("a record could not be written", extra={"facts": {"error": str(error)[:300]}})
 
     def _listen_to_keys(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let Enter make another link, where a person sits at the terminal."""

@@ -141,6 +141,7 @@ class Shield:
 
     async def _caller(self, method: str, headers: Mapping[str, str]) -> Caller:
         caller: Caller | None
+        cookies: list[str] = []
         if "authorization" in headers:
             kind, _, token = headers["authorization"].partition(" ")
             caller = await self._find_token(token.strip()) if kind.lower() == "bearer" else None
@@ -148,8 +149,7 @@ class Shield:
             cookies = cookies_named(self._names.cookie, headers)
             caller = self._access.person(cookies, headers.get(CSRF_HEADER, ""))
         if caller is None:
-            challenge = {"WWW-Authenticate": 'Bearer realm="lockgate"'}
-            raise Refused(401, "log in with the link of `lockgate dashboard`", code="login", headers=challenge)
+            raise self._access.why_not(cookies)
         if caller.person and method not in _SAFE:
             self._check_changes(headers)
         return caller

@@ -17,6 +17,7 @@ from lockgate.record import Record
 from lockgate.server.desk import Desk
 from lockgate.server.groups import Groups
 from lockgate.server.locality import Locality
+from lockgate.server.patience import Server
 from lockgate.server.post import PostOffice
 from lockgate.server.sockets import address, is_loopback, tcp_socket, unix_socket
 from lockgate.server.web import PeerProtocol, Web
@@ -133,6 +134,5 @@ async def _server(web: Web, listening: socket.socket, settings: Settings) -> Non
         timeout_graceful_shutdown=2,
         limit_concurrency=2048,
     )
-    server = uvicorn.Server(config)
     # Signals are the caller's to handle: it ends all parts at once.
-    await server._serve([listening])
+    await Server(config).serve([listening])

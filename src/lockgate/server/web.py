@@ -14,12 +14,12 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lockgate.record import Record
 from lockgate.remote.envelope import MAX_MESSAGE, digest, same
 from lockgate.server.desk import Desk, waiting_note
 from lockgate.server.groups import Group, Groups
+from lockgate.server.patience import PatientProtocol
 
 _PEER = "peer-uid"
 """Stands in the place of a client's host where it is a process of this machine; the port is its user then."""
@@ -38,7 +38,7 @@ class _Way(Record):
     id: str = ""
 
 
-class PeerProtocol(H11Protocol):
+class PeerProtocol(PatientProtocol):
     """HTTP that knows which user the other end of a Unix socket is."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

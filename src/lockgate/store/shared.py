@@ -36,6 +36,6 @@ def own_name() -> str:
     """What people call this gate where nobody has named it: user and host."""
     import socket
 
-    from lockgate.store.postgres.where import user_name
+    from lockgate.folders import user_name
 
     return f"{user_name()}@{socket.gethostname()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import httpx
@@ -37,3 +38,13 @@ def reader(machine: Machine, server: Server) -> httpx.Client:
 @pytest.fixture(scope="module")
 def approver(machine: Machine, server: Server) -> httpx.Client:
     return server.program(add(machine.store, "approver", "approve"))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    key, file = str(folder / "tls.key"), str(folder / "tls.crt")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*command, "-days", "2", "-keyout", key, "-out", file, *names], check=True, capture_output=True)
+    return file, key

@@ -428,16 +428,6 @@ def test_what_is_no_request_is_told_so(server: Server, body: bytes) -> None:
 # -- over TLS
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("tls")
-    key, file = str(folder / "tls.key"), str(folder / "tls.crt")
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run([*command, "-days", "2", "-keyout", key, "-out", file, *names], check=True, capture_output=True)
-    return file, key
-
-
 def test_over_tls_the_cookie_is_bound_to_the_host(tmp_path: Path, certificate: tuple[str, str]) -> None:
     machine = Machine(tmp_path)
     file, key = certificate

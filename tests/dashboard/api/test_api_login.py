@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 import time
@@ -27,8 +28,70 @@ def test_a_link_begins_one_session_and_no_second_one(server: Server) -> None:
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(cookie.split("; "))
     assert not any(name in cookie.lower() for name in ("domain=", "max-age=", "expires="))
     stolen = second.post("login", json={"token": token})
-    assert (stolen.status_code, stolen.json()["code"]) == (401, "link")
+    assert (stolen.status_code, stolen.json()["code"]) == (401, "link-twice")
     assert "set-cookie" not in stolen.headers
+
+
+def records(machine: Machine, event: str) -> int:
+    with machine.store.reading() as tx:
+        return sum(json.loads(row.body)["event"] == event for row in tx.audit())
+
+
+def test_a_link_that_two_have_used_logs_the_first_one_out_and_the_person_is_told(
+    machine: Machine, server: Server
+) -> None:
+    """Which of the two the person is nobody knows: it may be the second."""
+    words = "used by two browsers"
+    before = sum(words in line for line in server.said)
+    other, token = server.person(), server.another_link()
+    thief, person = server.browser(), server.browser()
+    thief.headers["X-CSRF-Token"] = thief.post("login", json={"token": token}).json()["csrf"]
+    assert thief.get("me").status_code == 200
+    assert person.post("login", json={"token": token}).json()["code"] == "link-twice"
+    refused = thief.get("me")
+    assert (refused.status_code, refused.json()["code"]) == (401, "link-twice"), "and a page can say why"
+    server.wait_for(words)
+    assert other.get("me").status_code == 200, "no other session has to do with it"
+    for _ in range(3):  # once is enough, in the terminal and in the audit
+        assert person.post("login", json={"token": token}).json()["code"] == "link-twice"
+    assert server.person().get("me").status_code == 200
+    assert sum(words in line for line in server.said) == before + 1
+    deadline = time.monotonic() + 10
+    while records(machine, "login-twice") < before + 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert records(machine, "login-twice") == before + 1
+
+
+def test_the_same_browser_may_follow_a_link_twice(server: Server) -> None:
+    browser, token = server.browser(), server.another_link()
+    browser.headers["X-CSRF-Token"] = browser.post("login", json={"token": token}).json()["csrf"]
+    again = browser.post("login", json={"token": token})
+    assert (again.status_code, again.json()["code"]) == (401, "link-here")
+    assert "set-cookie" not in again.headers
+    assert browser.get("me").status_code == 200
+
+
+def test_a_used_link_is_told_apart_from_a_wrong_one_for_as_long_as_it_is_remembered(access: Access) -> None:
+    told: list[int] = []
+    access.on_twice = lambda: told.append(1)
+    links = [access.new_link()]
+    cookie, csrf, _ = access.login(links[0])
+    caller = access.person([cookie], csrf)
+    assert caller is not None
+    access.logout(caller)
+    with pytest.raises(Refused, match="two browsers"):
+        access.login(links[0])
+    assert told == [1], "also when whoever was first has gone"
+    for _ in range(200):
+        links.append(access.new_link())
+        access.login(links[-1])
+    with pytest.raises(Refused, match="is too old"):
+        access.login(links[0])
+    access.new_link()
+    with pytest.raises(Refused, match="is too old"):
+        access.login(access.new_link()[:-1])
+    assert told == [1]
 
 
 def test_a_new_link_takes_the_place_of_the_one_before(server: Server) -> None:

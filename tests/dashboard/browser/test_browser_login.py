@@ -18,9 +18,17 @@ def test_a_link_logs_in_once_and_leaves_the_address(served: Served, open_page: O
     assert page.url == f"{served.url}#/"
     assert "lockgate" not in page.evaluate("document.cookie")
 
+    again = page.context.new_page()
+    again.goto(link)
+    expect(again.get_by_role("heading", level=1)).to_have_text("Sessions")
+
     second = open_page()
     second.goto(link)
-    expect(second.get_by_role("heading", level=1)).to_have_text("This link does not work any more")
+    expect(second.get_by_role("heading", level=1)).to_have_text("Two browsers have used the same link")
+    page.get_by_role("link", name=re.compile("Decisions")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Two browsers have used the same link")
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Two browsers have used the same link")
     expect(second.get_by_text("lockgate dashboard", exact=True)).to_be_visible()
     expect(second.get_by_role("navigation")).to_be_hidden()
     assert [trouble for trouble in troubles if "401" not in trouble] == []

@@ -108,16 +108,6 @@ def no_service() -> Iterator[None]:
                 os.environ["PGSERVICE"] = named
 
 
-def user_name() -> str:
-    """This user's name as the system knows it; the number where it knows none, as in many containers."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
-
-
 def shown(url: str) -> str:
     """A URL without its password."""
     from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -156,6 +146,8 @@ def _demand_tls(said: Address) -> None:
 
 def _unsaid(psycopg: Any) -> dict[str, str]:
     """What libpq would otherwise take from variables: its own defaults, and nothing where it has none."""
+    from lockgate.folders import user_name
+
     found = {"client_encoding": "utf8", "application_name": "lockgate", "user": user_name()}
     for option in psycopg.pq.Conninfo.get_defaults():
         name = option.keyword.decode()

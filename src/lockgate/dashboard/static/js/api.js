@@ -79,10 +79,11 @@ export async function send(method, path, { body, signal, headers = {} } = {}) {
   if (response.ok) {
     return response;
   }
+  const error = new ApiError(response.status, (await response.json().catch(() => null)) ?? {});
   if (response.status === 401) {
-    document.dispatchEvent(new CustomEvent("lockgate:expired"));
+    document.dispatchEvent(new CustomEvent("lockgate:expired", { detail: error.code }));
   }
-  throw new ApiError(response.status, (await response.json().catch(() => null)) ?? {});
+  throw error;
 }
 
 async function request(method, path, body, seconds = SECONDS) {

@@ -29,7 +29,7 @@ function failed(error) {
     throw error;
   }
   if (error.status === 401) {
-    return { title: "Log in", content: loginPage("expired") };
+    return { title: "Log in", content: loginPage(ended(error.code)) };
   }
   if (error.status === 404) {
     return {
@@ -74,8 +74,13 @@ async function enter() {
     await login(token);
     return "";
   } catch (error) {
-    return error.status === 0 ? "unreachable" : "refused";
+    return { "link-here": "", "link-twice": "twice" }[error.code] ?? (error.status === 0 ? "unreachable" : "refused");
   }
+}
+
+/** Why a session is over, by the code of what was refused. */
+function ended(code) {
+  return code === "link-twice" ? "twice" : "expired";
 }
 
 function out(why) {
@@ -113,7 +118,7 @@ async function start() {
       .catch(() => {})
       .finally(() => out("left")),
   );
-  document.addEventListener("lockgate:expired", () => hush !== null && out("expired"));
+  document.addEventListener("lockgate:expired", ({ detail: code }) => hush !== null && out(ended(code)));
   const refused = await enter();
   let me;
   try {
@@ -122,7 +127,7 @@ async function start() {
       me = await get("me");
     }
   } catch (error) {
-    out(error.status === 401 ? "nobody" : "unreachable");
+    out(error.status !== 401 ? "unreachable" : error.code === "link-twice" ? "twice" : "nobody");
     return;
   }
   if (me === undefined) {

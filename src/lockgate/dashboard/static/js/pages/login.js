@@ -13,6 +13,10 @@ const WHY = {
     "This link does not work any more",
     "A link works once, and not for long. If you did not use it yourself, somebody else may have: have a new one made, and look at what was approved.",
   ],
+  twice: [
+    "Two browsers have used the same link",
+    "So whoever was first was logged out, and nobody else was let in. If both were yours, have a new link made. If not, somebody else has read it: look at what was approved before you go on.",
+  ],
   expired: [
     "You were logged out",
     "The session was over, or was ended elsewhere. Nothing that you had open was answered.",
