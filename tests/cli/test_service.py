@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from lockgate.cli import service_files
+from lockgate.cli import service, service_files
 from lockgate.cli.service import manager
 from lockgate.folders import Folders
 from lockgate.resident.starting import PROGRAM
@@ -155,7 +156,13 @@ def test_from_install_to_uninstall(home: Path, name: str) -> None:
 
 @LINUX
 def test_a_manager_that_is_not_there(home: Path, name: str) -> None:
+    unit = home / ".config" / "systemd" / "user" / service_files.UNIT
     assert "failed: exit status 3" in lockgate(home, "install", code=1, FAIL="3")
+    assert not unit.exists()
+    assert (home / "asked").read_text().splitlines()[-2:] == [
+        f"--user disable --now {service_files.UNIT}",
+        "--user daemon-reload",
+    ]
     (home / "bin" / "systemctl").unlink()
     assert "there is no systemctl here" in lockgate(home, "install", code=1, PATH=f"{home / 'bin'}")
 
@@ -167,6 +174,66 @@ def test_the_file_goes_though_the_manager_cannot_be_told(home: Path, name: str) 
     assert "removed" in said
     assert "failed" in said
     assert "not installed" in lockgate(home, "uninstall")
+
+
+@LINUX
+def test_an_installation_that_fails_leaves_the_one_before(home: Path, name: str) -> None:
+    unit = home / ".config" / "systemd" / "user" / service_files.UNIT
+    lockgate(home, "install")
+    unit.write_text("of another version\n")
+    assert "as before" in lockgate(home, "install", code=1, FAIL="1")
+    assert unit.read_text() == "of another version\n"
+    assert (home / "asked").read_text().splitlines()[-1] == f"--user restart {service_files.UNIT}"
+
+
+LAUNCHCTL = """#!/bin/sh
+# Jobs are loaded once, and only what is loaded can be asked for or ended: launchctl(1).
+case "$1" in
+  bootstrap) [ ! -e "$JOB" ] && [ -z "$FAIL" ] && : >"$JOB" || exit 5 ;;
+  bootout) [ -e "$JOB" ] && rm "$JOB" || { echo "Boot-out failed: 3: No such process" >&2; exit 3; } ;;
+  print) [ -e "$JOB" ] || exit 113 ;;
+esac
+"""
+
+
+@pytest.fixture
+def mac(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose service manager is launchd; gives the job's file."""
+    (home / "bin" / "launchctl").write_text(LAUNCHCTL)
+    monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("JOB", str(home / "job"))
+    where = Folders(str(home), str(home / "state"), str(home / "config"))
+    monkeypatch.setattr(service, "_manager", lambda: manager(where, "darwin", 501))
+    monkeypatch.setattr(service, "require_person", lambda _: None)
+    return home / "Library" / "LaunchAgents" / f"{service_files.LABEL}.plist"
+
+
+def by_hand(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(service.service, list(words))
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def test_from_install_to_uninstall_on_a_mac(mac: Path, home: Path) -> None:
+    for _ in range(2):  # the second time over the first
+        assert "runs the gate now" in by_hand("install")
+    assert "it runs" in by_hand("status")
+    by_hand("uninstall")
+    assert not mac.exists()
+    assert not (home / "job").exists()
+
+
+def test_what_was_never_started_on_a_mac_can_be_removed(mac: Path) -> None:
+    by_hand("install", "--no-start")
+    assert mac.exists()
+    assert "removed" in by_hand("uninstall")
+    assert not mac.exists()
+
+
+def test_an_installation_that_fails_on_a_mac_leaves_nothing(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIL", "1")
+    assert "removed again" in by_hand("install", code=1)
+    assert not mac.exists()
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall"]])

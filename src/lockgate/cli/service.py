@@ -44,6 +44,8 @@ class Manager(NamedTuple):
     """Those that follow when the file is gone."""
     alive: tuple[str, ...]
     """The command that succeeds while it runs."""
+    ends_what_runs: bool
+    """Whether ``down`` is only for what runs, and fails where nothing does."""
 
 
 def manager(where: Folders, platform: str = sys.platform, uid: int | None = None) -> Manager:
@@ -72,6 +74,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
             (("launchctl", "bootout", job),),
             (),
             ("launchctl", "print", job),
+            ends_what_runs=True,
         )
     user = ("systemctl", "--user")
     return Manager(
@@ -83,6 +86,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
         ((*user, "disable", "--now", service_files.UNIT),),
         ((*user, "daemon-reload"),),
         (*user, "is-active", "--quiet", service_files.UNIT),
+        ends_what_runs=False,
     )
 
 
@@ -101,7 +105,8 @@ def service() -> None:
 def install(dry_run: bool, no_start: bool) -> None:
     """Write the file that describes the service, and have it run now and at each log-in.
 
-    A gate that runs already ends; hooks decide by themselves until the service is there.
+    A gate that runs already ends; hooks decide by themselves until the service is there. Where the service manager
+    cannot be told, everything is as it was before; --no-start writes the file all the same.
 
     Exit status: 0 done, 1 the service manager cannot be told, 2 usage.
     """
@@ -111,6 +116,7 @@ def install(dry_run: bool, no_start: bool) -> None:
         click.echo(found.text.decode().rstrip("\n"))
         return
     require_person("install a service")
+    before = _written(found.path)
     try:
         _write(found)
     except OSError as error:
@@ -119,7 +125,11 @@ def install(dry_run: bool, no_start: bool) -> None:
     if not no_start:
         for command in found.before:
             _said(command)
-        _all(found.up)
+        try:
+            _all(found.up)
+        except click.ClickException:
+            _take_back(found, before)
+            raise
         click.echo(f"{found.name} runs the gate now, and at each log-in")
 
 
@@ -137,7 +147,8 @@ def uninstall() -> None:
         click.echo("it is not installed")
         return
     try:
-        _all(found.down)
+        if not (found.ends_what_runs and _said(found.alive)):
+            _all(found.down)
     finally:
         os.unlink(found.path)
         click.echo(f"removed: {visible(found.path, 600)}")
@@ -180,6 +191,21 @@ def _write(found: Manager) -> None:
 
     os.makedirs(os.path.dirname(found.path), exist_ok=True)
     replace(found.path, found.text, draft=f"{found.path}.{os.getpid()}.draft", mode=0o644)
+
+
+def _take_back(found: Manager, before: bytes) -> None:
+    """Have everything as it was before an installation that has failed, as far as that goes."""
+    if before:
+        _write(found._replace(text=before))
+        again = found.up
+    else:
+        for command in found.down:
+            _said(command)
+        os.unlink(found.path)
+        again = found.after
+    for command in again:
+        _said(command)
+    click.echo(f"{'as before' if before else 'removed again'}: {visible(found.path, 600)}", err=True)
 
 
 def _written(path: str) -> bytes:
