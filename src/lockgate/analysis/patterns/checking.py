@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.engine import Found, Hits
-from lockgate.analysis.patterns.fields import Field
+from lockgate.analysis.patterns.fields import Field, is_for
 from lockgate.analysis.patterns.judging import Judge, is_weak
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 MOST_REDACTED = 5000
 """Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
-_KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
+KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
+"""The groups that say what is done with values that are known."""
 _MODES = {"block": Mode.BLOCK, "ask": Mode.ASK, "warn": Mode.WARN}
 
 
@@ -65,8 +66,7 @@ class Check:
         self._matcher = scanner.matcher
         self._request = request
         chosen = scanner.chosen(request)
-        self._uses = chosen.uses
-        self._time = Timing(self._uses, scanner.clock)
+        self._time = Timing(chosen.uses, chosen.shortest, scanner.clock)
         self._by_rule = chosen.by_rule
         self._known_uses = chosen.known
         self._negated = chosen.negated
@@ -82,8 +82,9 @@ class Check:
             return
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
-        for index in self._negated:
-            self._hold_to_format(index, field, data)
+        if self._negated:
+            for index in self._scanner.held_to_format(field.name):
+                self._hold_to_format(index, field, data)
         spots = self._look(_Text(field, data))
         if spots:
             self._look_inside(field, data, spots)
@@ -131,7 +132,7 @@ class Check:
             applies = self._applies[index] = "*" in rule.applies_to or any(
                 name_matches(glob, name) for glob in rule.applies_to for name in names
             )
-        return applies and (not rule.fields or _is_named(field.name, rule.fields))
+        return applies and is_for(rule, field.name)
 
     def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
         clock = self._time.clock
@@ -224,10 +225,10 @@ class Check:
     def _look_for_known(self, text: _Text) -> None:
         """Values that are known to be secret, and canaries. They have no rule: their group says it all."""
         known = self._scanner.known
-        if known is None or self._known_uses.keys().isdisjoint(_KNOWN_GROUPS.values()):
+        if known is None or not self._known_uses:
             return
         for hit in known(text.data):
-            group = _KNOWN_GROUPS[hit.kind]
+            group = KNOWN_GROUPS[hit.kind]
             use = self._known_uses.get(group)
             if use is not None and use.group.id not in self._time.expired:
                 name = hit.form if hit.kind is KnownKind.SECRET else hit.name
@@ -237,9 +238,12 @@ class Check:
 
     def _hold_to_format(self, index: int, field: Field, data: bytes) -> None:
         """A rule about what does not match: the whole text of a field with a name."""
-        if not self._rule_applies(index, field) or self._matcher.pattern(index)[0].search(data) is not None:
+        uses = self._by_rule.get(index)
+        if not uses or not self._rule_applies(index, field):
             return
-        for use in self._by_rule[index]:
+        if self._matcher.pattern(index)[0].search(data) is not None:
+            return
+        for use in uses:
             self._keep(self._matcher.rule(index), use, _Text(field, data), (0, len(data)), validated=False)
 
     # ------------------------------------------------------------ the end
@@ -272,14 +276,3 @@ class Check:
 
 def _span(match: PatternMatch) -> tuple[int, int]:
     return match.start, match.end
-
-
-def _is_named(name: str, globs: Iterable[str]) -> bool:
-    from lockgate.analysis.globs import name_matches
-
-    plain = _plain(name)
-    return any(name_matches(_plain(glob), plain) for glob in globs)
-
-
-def _plain(name: str) -> str:
-    return name.replace("-", "").replace("_", "").lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from lockgate.analysis.patterns.model import Rule
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -47,3 +48,17 @@ def fields_of(value: Any) -> Iterator[Field]:
             todo.extend((f"{path}[{index}]", name, item[index]) for index in range(len(item) - 1, -1, -1))
         elif isinstance(item, int | float) and not isinstance(item, bool) and abs(item) >= _LONG_NUMBER:
             yield Field(path, name, str(item))
+
+
+def is_for(rule: Rule, name: str) -> bool:
+    """Whether a rule looks at fields of this name."""
+    if not rule.fields:
+        return True
+    from lockgate.analysis.globs import name_matches
+
+    plain = _plain(name)
+    return any(name_matches(_plain(glob), plain) for glob in rule.fields)
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from lockgate.analysis.patterns.checking import KNOWN_GROUPS, Check
 from lockgate.analysis.patterns.engine import Matcher
-from lockgate.analysis.patterns.fields import Field
+from lockgate.analysis.patterns.fields import Field, is_for
 from lockgate.analysis.patterns.model import (
     Group,
     GuardrailDecision,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.patterns.known import KnownHit
 
 _KEPT = 256
-"""Tools of which a scanner remembers what looks at their calls."""
+"""Tools of which a scanner remembers what looks at their calls, and names of fields."""
 _EVERYWHERE = "canary"
 """The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
 
@@ -59,12 +60,14 @@ class Chosen(Record):
     """What looks at the texts of one call."""
 
     uses: Sequence[Use]
+    shortest: float
+    """The fewest seconds that any of these groups has."""
     by_rule: Mapping[int, Sequence[Use]]
     """The groups of each rule, by the rule's number."""
     known: Mapping[str, Use]
-    """By the name of a group that it stands for."""
-    negated: Sequence[int]
-    """Rules that hold what does not match."""
+    """Of the groups of known values: by the name of the group that it stands for."""
+    negated: bool
+    """Whether there are rules among them that hold what does not match."""
 
 
 class Scanner:
@@ -91,6 +94,7 @@ class Scanner:
         self.known = known
         self._groups = [_group(fields) for fields in matcher.header["groups"]]
         self._chosen: dict[tuple[Side, str, float | None], Chosen] = {}
+        self._held: dict[str, Sequence[int]] = {}
         self._tool_rules = [
             ToolRule(
                 tool,
@@ -103,8 +107,6 @@ class Scanner:
 
     def check(self, fields: Iterable[Field], request: Request) -> GuardrailResult:
         """Check all texts of one call."""
-        from lockgate.analysis.patterns.checking import Check
-
         check = Check(self, request)
         for field in fields:
             check.look_at(field)
@@ -120,13 +122,25 @@ class Scanner:
             found = self._chosen[name] = self._choose(self.uses(request))
         return found
 
+    def held_to_format(self, name: str) -> Sequence[int]:
+        """Rules that hold what does not match, and look at fields of a name. Found once for each name."""
+        found = self._held.get(name)
+        if found is None:
+            if len(self._held) >= _KEPT:
+                self._held.clear()
+            negated = self.matcher.header["negated"]
+            found = self._held[name] = [index for index in negated if is_for(self.matcher.rule(index), name)]
+        return found
+
     def _choose(self, uses: list[Use]) -> Chosen:
         by_rule: dict[int, list[Use]] = {}
         for use in uses:
             for index in use.group.rules:
                 by_rule.setdefault(index, []).append(use)
-        known = {group: use for use in reversed(uses) for group in (*use.group.covers, use.group.id)}
-        return Chosen(uses, by_rule, known, [index for index in self.matcher.header["negated"] if index in by_rule])
+        covering = {group: use for use in reversed(uses) for group in (*use.group.covers, use.group.id)}
+        known = {group: covering[group] for group in KNOWN_GROUPS.values() if group in covering}
+        shortest = min((use.timeout for use in uses), default=0.0)
+        return Chosen(uses, shortest, by_rule, known, any(index in by_rule for index in self.matcher.header["negated"]))
 
     def uses(self, request: Request) -> list[Use]:
         """The groups that look at a request, and how."""

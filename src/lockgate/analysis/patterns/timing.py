@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 class Timing:
     """The time of one check."""
 
-    def __init__(self, uses: Sequence[Use], clock: Callable[[], float]) -> None:
+    def __init__(self, uses: Sequence[Use], shortest: float, clock: Callable[[], float]) -> None:
         """The time runs from here.
 
         Args:
             uses: The groups, and how many seconds each has.
+            shortest: The fewest seconds that any of them has.
             clock: Seconds.
         """
         self.clock = clock
@@ -26,16 +27,18 @@ class Timing:
         """Groups that could not be evaluated whole, by their ids."""
         self._uses = uses
         self._began = clock()
-        self._spent = dict.fromkeys((use.group.id for use in uses), 0.0)
+        self._shortest = shortest
+        self._spent: dict[str, float] = {}
+        """Of each group that had time for itself alone."""
         self._alone = 0.0
 
     def left(self, use: Use, now: float) -> float:
         """Seconds that a group has left; 0 or less where its time is over."""
-        return use.timeout - self._spent[use.group.id] - self._shared(now)
+        return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared(now)
 
     def spend(self, use: Use, seconds: float) -> None:
         """Count seconds for one group alone."""
-        self._spent[use.group.id] += seconds
+        self._spent[use.group.id] = self._spent.get(use.group.id, 0.0) + seconds
         self._alone += seconds
 
     def elapsed(self) -> float:
@@ -58,9 +61,10 @@ class Timing:
     def all_over(self) -> bool:
         """Look at the clock: whether no group has time left. Those whose time is over are noted."""
         now = self.clock()
-        for use in self._uses:
-            if use.group.id not in self.expired and self.left(use, now) < 0:
-                self.expire(use, "time")
+        if now - self._began > self._shortest:  # as hardly ever: until then no group can have had more than its time
+            for use in self._uses:
+                if use.group.id not in self.expired and self.left(use, now) < 0:
+                    self.expire(use, "time")
         return self.all_expired()
 
     def until_over(self) -> Callable[[], bool]:
