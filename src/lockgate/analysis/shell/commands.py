@@ -12,6 +12,7 @@ from collections.abc import Callable
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import in_parts
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, unknown
+from lockgate.analysis.shell.simple import run_simple
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.record import TYPE_CHECKING
@@ -204,8 +205,6 @@ class Machine:
         if self.left < 0:
             return self.too_much("it has too many commands") if self.left == -1 else OPAQUE
         if isinstance(node, Simple):
-            from lockgate.analysis.shell.simple import run_simple
-
             if self.scripts is None:
                 return run_simple(node, self, scope, stdin)
             outer = self.scripts.enter(node)

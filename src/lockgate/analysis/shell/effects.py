@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.commands import Machine
+from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
@@ -32,8 +33,6 @@ def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bas
 
 
 def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
-    from lockgate.analysis.shell.reader import read
-
     machine = Machine(around)
     machine.texts.append(text)
     scope = beginning(cwd, around)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
+from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
 from lockgate.analysis.shell.findings import NEEDS, WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
+from lockgate.analysis.shell.output import printed
+from lockgate.analysis.shell.roles import play
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
 from lockgate.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING
@@ -66,8 +69,6 @@ def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: st
 
 def _meant(machine: Machine, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
     """Run what a name means: a function, a builtin or a program."""
-    from lockgate.analysis.shell.builtins import builtin
-
     if function is not None:
         return machine.call(function, args[1:], scope, stdin)
     word = args[0].text
@@ -188,8 +189,6 @@ class Invocation:
 
     def run(self) -> str:
         """Find all effects; give the shape of what is printed."""
-        from lockgate.analysis.shell.output import printed
-
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
@@ -286,8 +285,6 @@ class Invocation:
         return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
 
     def _options(self, options: list[Option]) -> None:
-        from lockgate.analysis.shell.roles import play
-
         # Said twice, an option means what it means once.
         order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
         for option in order:
@@ -297,8 +294,6 @@ class Invocation:
                 play(option.role, self, list(option.value), option.name)
 
     def _operands(self, options: list[Option]) -> None:
-        from lockgate.analysis.shell.roles import play
-
         roles = list(self.entry.operands)
         given = {option.name for option in options}
         if roles and given.intersection(self.entry.replaces_first):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.findings import made_by
+from lockgate.analysis.shell.invoke import invoke
 from lockgate.analysis.shell.redirects import apply_redirects
 from lockgate.analysis.shell.scope import Arg, Scope, blur
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
@@ -23,8 +24,6 @@ _PRINTERS = frozenset({"echo", "printf", "print"})
 
 def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a simple command and give the shape of what it prints."""
-    from lockgate.analysis.shell.invoke import invoke
-
     args = _arguments(node.words, machine, scope)
     stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
@@ -46,7 +45,6 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
 def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a command with the assignments before it; they reach a function too, and a program as its environment."""
     from lockgate.analysis.shell.builtins import BUILTINS
-    from lockgate.analysis.shell.invoke import invoke
 
     reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
     target = scope if reaches else scope.copy()
