@@ -23,6 +23,7 @@ from lockgate.analysis.spelling import (
     names_of,
     outside_workspace,
 )
+from lockgate.analysis.state_folders import state_below
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
 
@@ -51,8 +52,7 @@ _WRITE_KINDS = {
 _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
-_BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
-OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
+OWN_STATE = "place:own/state"
 
 
 def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -78,7 +78,7 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
         found += [effect for place in find_below(form) if (effect := _read(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
-        found += _own_state_below(form, root, around)
+        found += state_below(form, root, around)
     return _first_of_each_kind(found)
 
 
@@ -195,12 +195,6 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
     if form.names[-1].endswith(_OWN_READABLE):
         return []
     return [Effect(EffectKind.TAMPER, path, OWN_STATE, _OWN, Variant.SELF)]
-
-
-def _own_state_below(form: Path, path: str, around: Surroundings) -> list[Effect]:
-    if any(form.names == (state := names_of(own))[: len(form.names)] != state for own in around.state_paths):
-        return [Effect(EffectKind.TAMPER, path, OWN_BELOW, _BELOW)]
-    return []
 
 
 def _is_session_result(form: Path, around: Surroundings) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lockgate.analysis.globs import names_meet
 from lockgate.analysis.paths import (
-    OWN_BELOW,
     OWN_STATE,
     read_effects,
     recursive_read_effects,
@@ -13,7 +12,8 @@ from lockgate.analysis.paths import (
     write_effects,
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
-from lockgate.analysis.spelling import inside
+from lockgate.analysis.spelling import inside, outside_workspace
+from lockgate.analysis.state_folders import OWN_BELOW
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -27,6 +27,8 @@ _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
 _ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
 _STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
 """Names in the gate's state whose contents can answer for a person, or tell what does."""
+_MARKS = "*/_."
+"""What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
 _OPTION_NAME = "place:persist/option-name"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
@@ -46,21 +48,18 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
     if arg.text.startswith(_NETWORK):
         because = "awk opens a file of this name as a connection"
         return [Effect(EffectKind.EGRESS, arg.shown, "shell:network-file", because, gives=Label.UNTRUSTED)]
-    path = _pattern(_one_level(arg))
-    if not path.strip("*/_."):
-        path = arg.text if arg.static is not None else ""
     look = recursive_read_effects if below else read_effects
-    found = [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)] if path else []
+    found = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     if (folder := _any_file_in(arg.text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
-        found += _state_meant(arg, path, cwd, machine)
+        found += _state_meant(arg, cwd, machine)
     return found
 
 
-def _state_meant(arg: Arg, path: str, cwd: str, machine: Machine) -> list[Effect]:
+def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
-    if not path:  # stars alone, which are taken to mean a project's ordinary files
+    if arg.static is None and not _pattern(arg.text).strip(_MARKS):
         return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
     parts = arg.text.split("/")
     at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN), -1)
@@ -89,16 +88,13 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = _pattern(_one_level(arg))
-    if not path.strip("*/_."):
-        path = text if arg.static is not None else ""
-    machine.written.add(path)
+    machine.written.add(path if path.strip(_MARKS) else arg.static or "")
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for own in _own_below(text, machine):
         found += write_effects(own, "", machine.around)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
-    if path:
-        found += [effect for cwd in scope.cwds for effect in look(path, cwd, machine.around)]
+    found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     return [effect for effect in found if effect.rule != _OPTION_NAME] if _continues_a_name(text) else found
 
 
@@ -188,6 +184,21 @@ def _own_below(text: str, machine: Machine) -> list[str]:
 def _one_level(arg: Arg) -> str:
     """The word, where ``**`` is for the shell what ``*`` is: below it are folders, and none that begins with a dot."""
     return arg.text.replace("**", "*") if arg.glob else arg.text
+
+
+def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
+    """The paths to look up, each with the folder that it starts from.
+
+    Stars alone are taken for ordinary names in a project, and where nobody knows the folder.
+    """
+    path = _pattern(_one_level(arg))
+    if arg.static is not None and not path.strip(_MARKS):
+        path = arg.static
+    if arg.static is not None or path.strip(_MARKS):
+        return [(path, cwd) for cwd in scope.cwds if path]
+    ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
+    away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
+    return [(path if far else ordinary, cwd) for cwd, far in zip(scope.cwds, away, strict=True)]
 
 
 def _pattern(text: str) -> str:

@@ -310,11 +310,18 @@ class Invocation:
                 self.add(word)
         if not operands and self.entry.default and roles and roles[-1].startswith("argv"):
             operands = [Arg(text) for text in self.entry.default]
+        if self._means_here(len(operands), roles):
+            operands = [*operands, Arg(".")]
         for role, values in assign(roles, operands):
             if role in WORDS and values:
                 self.add(role)
             elif role not in HARMLESS and values:
                 play(role, self, values, "")
+
+    def _means_here(self, count: int, roles: list[str]) -> bool:
+        """Whether it takes the folder that it is run in, since it was given no other."""
+        fed = self.stdin is not None and self.entry.here == "unfed"
+        return bool(self.entry.here) and not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
     def _standard_input(self) -> None:
         operands = self.matched.operands

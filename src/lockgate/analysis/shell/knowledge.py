@@ -70,6 +70,8 @@ class Entry(Record):
     """How many operands it may have that are no code, so that it still reads standard input."""
     default: Sequence[str] = ()
     """The words that a wrapper runs where it is given none."""
+    here: str = ""
+    """Whether its last operands are the folder that it is run in where it is given none: ``always`` or ``unfed``."""
     recipes: str = ""
     """Whose file of the project says what it runs: ``make``, ``just``, ``npm`` (``package.json``)."""
     help: Sequence[str] = ()

@@ -32,6 +32,11 @@ ROLES = {
     "link": "files.link",
     "delete": "files.delete",
     "recursive": "files.recursive",
+    "keep": "folders.keep",
+    "listed": "folders.listed",
+    "rights": "folders.rights",
+    "source-below": "folders.source_below",
+    "mount": "folders.mount",
     "dsn": "databases.dsn",
     "url": "network.url",
     "source": "network.source",
@@ -119,6 +124,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_files
 
         return roles_files
+    if name == "folders":
+        from lockgate.analysis.shell import roles_folders
+
+        return roles_folders
     if name == "network":
         from lockgate.analysis.shell import roles_network
 

@@ -48,7 +48,9 @@ def name(call: Invocation, words: list[Arg], _: str) -> None:
 def look(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are read, also out of a revision (``HEAD:.env``), by a program whose output does not name them."""
     for word in words:
-        call.own += files.read(word, call.machine, call.scope)
+        # Beside a repository two folders are compared as they lie there; what is said from its root is known to it.
+        beside = word.text.startswith(("/", "~", "../"))
+        call.own += files.read(word, call.machine, call.scope, below=beside)
         revision, colon, path = word.text.partition(":")
         if colon and revision:
             call.own += files.read(Arg(path, word.glob), call.machine, call.scope)

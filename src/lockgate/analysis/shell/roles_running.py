@@ -74,8 +74,11 @@ def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
     """A command for what was found."""
     from lockgate.analysis.shell.output import found_names
 
-    roots = [word.text for word in call.matched.operands if not word.text.startswith("-") and harmless(word.text)]
+    named = [value for given in call.matched.options if given.role == "name" for value in given.value]
+    roots = [w.text for w in (*call.matched.operands, *named) if not w.text.startswith("-") and harmless(w.text)]
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
+    if call.entry.style != "find" and not any(marks.search(word.text) for word in words):
+        words = [*words, Arg("{}")]  # ``fd`` puts what it finds at the end
     for found in found_names(call, roots or ["."], frozenset({option}))[:_MOST_LINES]:
         # Escaped, because the text is a replacement pattern.
         name = found.replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""Reading a folder that the gate's own state lies in, in every spelling; and searching anywhere else."""
+"""Reading or opening a folder that the gate's own state lies in, in every spelling; and work anywhere else."""
 
 from __future__ import annotations
 
@@ -31,6 +31,35 @@ def tampers(command: str, cwd: str = "/home/user/work") -> list[Variant]:
         "find ~/.local/state -name 'open-*' -exec cat {} +",
         "find ~/.local/state -name '*.json' | xargs cat",
         "find ~ -type f -exec cat {} +",
+        "diff -rN ~/.local/state /tmp/e",
+        "cd ~/.local; diff -r state /tmp/e",
+        "git diff --no-index ~/.local/state /tmp/e",
+        "git diff ~/.local/state /tmp/e",
+        "git grep --no-index x ~/.local",
+        "cd ~/.local/state; git grep --no-index x",
+        "git -C ~/.local/state add .",
+        "git -C ~/.local/state add -A",
+        "git -C ~/.local/state stash -u",
+        "hg add ~/.local/state",
+        "cd ~/.local/state; jj git init",
+        "fd . ~/.local/state -x cat",
+        "fd -H . ~ -X cat {}",
+        "fd -C ~/.local/state -x cat",
+        "cd ~/.local/state; fd -x cat",
+        "find ~/.local/state | cpio -o",
+        "find ~/.local/state -type f | zip x.zip -@",
+        "find ~/.local/state -type f -print0 | sort --files0-from=-",
+        "find ~/.local/state -type f | git hash-object -w --stdin-paths",
+        "cd ~/.local; rg x",
+        "cd ~/.local; grep -r x",
+        "pushd ~/.local/state; ag x",
+        "gzip -rc ~/.local/state",
+        "ditto ~/.local/state x",
+        "docker run -v ~/.local/state:/x:ro alpine cat /x/lockgate/key",
+        "docker run --mount type=bind,src=$HOME,dst=/h,readonly alpine ls",
+        "docker cp ~/.local/state web:/x",
+        "docker build ~/.local",
+        "semgrep scan -e x ~/.local",
     ],
 )
 def test_reading_around_the_state_depends_on_the_labels(command: str) -> None:
@@ -38,7 +67,24 @@ def test_reading_around_the_state_depends_on_the_labels(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["cat ~/.local/state/*/*", "cd ~/.local/state; cat */*", "cd ~/.local/state; cat lockgate/*"]
+    "command",
+    [
+        "cat ~/.local/state/*/*",
+        "cd ~/.local/state; cat */*",
+        "cd ~/.local/state; cat lockgate/*",
+        "cd ~/.local/state/lockgate; cat *",
+        "cd ~/.local/state/lockgate; for f in *; do cat $f; done",
+        "cd ~/.local/state/lockgate; rg x",
+        "cd ~/.local/state; rm -rf *",
+        "cd ~/.local/state/lockgate; chmod 777 *",
+        "git -C ~/.local/state add lockgate",
+        "git -C ~/.local/state update-index --add lockgate",
+        "cd ~/.local/state; git init; git add lockgate/*",
+        "man ~/.local/state/lockgate/key",
+        "cmp -l ~/.local/state/lockgate/key /dev/zero",
+        "docker run -v ~/.local/state:/x alpine rm -r /x",
+        "chmod -R 755 ~/.local",
+    ],
 )
 def test_naming_the_state_is_tampering(command: str) -> None:
     assert Variant.SELF in tampers(command)
@@ -47,7 +93,49 @@ def test_naming_the_state_is_tampering(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
+        "chmod 755 ~/.local/state",
+        "chmod o+x ~",
+        "chown nobody ~/.local",
+        "chgrp users ~/.local/state",
+        "setfacl -m u:nobody:rx ~/.local/state",
+        "chattr +i ~/.local",
+        "cd ~/.local; chmod 000 .",
+    ],
+)
+def test_who_may_enter_above_the_state_depends_on_the_labels(command: str) -> None:
+    assert tampers(command) == [Variant.PLAIN]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "grep -r x .",
+        "grep -r x",
+        "rg x",
+        "ls ~ | rg x",
+        "cd ~; ls | rg x",
+        "cd src; git grep --no-index x",
+        "diff -rq ../a ../b",
+        "git diff main -- src",
+        "git diff ../other/a.py a.py",
+        "git add -A",
+        "git add .",
+        "git -C ~ add .bashrc",
+        "git stash -u",
+        "fd -e py -x wc -l",
+        "find src | cpio -o",
+        "docker run -v $PWD:/app -w /app node npm test",
+        "docker run -v ~/.npm:/root/.npm node npm test",
+        "docker build -t x .",
+        "chmod 755 ~/.local/share/app",
+        "chmod +x run.sh",
+        "chown -R me .",
+        "wc -l ~/.local/state/*/*",
+        "du -sh ~",
+        "tree ~",
+        "cd /tmp; cat *",
+        "cd ~/notes; cat *",
+        "cd ~/notes; rm -f *",
         "grep -r x /usr/share",
         "cat *",
         "cat */*",

@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parent
 LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes",
          "saves")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
-         "feeds", "any_case", "recipes", "needs")  # fmt: skip
+         "feeds", "any_case", "recipes", "needs", "here")  # fmt: skip
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 

@@ -1,0 +1,98 @@
+"""Roles of words by which whole folders are given to others: a repository, a container, whoever may enter them."""
+
+from __future__ import annotations
+
+from lockgate.analysis.paths import OWN_STATE
+from lockgate.analysis.shell import files
+from lockgate.analysis.shell.roles_files import ADDRESS
+from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.spelling import outside_workspace
+from lockgate.analysis.state_folders import OWN_BELOW, entry_effects
+from lockgate.model import EffectKind
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.model import Effect
+
+_OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
+_SOURCE = frozenset({"source", "src"})
+_HERE = Arg(".")
+_MOST_NAMES = 100
+
+
+def keep(call: Invocation, words: list[Arg], _: str) -> None:
+    """All that lies in folders is kept in a repository, which shows it to later commands. A flag means this folder.
+
+    What a project keeps of its own files is its business; the gate's state is not to be had this way either.
+    """
+    for word in words or [_HERE]:
+        found = files.read(word, call.machine, call.scope, below=True)
+        call.own += [effect for effect in found if effect.rule in _OF_STATE]
+
+
+def listed(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files are read whose names stand in a file, or come from standard input: so a flag says, and ``-``."""
+    from lockgate.analysis.shell.roles_files import read
+
+    read(call, [word for word in words if word.text != "-"], option)
+    if not words or any(word.text == "-" for word in words):
+        for name in (call.stdin or "").splitlines()[:_MOST_NAMES]:
+            call.own += files.read(Arg(name), call.machine, call.scope)
+
+
+def rights(call: Invocation, words: list[Arg], _: str) -> None:
+    """Files get other rights: those of a folder also decide who comes to what lies below it."""
+    for word in words:
+        call.own += files.write(word, call.machine, call.scope, below=call.recursive)
+        for cwd in call.scope.cwds:
+            call.own += entry_effects(word.text, cwd, call.machine.around)
+
+
+def source_below(call: Invocation, words: list[Arg], option: str) -> None:
+    """A folder all of which is sent to what makes an image of it, or an address."""
+    from lockgate.analysis.shell.roles_network import source
+
+    for word in words:
+        if ADDRESS.match(word.text):
+            source(call, [word], option)
+        elif word.text != "-":
+            call.own += files.read(word, call.machine, call.scope, below=True)
+
+
+def mount(call: Invocation, words: list[Arg], _: str) -> None:
+    """A folder of this machine is given to a container: ``SOURCE:TARGET[:OPTIONS]`` or ``type=bind,source=...``.
+
+    It is read, and where nobody forbids it, written. What a container of the project may do to the project is said by
+    its other effects.
+    """
+    for word in words:
+        folder = _mounted(word.text)
+        if folder is None:
+            continue
+        arg = Arg(folder, word.glob)
+        call.own += files.read(arg, call.machine, call.scope, below=True)
+        if _read_only(word.text):
+            continue
+        for cwd in call.scope.cwds:
+            if outside_workspace(folder, cwd, call.machine.around):
+                call.own += _loosened(files.write(arg, call.machine, call.scope, below=True))
+
+
+def _loosened(written: list[Effect]) -> list[Effect]:
+    """What of the effects of writing a folder works against the gate: a cache may be mounted."""
+    return [effect for effect in written if effect.kind is EffectKind.TAMPER]
+
+
+def _mounted(text: str) -> str | None:
+    """The folder of this machine, ``None`` where a volume by name is meant, or none."""
+    if "=" in text.partition(":")[0]:
+        given = dict(part.partition("=")[::2] for part in text.split(","))
+        return next((given[name] for name in _SOURCE if name in given), None) if given.get("type") == "bind" else None
+    folder, colon, _ = text.partition(":")
+    return folder if colon and ("/" in folder or folder[:1] in (".", "~")) else None
+
+
+def _read_only(text: str) -> bool:
+    parts = text.replace(":", ",").split(",")
+    return not {"ro", "readonly", "readonly=true", "ro=true"}.isdisjoint(parts[1:])
