@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import lockgate
 from lockgate import caller
-from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
+from lockgate.analysis.surroundings import OwnDatabase, Rules, ScriptFile, Surroundings
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.model import ToolCall
@@ -45,6 +45,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         own_paths=own_paths(where),
         state_paths=_state_paths(where),
         own_ports=lambda: own_ports(where.state),
+        own_database=lambda: _own_database(where.state),
         variables=variables,
         realpath=os.path.realpath,
         may_be_zsh=_may_be_zsh(),
@@ -81,6 +82,16 @@ def own_ports(state: str) -> frozenset[int]:
         return frozenset(int(name) for name in os.listdir(os.path.join(state, PORTS)) if name.isdigit())
     except OSError:
         return frozenset()
+
+
+def _own_database(state: str) -> OwnDatabase | None:
+    path = os.path.join(state, "store.json")
+    if not os.path.lexists(path):
+        return None
+    from lockgate.store.postgres.near import database_near
+
+    near = database_near(path)
+    return None if near is None else OwnDatabase(*near)
 
 
 def _state_paths(where: Folders) -> tuple[str, ...]:

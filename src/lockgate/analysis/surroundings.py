@@ -93,6 +93,13 @@ class Rules(Record):
     persistent_paths: tuple[str, ...] = ()
 
 
+class OwnDatabase(Record):
+    """A database in which the gate keeps everything, on a server of this machine."""
+
+    name: str
+    port: int
+
+
 class Surroundings(Record):
     """Facts about the machine and the project, as values and pure look-ups."""
 
@@ -105,6 +112,8 @@ class Surroundings(Record):
     """Those of them that hold the gate's state: links and passwords in it are as good as a person's yes."""
     own_ports: Callable[[], frozenset[int]] = frozenset
     """Ports of loopback at which the gate listens for a person. Asked only where a call talks to this machine."""
+    own_database: Callable[[], OwnDatabase | None] = lambda: None
+    """The gate's store, where it is a database on this machine. Asked only where a client of such databases runs."""
     client_paths: tuple[str, ...] = ()
     """Folders that hold this client's transcripts and the output of its background tasks."""
     session_results: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import re
 
 from lockgate.analysis.addresses import host_of, normalise
 from lockgate.analysis.hosts import is_here, is_loopback, is_metadata, trusted
+from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known, shown
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label, Variant
@@ -37,6 +38,11 @@ class Contact:
         if self.here and not self.rerouted:
             return []
         found = [effect for kind, arg in self.targets for effect in self._one(kind, arg, invocation)]
+        if invocation.args[0].text.rpartition("/")[2] in knowledge.table("postgresql_clients"):
+            from lockgate.analysis.own_database import reached
+
+            own = reached(invocation)
+            found += [] if own is None else [own]
         if not self.targets and self.sends and self.rerouted:
             found.append(self._egress(invocation, invocation.what))
         return found

@@ -22,8 +22,10 @@ _SEVERAL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 _SERVER = re.compile(r"^tcp:(?!//)|,\d{1,5}$")
 """What Microsoft's clients write around a host: ``tcp:host,1433``."""
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
-_SOCKET = "/"
-_UNCLEAR = "?"
+SOCKET = "/"
+"""What stands for a socket of this machine, among hosts."""
+UNCLEAR = "?"
+"""What stands for a host that is only known at run time."""
 
 
 def dsn(call: Invocation, words: list[Arg], _: str) -> None:
@@ -46,21 +48,29 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
             _connect(call, word, _hosts("", f"//{text}"))
 
 
+def hosts_in(text: str) -> list[str]:
+    """The hosts that the address of a database names, or libpq's pairs; none where it is a name by itself."""
+    scheme, mark, rest = text.partition("://")
+    if mark:
+        return _hosts(scheme.lower(), f"//{rest}")
+    return _keyword_hosts(text) if "=" in text else []
+
+
 def _connect(call: Invocation, word: Arg, hosts: list[str]) -> None:
     for host in hosts:
-        if host == _UNCLEAR:
+        if host == UNCLEAR:
             call.contact.targets.append(("url", Arg(f"database://{word.text}")))
-        elif host != _SOCKET:
+        elif host != SOCKET:
             call.contact.targets.append(("host", Arg(host)))
 
 
 def _hosts(scheme: str, rest: str) -> list[str]:
     """The hosts of an address, in all readings: libpq, redis-cli and drivers end a password at different ``@``."""
     if not known(rest) or not rest.startswith("//") or scheme.endswith("+srv"):
-        return [_UNCLEAR]
+        return [UNCLEAR]
     authority, mark, path = re.match(r"//([^/?#]*)([/?#]?)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]
     if authority.count("@") > 1 or "@" in path or re.search(r"[\s\\\x00-\x1f]", rest):
-        return [_UNCLEAR]
+        return [UNCLEAR]
     hosts = [_host(place) for place in authority.rpartition("@")[2].split(",")]
     query = path.partition("?")[2] if mark != "?" else path
     return hosts + [host for pair in re.split(r"[&;]", query) for host in _parameter(*pair.partition("=")[::2])]
@@ -69,30 +79,30 @@ def _hosts(scheme: str, rest: str) -> list[str]:
 def _host(place: str) -> str:
     """The host in ``host:port``; the folder of a socket may stand there escaped."""
     if place.lower().startswith("%2f"):
-        return _SOCKET
+        return SOCKET
     host = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
     if not host:
-        return _SOCKET
-    return host if canonical_host(host) is not None else _UNCLEAR
+        return SOCKET
+    return host if canonical_host(host) is not None else UNCLEAR
 
 
 def _parameter(key: str, value: str) -> list[str]:
     """Where one parameter of a connection leads; most lead nowhere."""
     key = key.strip().lower()
     if key in ("host", "hostaddr"):
-        return [_SOCKET if one.startswith(("/", "@")) else _host(one) for one in value.split(",")]
-    return [_UNCLEAR] if _ELSEWHERE.search(key) or "%" in key else []
+        return [SOCKET if one.startswith(("/", "@")) else _host(one) for one in value.split(",")]
+    return [UNCLEAR] if _ELSEWHERE.search(key) or "%" in key else []
 
 
 def _keyword_hosts(text: str) -> list[str]:
     """The hosts in libpq's ``key=value`` string; without one, it is the socket of this machine."""
     if not known(text):
-        return [_UNCLEAR]
+        return [UNCLEAR]
     found, at = [], 0
     while at < len(text) and text[at:].strip():
         pair = _PAIR.match(text, at)
         if pair is None:
-            return [_UNCLEAR]
+            return [UNCLEAR]
         key, value = pair.groups()
         found += _parameter(key, re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith("'") else value)
         at = pair.end()
