@@ -128,6 +128,8 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
 
 def _guarded(question: Question, ruling: Ruling) -> Ruling:
     """Join what the pattern library says."""
+    if question.found.is_empty:
+        return ruling
     return _joined(question, ruling, lambda decision: joined(decision, question.found))
 
 
@@ -173,10 +175,11 @@ def _possible(
     that the person is then told of all its effects.
     """
     flagged = None if question.opinion is None else question.opinion.flagged
+    labels = question.labels
 
     def decided(able: frozenset[Verdict]) -> Decision:
         return strictest(
-            decide(analysis.effects, question.labels, profile, able=able, flagged=flagged)
+            decide(analysis.effects, labels, profile, able=able, flagged=flagged)
             for analysis, profile in zip(analyses, profiles, strict=True)
         )
 
@@ -226,6 +229,8 @@ def message_flows(question: Question) -> None:
 
 # ---------------------------------------------------------------- addresses
 def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
+    if not any(effect.kind is EffectKind.FETCH for effect in analysis.effects):
+        return analysis
     # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
     human_only = Label.SECRET in question.labels
 

@@ -69,9 +69,11 @@ def _tier(effects: Sequence[Effect], column: LabelState, verdict: Verdict, *, ju
 
 def _read_on_the_way(effects: Sequence[Effect], labels: frozenset[Label]) -> frozenset[Label]:
     """An untrusted subject's call that reads a secret and can carry it out counts as if the secret were read before."""
+    if Label.UNTRUSTED not in labels:
+        return frozenset()
     kinds = {effect.kind for effect in effects}
     carries = EffectKind.READ_SECRET in kinds and not kinds.isdisjoint((EffectKind.FETCH, EffectKind.EGRESS))
-    return frozenset((Label.SECRET,)) if carries and Label.UNTRUSTED in labels else frozenset()
+    return frozenset((Label.SECRET,)) if carries else frozenset()
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
@@ -80,6 +82,8 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
     Column and profile are those of the first decision that has it. At least one decision is needed (``ValueError``).
     """
     every = list(decisions)
+    if len(every) == 1:
+        return every[0]
     verdict = max(decision.verdict for decision in every)
     having = [decision for decision in every if decision.verdict == verdict]
     reasons = dict.fromkeys(reason for decision in having for reason in decision.reasons)

@@ -140,6 +140,11 @@ class GuardrailResult(Record):
     expired: Sequence[Expired] = ()
 
     @property
+    def is_empty(self) -> bool:
+        """Whether all was looked at and nothing was found, as nearly always."""
+        return not self.pattern_matches and not self.expired and self.decision is GuardrailDecision.APPROVE
+
+    @property
     def found_secret(self) -> bool:
         """Whether a match is one of credentials that counts as real: stricter than a remark."""
         return any(
