@@ -97,10 +97,19 @@ def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0,
 
 def current(store: Store, where: Folders, workspace: str) -> str:
     """The hash of the artefact that holds for a workspace now; empty where it is not compiled yet."""
-    with store.reading() as tx:
-        kept = _kept(tx, workspace, freshness(tx, looks_at(where, workspace)))
-        pin = Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
+    _, pin = _kept_and_pin(store, workspace, looks_at(where, workspace))
     return "" if pin is None else pin.digest
+
+
+def problems_of(store: Store, where: Folders, workspace: str) -> tuple[ConfigError, ...] | None:
+    """What is wrong with the pattern files of a workspace; ``None`` where they are not compiled yet.
+
+    The artefact has megabytes and is not read: its file must be the one that had the hash when it was read last.
+    """
+    kept, pin = _kept_and_pin(store, workspace, looks_at(where, workspace))
+    if kept is None or pin is None or not any(_has_facts(path, pin) for path in _paths(where, kept["artefact"])):
+        return None
+    return tuple(ConfigError(*problem) for problem in kept["problems"])
 
 
 def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:
@@ -109,9 +118,7 @@ def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:
 
 
 def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) -> Artefact | None:
-    with store.reading() as tx:
-        kept = _kept(tx, workspace, freshness(tx, looks))
-        pin = Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
+    kept, pin = _kept_and_pin(store, workspace, looks)
     if kept is None or pin is None:
         return None
     data = read_pinned(where, kept["artefact"], pin)
@@ -128,6 +135,13 @@ def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) 
         tuple(ConfigError(*problem) for problem in kept["problems"]),
         tuple(kept["notes"]),
     )
+
+
+def _kept_and_pin(store: Store, workspace: str, looks: Sequence[Look]) -> tuple[dict[str, Any] | None, Pin | None]:
+    """What the store knows of the files as they are now, and the pin of the artefact that they were compiled to."""
+    with store.reading() as tx:
+        kept = _kept(tx, workspace, freshness(tx, looks))
+        return kept, Pin.of(tx.setting(PINNED + kept["artefact"])) if kept is not None else None
 
 
 def _kept(tx: Transaction, workspace: str, key: str) -> dict[str, Any] | None:
@@ -220,7 +234,25 @@ def read_pinned(where: Folders, name: str, pin: Pin | None) -> Stored | None:
     """An artefact with the hash that it must have, from the state folder or from beside the code."""
     if pin is None:
         return None
-    return _read(state_path(where, name), pin) or _read(beside_path(name), pin)
+    state, beside = _paths(where, name)
+    return _read(state, pin) or _read(beside, pin)
+
+
+def _paths(where: Folders, name: str) -> tuple[str, str]:
+    return state_path(where, name), beside_path(name)
+
+
+def _facts(about: os.stat_result) -> str:
+    return f"{about.st_size} {about.st_dev} {about.st_ino} {about.st_mtime_ns} {about.st_ctime_ns}"
+
+
+def _has_facts(path: str, pin: Pin) -> bool:
+    """Whether a file is the one that had the hash of a pin, by its size, inode and times."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and _facts(about) == pin.facts
 
 
 def _read(path: str, pin: Pin) -> Stored | None:
@@ -239,7 +271,7 @@ def _read(path: str, pin: Pin) -> Stored | None:
         return None
     finally:
         os.close(descriptor)
-    facts = f"{about.st_size} {about.st_dev} {about.st_ino} {about.st_mtime_ns} {about.st_ctime_ns}"
+    facts = _facts(about)
     # A file that was cut while it was read has other times as well.
     if len(head) + len(database) != about.st_size or (facts != pin.facts and digest(head, database) != pin.digest):
         return None

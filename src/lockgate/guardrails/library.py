@@ -96,10 +96,12 @@ class PatternGuard:
             What is wrong with pattern files, where it is compiled already.
         """
         from lockgate.errors import LockgateError
-        from lockgate.guardrails.cache import load
+        from lockgate.guardrails.cache import load, problems_of
 
+        where = (self._store, self._where, context.workspace)
         try:
-            return load(self._store, self._where, context.workspace, seconds=_PREPARING).problems
+            found = problems_of(*where)
+            return load(*where, seconds=_PREPARING).problems if found is None else found
         except (ImportError, LockgateError):
             return ()  # most often it is being compiled; the first call will say what is wrong, and be refused
 
