@@ -66,10 +66,12 @@ else:
 
         def _replace(self, **changes: Any) -> Record:
             """A copy with other values in some fields."""
-            made = tuple.__new__(type(self), map(changes.pop, self._fields, self))
-            if changes:
-                raise TypeError(f"{type(self).__name__} has no field {next(iter(changes))!r}")
-            return made
+            fields, values = self._fields, list(self)
+            for name, value in changes.items():
+                if name not in fields:
+                    raise TypeError(f"{type(self).__name__} has no field {name!r}")
+                values[fields.index(name)] = value
+            return tuple.__new__(type(self), values)
 
         def _asdict(self) -> dict[str, Any]:
             """The values by the fields' names."""
