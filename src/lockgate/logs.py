@@ -29,8 +29,9 @@ def note(state: str, what: str, kind: str, place: str) -> None:
         kind: The error's class.
         place: Where in the code, as the name of a file and a line.
     """
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"{when} {visible(what, 60)} {visible(kind, 60)} {visible(place, 200)}\n"
+    from lockgate.moments import utc
+
+    line = f"{utc(time.time())} {visible(what, 60)} {visible(kind, 60)} {visible(place, 200)}\n"
     path = os.path.join(state, NAME)
     try:
         os.makedirs(state, mode=0o700, exist_ok=True)

@@ -16,7 +16,7 @@ from lockgate.errors import JudgeError, LockgateError
 from lockgate.escape.judge import keys
 from lockgate.escape.judge.judge import Judge, ask
 from lockgate.escape.judge.keys import Key, can_be_asked, find_key, why_not
-from lockgate.escape.judge.settings import Settings, available, is_loopback, settings_of
+from lockgate.escape.judge.settings import Settings, available, is_here, settings_of
 from lockgate.store.sqlite import SqliteStore
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -100,7 +100,7 @@ def test_what_does_not_go_together_is_an_error_that_shows_no_value(said: dict[st
 )
 def test_loopback_needs_neither_tls_nor_a_key(address: str) -> None:
     settings = settings_of({"base_url": address})
-    assert is_loopback(settings.base_url)
+    assert is_here(settings.base_url)
     assert available(settings, {})
 
 

@@ -21,7 +21,7 @@ from lockgate.store.rows import AnchorRow
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
-    from lockgate.store.rows import GateRow
+    from lockgate.store.rows import AuditCheckpoint, GateRow
 
 _PAGE = 500
 
@@ -56,8 +56,11 @@ def verify_anchors(tx: Transaction, known: AnchorRow | None = None) -> Anchored:
         known: The anchor that this machine has noted last.
     """
     count, previous = 0, ROOT
+    bases: dict[str, AuditCheckpoint] = {}
     for row in anchors(tx):
-        problem = _broken(row, count + 1, previous) or _contradicted(tx, row)
+        if row.gate not in bases:
+            bases[row.gate] = tx.audit_checkpoint(gate=row.gate)
+        problem = _broken(row, count + 1, previous) or _contradicted(tx, row, bases[row.gate])
         if not problem and known is not None and row.n == known.n and row != known:
             problem = f"anchor {row.n} is not the one that this machine has noted: the anchors were written anew"
         if problem:
@@ -84,8 +87,7 @@ def _broken(row: AnchorRow, expected: int, previous: str) -> str:
     return "" if anchor_digest(row) == row.digest else f"anchor {row.n} was changed"
 
 
-def _contradicted(tx: Transaction, row: AnchorRow) -> str:
-    base = tx.audit_checkpoint(gate=row.gate)
+def _contradicted(tx: Transaction, row: AnchorRow, base: AuditCheckpoint) -> str:
     if row.seq < base.seq or not row.seq:
         return ""  # retention has removed the record, and a sealed checkpoint stands in its place
     found = tx.audit(after=row.seq - 1, limit=1, gate=row.gate)

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -16,9 +15,10 @@ from lockgate.cli.person import require_person
 from lockgate.cli.serve_groups import groups
 from lockgate.errors import LockgateError
 from lockgate.folders import folders
+from lockgate.moments import utc
 from lockgate.text import visible
 
-_MISSING = "this takes further packages: pip install 'lockgate[server]'"
+_MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[server]'"
 
 
 @click.group(invoke_without_command=True, short_help="Decide for containers.")
@@ -95,7 +95,7 @@ class _Lines(logging.Formatter):
         facts = getattr(record, "facts", {})
         if record.exc_info and record.exc_info[0]:
             facts = {**facts, "error": record.exc_info[0].__name__}
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        at = utc(record.created)
         level, what = record.levelname.lower(), visible(record.getMessage(), 300)
         if self._as_json:
             return json.dumps({"at": at, "level": level, "what": what, **facts})

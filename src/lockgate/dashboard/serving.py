@@ -25,10 +25,11 @@ from lockgate.dashboard.static_files import StaticFiles
 from lockgate.errors import RemoteError, StoreError
 from lockgate.events import Context
 from lockgate.folders import Folders, user_name
+from lockgate.loopback import is_loopback
 from lockgate.model import Subject
 from lockgate.record import Record
 from lockgate.server.patience import PatientProtocol, Server
-from lockgate.server.sockets import address, is_loopback, tcp_socket
+from lockgate.server.sockets import address, tcp_socket
 
 LOOPBACK = "127.0.0.1"
 _DEFAULT_PORTS = {True: 443, False: 80}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import json
 import os
 import random
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from lockgate.errors import ApprovalError
 from lockgate.escape.keyring import USER, secret_in
 from lockgate.libraries import library
+from lockgate.loopback import is_loopback
 
 COMMAND_SECONDS = 30.0
 """How long a person's program may take before it is ended."""
@@ -137,7 +137,8 @@ def _httpx() -> Any:
     try:
         return library("httpx")
     except ImportError as error:
-        raise ApprovalError("a webhook takes the library httpx: pip install 'lockgate[judge]'") from error
+        how = "in a clone of Lockgate, pip install '.[judge]'"
+        raise ApprovalError(f"a webhook takes the library httpx: {how}") from error
 
 
 def _pauses() -> Iterator[float]:
@@ -176,10 +177,9 @@ def is_safe(url: str) -> bool:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        loopback = host == "localhost" or (bool(host) and ipaddress.ip_address(host).is_loopback)
     except ValueError:
-        return url.startswith("https://") and bool(urlsplit(url).hostname)
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and loopback))
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
 def secret_of(webhook: Mapping[str, Any]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping
 
 import lockgate
 from lockgate import caller
+from lockgate.moments import utc
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow
 
@@ -67,8 +67,8 @@ def facts(row: ApprovalRow) -> dict[str, Any]:
     return {
         "approval": row.approval,
         "state": row.state,
-        "asked_at": _iso(row.asked_at),
-        "expires_at": _iso(row.expires_at),
+        "asked_at": utc(row.asked_at),
+        "expires_at": utc(row.expires_at),
         "client": row.client,
         "session": row.session,
         "agent": row.agent,
@@ -89,7 +89,3 @@ def message(row: ApprovalRow) -> dict[str, Any]:
             "deny": f"lockgate deny {row.approval}",
         },
     }
-
-
-def _iso(at: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

@@ -21,7 +21,7 @@ KIND = "ssh-ed25519"
 _PREFIX = len(KIND).to_bytes(4, "big") + KIND.encode() + (32).to_bytes(4, "big")
 """What stands before the 32 bytes of a key in OpenSSH's format (RFC 8709, section 4)."""
 _LONGEST_COMMENT = 100
-NOT_INSTALLED = "the library cryptography is not installed; run: pip install 'lockgate[fleet]'"
+NOT_INSTALLED = "the library cryptography is not installed: in a clone of Lockgate, pip install '.[fleet]'"
 
 
 class PublicKey(Record):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lockgate.digests import sha256
 from lockgate.errors import BundleError
 from lockgate.lazy import lazy_re
+from lockgate.moments import utc
 from lockgate.policy_bundles.envelope import read_json
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.text import visible
@@ -125,9 +126,7 @@ def _files(value: Any) -> dict[str, bytes]:
 
 def written(at: float) -> str:
     """A time as a manifest has it: RFC 3339, UTC, whole seconds."""
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc(int(at))
 
 
 def read_time(value: Any, name: str) -> float:

@@ -9,6 +9,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from lockgate.errors import RemoteError
+from lockgate.loopback import is_loopback
 from lockgate.remote.envelope import MAX_MESSAGE
 
 
@@ -61,10 +62,9 @@ def _connection(place: str, ca_file: str, timeout: float) -> HTTPConnection:
     if place.startswith("unix:"):
         return _UnixConnection(place.removeprefix("unix:"), timeout)
     url = urlsplit(place)
-    loopback = url.hostname in ("127.0.0.1", "::1", "localhost")
     if not url.hostname or url.username or url.path not in ("", "/") or url.query or url.fragment:
         raise ValueError("not an address of a gate")
-    if url.scheme == "http" and loopback:
+    if url.scheme == "http" and is_loopback(url.hostname):
         return HTTPConnection(url.hostname, url.port, timeout=timeout)
     if url.scheme != "https":
         raise ValueError("not an address of a gate")

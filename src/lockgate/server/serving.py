@@ -13,13 +13,14 @@ import uvicorn
 
 from lockgate.errors import RemoteError
 from lockgate.folders import Folders
+from lockgate.loopback import is_loopback
 from lockgate.record import Record
 from lockgate.server.desk import Desk
 from lockgate.server.groups import Groups
 from lockgate.server.locality import Locality
 from lockgate.server.patience import Server
 from lockgate.server.post import PostOffice
-from lockgate.server.sockets import address, is_loopback, tcp_socket, unix_socket
+from lockgate.server.sockets import address, tcp_socket, unix_socket
 from lockgate.server.web import PeerProtocol, Web
 from lockgate.server.workers import Workers
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from lockgate.errors import JudgeError
 from lockgate.lazy import lazy_re
+from lockgate.loopback import is_loopback
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ FOLDER = "judge"
 _ADDRESSES = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com/v1"}
 _KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESS = lazy_re(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?\Z")
-_LOOPBACK = lazy_re(r"localhost|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\]")
 
 
 class Settings(Record):
@@ -52,7 +52,7 @@ class Settings(Record):
     @property
     def needs_key(self) -> bool:
         """Whether an endpoint is elsewhere, where nobody is answered without a key."""
-        return not is_loopback(self.base_url)
+        return not is_here(self.base_url)
 
     @property
     def host(self) -> str:
@@ -88,14 +88,14 @@ def _check_address(address: str, name: str = "judge.base_url", *, plain: bool = 
     found = _ADDRESS.match(address)
     if found is None:
         raise JudgeError(f"{name} must be an address with a host and a path, and nothing else: no name, key or query")
-    if found[1] == "http" and not plain and not is_loopback(address):
+    if found[1] == "http" and not plain and not is_here(address):
         raise JudgeError(f"{name} must begin with https://, because it is not on this machine")
 
 
-def is_loopback(address: str) -> bool:
+def is_here(address: str) -> bool:
     """Whether an address is one of this machine."""
     found = _ADDRESS.match(address)
-    return found is not None and _LOOPBACK.fullmatch(found[2].lower()) is not None
+    return found is not None and is_loopback(found[2].lower().strip("[]"))
 
 
 def available(settings: Settings, environ: Mapping[str, str]) -> bool:
