@@ -95,19 +95,19 @@ def _add_sessions(api: APIRouter, desk: Desk) -> None:
     @api.get("/sessions", tags=["sessions"])
     def list_sessions(query: Annotated[SessionQuery, Query()]) -> SessionPage:
         """Sessions: those that run first, in each part the last seen first."""
-        with desk.looking() as tx:
+        with desk.timed() as (tx, now):
             if tx is None:
-                return SessionPage(items=[], total=0, live=0, next=None)
-            return sessions.page(tx, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
+                return SessionPage(items=[], total=0, live=0, silent=0, next=None)
+            return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
 
     @api.get("/sessions/{session:path}", tags=["sessions"], responses=documented(404))
     def one_session(session: Annotated[str, Path(max_length=500)]) -> Session:
         """One session, with all that happened in it."""
-        with desk.looking() as tx:
+        with desk.timed() as (tx, now):
             row = sessions.find(tx, session) if tx is not None else None
             if tx is None or row is None:
                 raise missing("session")
-            return sessions.whole(tx, row)
+            return sessions.whole(tx, row, now)
 
 
 def _add_decisions(api: APIRouter, desk: Desk) -> None:

@@ -72,6 +72,9 @@ class SessionSummary(Model):
     ended_at: datetime | None
     why: Shown | None = Field(description="Why it ended.")
     live: bool = Field(description="Whether it has not ended.")
+    silent: bool = Field(
+        description="Whether it has not ended and gives no sign: its client's process is gone, or was silent for a day."
+    )
     state: LabelState = Field(description="The main agent's column of the policy table.")
     labels: list[Label]
     blocked: int = Field(description="How many calls were stopped.")
@@ -84,6 +87,7 @@ class SessionPage(Model):
     items: list[SessionSummary]
     total: int
     live: int = Field(description="How many of all have not ended.")
+    silent: int = Field(description="How many of these give no sign.")
     next: int | None = Field(description="`offset` of the next page; null on the last one.")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from lockgate.dashboard import said
 from lockgate.dashboard.calls import one_line
 from lockgate.dashboard.decisions import search
+from lockgate.dashboard.presence import silent
 from lockgate.dashboard.schemas import (
     Agent,
     Blocked,
@@ -38,25 +39,28 @@ _EARLIER = 60.0
 """Seconds before a session's start from which on its records are looked for: its first call may come before it."""
 
 
-def page(tx: Transaction, *, text: str, live: bool, limit: int, offset: int) -> SessionPage:
+def page(tx: Transaction, now: float, *, text: str, live: bool, limit: int, offset: int) -> SessionPage:
     """One page of the sessions.
 
     Args:
         tx: The transaction.
+        now: Seconds since the epoch.
         text: Stands in the id, the folder or the client.
         live: Only those that have not ended.
         limit: The most.
         offset: How many are left out.
     """
     rows = [row for row in tx.sessions() if row.session != SELF_TEST and _has(row, text.lower())]
-    running = [row for row in rows if not row.ended_at]
+    quiet = silent(tx, rows, now)
+    running = sorted((row for row in rows if not row.ended_at), key=lambda row: row.session in quiet)
     ordered = running if live else running + [row for row in rows if row.ended_at]
     pending = Counter(row.session for row in tx.approvals(state="pending"))
     chosen = ordered[offset : offset + limit]
     return SessionPage(
-        items=[_summary(tx, row, pending[row.session]) for row in chosen],
+        items=[_summary(tx, row, pending[row.session], silent=row.session in quiet) for row in chosen],
         total=len(ordered),
         live=len(running),
+        silent=len(quiet),
         next=offset + limit if offset + limit < len(ordered) else None,
     )
 
@@ -73,7 +77,7 @@ def find(tx: Transaction, name: str) -> SessionRow | None:
     return found
 
 
-def _summary(tx: Transaction, row: SessionRow, pending: int) -> SessionSummary:
+def _summary(tx: Transaction, row: SessionRow, pending: int, *, silent: bool) -> SessionSummary:
     main = Subject(row.session)
     return SessionSummary(
         session=row.session,
@@ -87,6 +91,7 @@ def _summary(tx: Transaction, row: SessionRow, pending: int) -> SessionSummary:
         ended_at=said.moment(row.ended_at),
         why=row.why or None,
         live=not row.ended_at,
+        silent=silent,
         state=column(tx, main),
         labels=sorted(labels_of(tx, main)),
         blocked=len(tx.blocked(row.session)),
@@ -94,10 +99,11 @@ def _summary(tx: Transaction, row: SessionRow, pending: int) -> SessionSummary:
     )
 
 
-def whole(tx: Transaction, row: SessionRow) -> Session:
+def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
     """One session with all that happened in it."""
     approvals = tx.approvals(session=row.session)
-    summary = _summary(tx, row, sum(each.state == "pending" for each in approvals))
+    waiting = sum(each.state == "pending" for each in approvals)
+    summary = _summary(tx, row, waiting, silent=bool(silent(tx, [row], now)))
     moments = sorted(_moments(tx, row, approvals), key=lambda moment: moment.at or said.EPOCH)
     return Session(
         **summary.model_dump(),

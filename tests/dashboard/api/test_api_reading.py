@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from lockgate.dashboard import presence, sessions
 from lockgate.model import Label
 from lockgate.store.rows import AgentRow, BriefRow
 from support.api_server import Machine
@@ -49,6 +53,44 @@ def test_running_sessions_come_first_and_the_doctors_own_never(told: Machine, pe
     assert (page["total"], page["live"], page["next"]) == (2, 1, None)
     first = page["items"][0]
     assert (first["state"], first["labels"], first["blocked"]) == ("untrusted", ["untrusted"], 1)
+
+
+def ended_process() -> str:
+    with subprocess.Popen(["true"]) as process:
+        pid = process.pid
+    return f"{pid}:1"
+
+
+OWN = f"{os.getpid()}:{presence._start(str(os.getpid()))}"
+STARTS_ARE_TOLD = not OWN.endswith(":")
+
+
+@pytest.mark.parametrize(
+    ("process", "ago", "expected"),
+    [
+        pytest.param(OWN, 3600, False, id="runs"),
+        pytest.param(ended_process(), 3600, True, id="killed"),
+        pytest.param(f"{os.getpid()}:1", 3600, STARTS_ARE_TOLD, id="its-number-is-anothers"),
+        pytest.param(f"{os.getpid()}:", 3600, False, id="of-a-system-that-tells-no-start"),
+        pytest.param(ended_process(), 5, False, id="a-sign-just-now"),
+        pytest.param("", 3600, False, id="not-known"),
+        pytest.param("x:y", 3600, False, id="no-process"),
+        pytest.param(OWN, 2 * 86400, True, id="for-days"),
+    ],
+)
+def test_a_session_whose_client_was_killed_is_silent(tmp_path: Path, process: str, ago: float, expected: bool) -> None:
+    machine = Machine(tmp_path)
+    now = machine.store.clock()
+    machine.session("s", process=process, seen_at=now - ago)
+    machine.session("ended", process=process, seen_at=now - ago, ended_at=now)
+    with machine.store.reading() as tx:
+        page = sessions.page(tx, now, text="", live=False, limit=9, offset=0)
+        told = [(each.session, each.silent) for each in page.items]
+        assert (told, page.live, page.silent) == ([("s", expected), ("ended", False)], 1, int(expected))
+        row = tx.session("s")
+        assert row is not None
+        assert sessions.whole(tx, row, now).silent is expected
+    machine.store.close()
 
 
 @pytest.mark.parametrize(

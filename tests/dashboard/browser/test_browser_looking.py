@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from browser.places import Open
+from support.dashboard_served import Served
 from support.dashboard_story import FEW, Story
 
 
@@ -90,3 +91,35 @@ def test_the_time_line_leaves_out_what_a_sub_agent_begins_with(page_at: Open) ->
     expect(page.locator(".moment").filter(has_text="a sub-agent began")).to_have_count(1)
     expect(page.locator(".moment").filter(has_text="inherited from")).to_have_count(0)
     expect(page.locator(".moment").filter(has_text="the question")).to_contain_text("git push")
+
+
+def test_all_tabs_of_a_browser_share_one_line(served: Served, page_at: Open, story: Story) -> None:
+    """A browser opens six lines at once to a server: with one for each tab, the seventh would show nothing."""
+    first = page_at("sessions")
+    tabs = [first]
+    for _ in range(8):
+        tabs.append(first.context.new_page())
+        tabs[-1].goto(f"{served.url}#/sessions")
+        expect(tabs[-1].get_by_role("heading", level=1)).to_have_text("Sessions")
+    for number, left in enumerate((tabs, tabs[1:], tabs[5:])):
+        for gone in set(tabs) - set(left):
+            gone.close()  # the one that has the line is among them
+        for tab in left:
+            expect(tab.get_by_text("live", exact=True)).to_be_visible()
+        with story.gate("claude-code", FEW) as gate:
+            gate.session(f"of-all-tabs-{number}").check_sync("Bash", {"command": "ls"})
+        for tab in left:
+            expect(tab.get_by_role("link", name=f"of-all-tabs-{number}")).to_be_visible()
+
+
+def test_who_logs_out_in_one_tab_is_logged_out_in_all(served: Served, open_page: Open, troubles: list[str]) -> None:
+    page = open_page()
+    served.login(page)
+    others = [page.context.new_page() for _ in range(2)]
+    for other in others:
+        other.goto(f"{served.url}#/sessions")
+        expect(other.get_by_text("live", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    for other in others:
+        expect(other.get_by_role("heading", level=1)).to_have_text("You were logged out")
+    troubles.clear()

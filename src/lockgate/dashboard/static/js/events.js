@@ -5,6 +5,7 @@
 
 import { ApiError, send } from "./api.js";
 
+const CHANNEL = "lockgate-events";
 const SOONEST = 1000;
 const LATEST = 15000;
 
@@ -46,6 +47,9 @@ export async function* events(texts) {
 /**
  * Hear what happens, as it happens. A line that breaks is taken up again, from where it was.
  *
+ * All tabs of a browser share one line, for it opens no more than six at once to a server: one tab has it, and tells the
+ * others. Where that one is closed, the next takes its place.
+ *
  * @param {(event: object) => void} heard Called for each new record of the audit: a `Ring` of the API with its `kind`, which is
  *   decision, approval, session, or `reset` where everything is to be read anew.
  * @param {(state: "on" | "wait" | "off") => void} changed Called when the line comes and goes.
@@ -53,33 +57,95 @@ export async function* events(texts) {
  */
 export function listen(heard, changed) {
   const ended = new AbortController();
-  follow(heard, changed, ended.signal);
+  const tabs = new Tabs(heard, changed);
+  const follow = () => tabs.lead(ended.signal);
+  if (navigator.locks === undefined) {
+    follow();
+  } else {
+    navigator.locks.request(CHANNEL, { signal: ended.signal }, follow).catch(() => {});
+  }
+  ended.signal.addEventListener("abort", () => tabs.close(), { once: true });
   return () => ended.abort();
 }
 
-async function follow(heard, changed, signal) {
-  let last = "";
-  let wait = SOONEST;
-  while (!signal.aborted) {
-    try {
-      const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
-      const response = await send("GET", "events", { signal, headers });
-      changed("on");
-      wait = SOONEST;
-      for await (const event of events(pieces(response.body))) {
-        last = event.id || last;
-        take(event, heard);
+/** What one tab tells the others of the line, and hears of it. */
+class Tabs {
+  constructor(heard, changed) {
+    this.#heard = heard;
+    this.#changed = changed;
+    this.#others.addEventListener("message", ({ data }) => this.#told(data));
+    this.#others.postMessage({ state: "?" });
+  }
+
+  #heard;
+  #changed;
+  #others = new BroadcastChannel(CHANNEL);
+  #state = "wait";
+  #leads = false;
+  #last = "";
+
+  /** Have the line, until it is not to be had or no longer wanted. */
+  async lead(signal) {
+    this.#leads = true;
+    let gap = this.#state === "on" && this.#last === ""; // nobody knows from where to go on
+    let wait = SOONEST;
+    while (!signal.aborted) {
+      try {
+        const since = this.#last === "" ? {} : { "last-event-id": this.#last };
+        const response = await send("GET", "events", { signal, headers: { accept: "text/event-stream", ...since } });
+        this.#is("on");
+        wait = SOONEST;
+        if (gap) {
+          this.#hear({ kind: "reset", data: "{}", id: "" });
+          gap = false;
+        }
+        for await (const event of events(pieces(response.body))) {
+          this.#hear(event);
+        }
+      } catch (error) {
+        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+          this.#is("off");
+          return;
+        }
       }
-    } catch (error) {
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
-        changed("off");
-        return;
+      if (!signal.aborted) {
+        this.#is("wait");
+        await pause(wait, signal);
+        wait = Math.min(wait * 2, LATEST);
       }
     }
-    if (!signal.aborted) {
-      changed("wait");
-      await pause(wait, signal);
-      wait = Math.min(wait * 2, LATEST);
+  }
+
+  close() {
+    this.#others.close();
+  }
+
+  #is(state) {
+    this.#state = state;
+    this.#changed(state);
+    this.#others.postMessage({ state, last: this.#last });
+  }
+
+  #hear(event) {
+    this.#last = event.id || this.#last;
+    this.#others.postMessage({ event, last: this.#last });
+    take(event, this.#heard);
+  }
+
+  #told({ state, event, last }) {
+    if (state === "?") {
+      if (this.#leads) {
+        this.#others.postMessage({ state: this.#state, last: this.#last });
+      }
+      return;
+    }
+    this.#last = last || this.#last;
+    if (state !== undefined) {
+      this.#state = state;
+      this.#changed(state);
+    }
+    if (event !== undefined) {
+      take(event, this.#heard);
     }
   }
 }

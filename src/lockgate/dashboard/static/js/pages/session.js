@@ -79,6 +79,7 @@ function whole(told) {
           [
             h("strong", {}, COLUMNS[told.state] ?? told.state),
             told.live ? null : h("span.muted", {}, `; ended ${ago(told.ended_at)}`),
+            told.silent ? h("span.muted", {}, `; last sign ${ago(told.seen_at)}`) : null,
           ],
         ],
         ["client", untrusted(told.client)],

@@ -23,7 +23,8 @@ export async function sessions(place, frame) {
   let offset = 0;
   const load = async () => {
     const page = await get("sessions", { limit: Math.min(Math.max(offset, PAGE), MOST) });
-    fill(title, `${page.live} running, ${page.total} in all`);
+    const silent = page.silent > 0 ? `${page.silent} without a sign of life, ` : "";
+    fill(title, `${page.live - page.silent} running, ${silent}${page.total} in all`);
     fill(list, page.items.map(item));
     next(page);
     return page;
@@ -73,9 +74,17 @@ function item(each) {
       {},
       each.pending > 0 ? h("a.badge.is-ask", { href: to("approvals") }, icon("ask"), `${each.pending} waiting`) : null,
       each.blocked > 0 ? h("span.badge.is-deny", {}, icon("deny"), `${each.blocked} stopped`) : null,
-      h("span.muted", {}, each.live ? ago(each.seen_at) : `ended ${ago(each.ended_at)}`),
+      h("span.muted", {}, seen(each)),
     ),
   );
+}
+
+/** When a session was last heard of: one whose client was killed has never said that it ended. */
+function seen(each) {
+  if (!each.live) {
+    return `ended ${ago(each.ended_at)}`;
+  }
+  return each.silent ? `last sign ${ago(each.seen_at)}` : ago(each.seen_at);
 }
 
 function nothing() {
