@@ -1,7 +1,7 @@
 """An agent of the Claude Agent SDK with the gate before every tool.
 
-``pip install lockgate[claude-agent-sdk]``, then ``python examples/with_claude_agent_sdk.py "what is new?"`` with an
-account, or ``--fake`` with none: the SDK's own client then talks to a model on loopback.
+``pip install '.[claude-agent-sdk]'`` in a clone of Lockgate, then ``python examples/with_claude_agent_sdk.py "what is
+new?"`` with an account, or ``--fake`` with none: the SDK's own client then talks to a model on loopback.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An agent of the OpenAI Agents SDK with the gate before every tool.
 
-``pip install lockgate[openai-agents]``, then ``python examples/with_openai_agents.py "what is new?"`` with an account,
-or ``--fake`` with none: the SDK then talks to a model on loopback.
+``pip install '.[openai-agents]'`` in a clone of Lockgate, then ``python examples/with_openai_agents.py "what is
+new?"`` with an account, or ``--fake`` with none: the SDK then talks to a model on loopback.
 """
 
 from __future__ import annotations

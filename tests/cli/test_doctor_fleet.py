@@ -29,4 +29,4 @@ def test_each_state_has_its_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [(status, detail)] = said(machine)
     assert (status, "no pinned key" in detail) == ("warn", True)
     monkeypatch.setattr("lockgate.cli.doctor_fleet.installed", lambda _: False)
-    assert "lockgate[fleet]" in said(machine)[0][1]
+    assert ".[fleet]" in said(machine)[0][1]

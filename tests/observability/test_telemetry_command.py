@@ -286,9 +286,9 @@ def test_without_the_extra_it_is_said_what_is_missing(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    assert "lockgate[observability]" in run("metrics", code=1).output
+    assert ".[observability]" in run("metrics", code=1).output
     configure(home, otlp={"endpoint": "http://127.0.0.1:1"})
-    assert "lockgate[observability]" in run("check", code=1).output
+    assert ".[observability]" in run("check", code=1).output
     assert run("metrics", "--json").output
 
 

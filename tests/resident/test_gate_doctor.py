@@ -17,7 +17,11 @@ from .machine import Machine
 
 
 def test_none_is_no_fault(machine: Machine) -> None:
-    assert resident_gate(machine.state, {}) == ("ok", "none runs now; the next hook starts it", "")
+    assert resident_gate(machine.state, {}) == (
+        "ok",
+        "none runs now; hooks decide by themselves, and one of the next starts it",
+        "",
+    )
 
 
 def test_one_that_is_well(served: Machine) -> None:

@@ -284,4 +284,4 @@ except StoreError as error:
 def test_without_the_library_the_gate_says_what_to_install(tmp_path: Path) -> None:
     state = str(use(tmp_path / "state", "postgresql:///x"))
     done = subprocess.run([sys.executable, "-c", WITHOUT, state], capture_output=True, text=True, timeout=60)
-    assert "pip install 'lockgate[postgres]'" in done.stdout
+    assert "pip install '.[postgres]'" in done.stdout

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lockgate.dashboard.desk import Tools
     from lockgate.dashboard.serving import Settings
 
-_MISSING = "this takes further packages: pip install 'lockgate[dashboard]'"
+_MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[dashboard]'"
 _APPROVE = "approve"
 
 

@@ -33,7 +33,7 @@ def resident_gate(state: str, environ: Mapping[str, str]) -> Found:
         return "warn", f"{OFF}=off: each hook decides by itself, which takes longer", f"unset {OFF}"
     found = look(state)
     if not found.runs:
-        return "ok", "none runs now; the next hook starts it", ""
+        return "ok", "none runs now; hooks decide by themselves, and one of the next starts it", ""
     if found.problem:
         return "warn", f"one runs and hooks cannot ask it: {found.problem}; they decide by themselves", _RESTART
     return _running(found.facts)

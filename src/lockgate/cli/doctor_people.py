@@ -56,7 +56,7 @@ def _webhook(webhook: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
         library("httpx")
     except ImportError:
-        yield "the webhook takes the library httpx", "pip install 'lockgate[judge]'"
+        yield "the webhook takes the library httpx", "in a clone of Lockgate, run: pip install '.[judge]'"
     try:
         signed = bool(notifying.secret_of(webhook))
     except LockgateError as error:

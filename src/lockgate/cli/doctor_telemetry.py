@@ -32,7 +32,8 @@ def telemetry(project: str, state: str) -> Iterator[Found]:
         return
     wanted = [("prometheus_client", settings.metrics), ("opentelemetry", settings.otlp)]
     if any(asked is not None and find_spec(name) is None for name, asked in wanted):
-        yield "warn", "the libraries for it are not installed", "run: pip install 'lockgate[observability]'"
+        how = "in a clone of Lockgate, run: pip install '.[observability]'"
+        yield "warn", "the libraries for it are not installed", how
     elif not _runs(state):
         yield "warn", "it is configured, and no exporter runs", "run: lockgate telemetry run (docs/observability.md)"
     else:

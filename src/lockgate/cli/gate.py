@@ -201,7 +201,8 @@ def _told(where: Folders, found: Found) -> Mapping[str, Any]:
 
 def _lines(found: Found) -> Iterator[str]:
     if not found.runs:
-        yield f"{paint('none runs', 'yellow')}: hooks decide by themselves, and the next one starts it"
+        yield f"{paint('none runs', 'yellow')}: hooks decide by themselves, and one of the next starts it"
+        yield "  where one has just ended, or could not be started, that takes up to ten seconds"
         return
     if found.problem:
         yield f"{paint('it runs and does not answer', 'red')}: {visible(found.problem, 300)}"
@@ -214,7 +215,8 @@ def _lines(found: Found) -> Iterator[str]:
     yield f"  answered     {facts['answered']} ({facts['declined']} left to the hook, {facts['failed']} took too long)"
     if facts["p50_ms"] is not None:
         yield f"  a decision   p50 {facts['p50_ms']:.1f} ms, p99 {facts['p99_ms']:.1f} ms (of the last 2000 at most)"
-    yield f"  now          {facts['connections']} connections, {facts['waiting_for_others']} waiting for others"
+    connections = "1 connection" if facts["connections"] == 1 else f"{facts['connections']} connections"
+    yield f"  now          {connections}, {facts['waiting_for_others']} waiting for others"
     if facts["memory_mb"] is not None:
         yield f"  memory       {facts['memory_mb']:g} MB"
     if facts["version"] != __version__:

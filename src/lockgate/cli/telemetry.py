@@ -17,7 +17,7 @@ from lockgate.observability.settings import Settings, settings_of
 from lockgate.store.opening import open_existing
 from lockgate.text import visible
 
-_MISSING = "this needs the extra: pip install 'lockgate[observability]'"
+_MISSING = "this needs the extra: in a clone of Lockgate, pip install '.[observability]'"
 
 
 @click.group()

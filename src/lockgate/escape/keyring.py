@@ -18,7 +18,8 @@ def secret_in(service: str) -> str:
     try:
         found = library("keyring").get_password(service, USER)
     except ImportError:
-        raise KeyringError("the system keyring takes the library keyring: pip install 'lockgate[judge]'") from None
+        how = "in a clone of Lockgate, pip install '.[judge]'"
+        raise KeyringError(f"the system keyring takes the library keyring: {how}") from None
     except Exception as error:  # noqa: BLE001 - the libraries under it raise what they like
         # Their texts may name what they found.
         raise KeyringError(f"the system keyring cannot be asked ({type(error).__name__})") from None

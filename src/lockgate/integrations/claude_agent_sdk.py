@@ -1,4 +1,4 @@
-"""The gate for agents that the Claude Agent SDK runs (``pip install 'lockgate[claude-agent-sdk]'``).
+"""The gate for agents that the Claude Agent SDK runs (the extra ``claude-agent-sdk``).
 
 ::
 

@@ -1,4 +1,4 @@
-"""The gate for agents of the OpenAI Agents SDK (``pip install 'lockgate[openai-agents]'``).
+"""The gate for agents of the OpenAI Agents SDK (the extra ``openai-agents``).
 
 ::
 

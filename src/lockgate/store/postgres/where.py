@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     """What libpq is told, by the names of its parameters."""
 
 _ENVIRONMENT = Lock()
-LIBRARIES = "the shared store takes psycopg: pip install 'lockgate[postgres]'"
+LIBRARIES = "the shared store takes psycopg: in a clone of Lockgate, pip install '.[postgres]'"
 _SCHEMES = ("postgresql://", "postgres://")
 _TRUE_TLS = ("verify-full",)
 _SAID = {"sslcertmode": "allow", "min_protocol_version": "3.0", "max_protocol_version": "3.0", "connect_timeout": "2"}

@@ -1,0 +1,132 @@
+"""What ``lockgate doctor`` finds of the clients: what each of them has registered, and whether it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+
+from lockgate.adapters import claude_doctor, other_doctor
+from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands
+from lockgate.cli.state import SELF_TEST
+from lockgate.record import TYPE_CHECKING
+from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_SECONDS = 20
+
+
+def claude_version() -> str:
+    """What the installed Claude Code says of its version; empty where there is none, or it says nothing."""
+    program = shutil.which("claude")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - the person's own client
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "DISABLE_AUTOUPDATER": "1"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout[:200]
+
+
+def _has_claude(seen: Look) -> bool:
+    """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
+    registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
+    return registered or shutil.which("claude") is not None or not other_doctor.guarded(seen)
+
+
+def client_checks(seen: Look) -> Iterator[Check]:
+    """What is found of each client that is here."""
+    if _has_claude(seen):
+        yield from claude_doctor.checks(seen)
+    yield from other_doctor.checks(seen)
+
+
+def self_tests(seen: Look) -> Iterator[Check]:
+    """The proof: a call that must be refused goes through the registered hook of each client."""
+    if _has_claude(seen):
+        yield _self_test(seen)
+    for client in dict(other_doctor.guarded(seen)):
+        tried = other_doctor.trial(client, seen, SELF_TEST)
+        if tried is not None:
+            command, payload = tried
+            yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+
+
+def _self_test(seen: Look) -> Check:
+    """Send a call that must be refused through the registered hook, as the client does."""
+    name = "self-test"
+    command = _registered(seen)
+    if not command:
+        return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
+    payload = {
+        "session_id": SELF_TEST,
+        "transcript_path": "",
+        "cwd": seen.project,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": os.path.join(seen.folders.state, "lockgate.db"), "content": ""},
+        "tool_use_id": SELF_TEST,
+    }
+    return _tried(name, command, payload, seen, "run: lockgate install claude-code")
+
+
+def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
+    try:
+        done = subprocess.run(  # noqa: S603 - the very command that the client runs
+            ["/bin/sh", "-c", command],
+            input=json.dumps(payload),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            cwd=seen.project,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, "fail", f"the hook does not answer ({type(error).__name__})", mend)
+    if done.returncode == 0 and _denied(done.stdout):
+        return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
+    if done.returncode == 2:
+        says = f"the gate cannot decide and blocks everything: {visible(done.stderr.strip(), 200)}"
+        return Check(name, "fail", says, "mend what failed above, or install it again")
+    return Check(name, "fail", "the hook let a call through that it must refuse", mend)
+
+
+def _registered(seen: Look) -> str:
+    own = hook_commands(seen, "PreToolUse")
+    if own:
+        return own[0][1]
+    if not enabled_plugins(seen):
+        return ""
+    copies = claude_doctor.plugin_copies(seen)
+    if not copies:
+        return ""
+    script = copies[-1] / "hooks" / "run.sh"
+    data = os.path.join(seen.claude, "plugins", "data", "lockgate")
+    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
+
+
+def _denied(stdout: str) -> bool:
+    """Whether an answer refuses a call for the place that it touches, in whichever client's dialect."""
+    try:
+        answer = json.loads(stdout)
+        answer = {**answer, **answer.get("hookSpecificOutput", {})}
+    except (ValueError, TypeError, AttributeError):
+        return False
+    verdict = answer.get("permissionDecision") or answer.get("permission") or answer.get("decision")
+    reason = answer.get("permissionDecisionReason") or answer.get("agent_message") or answer.get("reason")
+    return verdict == "deny" and "place:" in str(reason)

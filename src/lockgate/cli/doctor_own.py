@@ -1,0 +1,207 @@
+"""What ``lockgate doctor`` finds of the gate's own things: its files, its parts, and what it has recorded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Iterator
+
+from lockgate.adapters import claude_install, native_client
+from lockgate.adapters.claude_look import Check, Look
+from lockgate.errors import LockgateError
+from lockgate.folders import Folders
+
+
+def own_checks(seen: Look) -> Iterator[Check]:
+    """What is found of the gate itself, in order."""
+    yield _mode("state folder", seen.folders.state, 0o077)
+    yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
+    yield _mode("configuration folder", seen.folders.config, 0o022)
+    hook = claude_install.this_launch(seen.folders).hook
+    yield _mode("program", os.path.dirname(hook), 0o022)
+    yield _hook_client(hook)
+    yield _resident_gate(seen)
+    yield _configuration(seen)
+    yield from _fleet(seen.folders)
+    yield from _patterns(seen)
+    yield from _plugins(seen)
+    yield _containment(seen.folders)
+    yield from _judge(seen)
+    yield from _people(seen)
+    yield from _telemetry(seen)
+    yield from _state(seen.folders)
+
+
+def _mode(name: str, path: str, forbidden: int) -> Check:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return Check(name, "ok", f"{path} is not there yet")
+    if found.st_uid not in (os.geteuid(), 0):
+        return Check(name, "fail", f"{path} belongs to another user", f"make it yours: {path}")
+    if stat.S_ISLNK(found.st_mode):
+        return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
+    if stat.S_IMODE(found.st_mode) & forbidden:
+        tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
+        return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
+    return Check(name, "ok", f"{path} is safe from others")
+
+
+def _hook_client(hook: str) -> Check:
+    """Which client an installation would take; either protects alike."""
+    problem = native_client.problem(hook)
+    return Check(
+        "hook client",
+        "ok",
+        f"Python; the native one: {problem}" if problem else "native, where `lockgate install` chooses",
+    )
+
+
+def _configuration(seen: Look) -> Check:
+    from lockgate import configuration
+
+    try:
+        problems = configuration.load_for_cli(seen.project).problems
+    except LockgateError as error:
+        return Check("configuration", "fail", str(error), "run: lockgate config check")
+    if problems:
+        return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
+    return Check("configuration", "ok", "every layer is valid")
+
+
+def _patterns(seen: Look) -> Iterator[Check]:
+    """Whether the pattern library is compiled and loads, and what is to be said of its files and of known secrets."""
+    from lockgate.configuration import find_workspace
+    from lockgate.guardrails.readiness import make_ready
+    from lockgate.store.opening import open_existing
+
+    name = "patterns"
+    try:
+        store = open_existing(seen.folders.state)
+        if store is None:
+            yield Check(
+                name,
+                "warn",
+                "not compiled yet: the first session will wait for it",
+                "run: lockgate install claude-code",
+            )
+            return
+        try:
+            made = make_ready(store, seen.folders, find_workspace(seen.project, seen.folders.home))
+        finally:
+            store.close()
+    except LockgateError as error:
+        yield Check(name, "fail", str(error), "mend it; until then every call is blocked")
+        return
+    how = f"made ready now, in {made.seconds:.1f} s" if made.seconds else "compiled, and fresh"
+    yield Check(name, "ok", f"the engines load; rules: {made.rules}; {how}")
+    if made.problems:
+        yield Check("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
+    if made.notes:
+        yield Check("pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md")
+
+
+def _plugins(seen: Look) -> Iterator[Check]:
+    """Whether each plugin of the configuration can be loaded. Nothing is said where there is none."""
+    from lockgate.cli.plugins import look as look_at_plugins
+
+    try:
+        found = look_at_plugins(seen.project)
+    except LockgateError:
+        return  # said already: the configuration cannot be read
+    for each in found:
+        if each.problem:
+            yield Check(
+                "gate plugin", "fail", f"{each.problem}; until then every call is denied", "run: lockgate plugins list"
+            )
+        else:
+            yield Check("gate plugin", "ok", f"{each.as_json['name']} is asked about every call")
+
+
+def _containment(where: Folders) -> Check:
+    from lockgate.escape.containment.host import try_again
+
+    found = try_again(where.state)
+    if found.problem:
+        install = "install bubblewrap; " if sys.platform == "linux" else ""
+        mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
+        return Check("containment", "warn", found.problem, mend)
+    return Check("containment", "ok", f"commands can be contained by {found.way} {found.program}".rstrip())
+
+
+def _judge(seen: Look) -> Iterator[Check]:
+    """Whether the judge can be asked, where this project's profile names one. To ask it would cost money."""
+    from lockgate import configuration
+    from lockgate.escape.judge.keys import why_not
+    from lockgate.escape.judge.settings import settings_of
+    from lockgate.model import Verdict
+
+    try:
+        found = configuration.load_for_cli(seen.project)
+    except LockgateError:
+        return  # said above
+    if not found.policies[0].profile.says(Verdict.JUDGE):
+        return
+    problem = why_not(found.options.judge, os.environ, seen.folders.state)
+    if problem:
+        mend = "see docs/judge.md; until then the next verdict of its cells holds, most often a question to a person"
+        yield Check("judge", "warn", f"it cannot be asked: {problem}", mend)
+        return
+    settings = settings_of(found.options.judge)
+    yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+
+
+def _fleet(where: Folders) -> Iterator[Check]:
+    from lockgate.cli.doctor_fleet import fleet
+
+    for status, detail, mend in fleet(where.state):
+        yield Check("fleet policy", status, detail, mend)
+
+
+def _people(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor_people import people
+
+    for status, detail, mend in people(seen.project, seen.folders.state):
+        yield Check("people", status, detail, mend)
+
+
+def _telemetry(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor_telemetry import telemetry
+
+    for status, detail, mend in telemetry(seen.project, seen.folders.state):
+        yield Check("telemetry", status, detail, mend)
+
+
+def _resident_gate(seen: Look) -> Check:
+    from lockgate.cli.doctor_gate import resident_gate
+
+    return Check("resident gate", *resident_gate(seen.folders.state, os.environ))
+
+
+def _state(where: Folders) -> Iterator[Check]:
+    from lockgate.audit.chain import verify_store
+    from lockgate.store.opening import open_existing
+
+    try:
+        store = open_existing(where.state)
+    except LockgateError as error:
+        yield Check("state", "fail", str(error), "see docs/claude-code.md; until then every call is blocked")
+        return
+    if store is None:
+        yield Check("state", "ok", "nothing is recorded yet")
+        return
+    try:
+        with store.reading() as tx:
+            yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
+            verified = verify_store(tx, store.key)
+    except LockgateError as error:
+        yield Check("state", "fail", str(error), "see docs/claude-code.md")
+        return
+    finally:
+        store.close()
+    if verified.ok:
+        yield Check("audit", "ok", f"the chain holds; records: {verified.records}")
+    else:
+        yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")
