@@ -1,19 +1,24 @@
 """A SQLite store that commits several transactions at once, for a process that decides on many calls at a time.
 
 A commit costs as much as all else that a decision asks of the database, and two at once hardly more than one. So while
-a group is open, each transaction is a savepoint of one that is committed at the end: an error in one undoes that one
-alone, and nothing is kept before ``end_group`` has returned. Whoever answers before that tells what may not be so.
+a group is open, each transaction is a part of one that is committed at the end: an error in one undoes that one alone,
+and nothing is kept before ``end_group`` has returned. Whoever answers before that tells what may not be so.
+
+Errors are rare, and a savepoint for each part makes all that is written dearer. So there is none: where a part fails,
+all is undone, and what the parts before it wrote is written again.
 """
 
 from __future__ import annotations
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.remembering import Memory, RememberingTransaction
+from lockgate.store.sqlite import SqliteStore, begin_writing
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from lockgate.store.remembering import Written
     from lockgate.store.transaction import SqliteTransaction
 else:
     from lockgate.store.sqlite import sqlite3
@@ -25,14 +30,19 @@ _LOG_PAGES = 16_000
 class GroupingStore(SqliteStore):
     """A ``Store`` of one thread, with groups."""
 
-    _grouping = False
-    """Whether transactions are put together."""
-    _holds = False
-    """Whether there is something to commit at the end of the group."""
-    _lost = False
-    """Whether SQLite has undone the whole group, as it does on some errors."""
-    _part = False
-    """Whether the transaction under way is a part of a group."""
+    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float) -> None:
+        super().__init__(connection, folder, key, busy_seconds)
+        self._memory = Memory()
+        self._grouping = False
+        """Whether transactions are put together."""
+        self._holds = False
+        """Whether there is something to commit at the end of the group."""
+        self._lost = False
+        """Whether the whole group has been undone, as SQLite itself does on some errors."""
+        self._current: RememberingTransaction | None = None
+        """The transaction under the lock for writing that is under way."""
+        self._written: list[Written] = []
+        """What the parts of the group wrote that have ended."""
 
     def begin_group(self) -> None:
         """Put the transactions that follow together. The first one that writes takes the lock."""
@@ -47,54 +57,84 @@ class GroupingStore(SqliteStore):
         self._grouping = False
         held, lost = self._holds, self._lost
         self._holds = self._lost = False
+        self._written = []
         if lost:
-            super().roll_back()
+            self._undo()
             raise StoreError("the database has undone what several calls had written at once: try again")
         if not held:
             return
         try:
+            self._remembering(writable=True).keep_head()
             super().commit()
         except sqlite3.Error as error:
-            super().roll_back()
+            self._undo()
             raise self.as_store_error(error) from error
 
     def abandon_group(self) -> None:
         """Keep nothing of it."""
-        self._grouping = self._holds = self._lost = self._part = False
-        super().roll_back()
+        self._grouping = self._holds = self._lost = False
+        self._written = []
+        self._current = None
+        self._undo()
 
     def begin(self, *, writable: bool) -> SqliteTransaction:
         """Begin a transaction, or a part of a group's."""
         if self._lost:
             raise StoreError("the database has undone what several calls had written at once: try again")
+        if self._holds and self._current is not None:
+            raise StoreError("a transaction cannot begin inside of another one")
         if not self._holds:
             transaction = super().begin(writable=writable)
-            if not (self._grouping and writable):
+            if not writable:
                 return transaction
-            self._holds = True
-        self._connection.execute("SAVEPOINT part")
-        self._part = True
-        return self._transaction(writable=writable)
+            try:
+                self._memory.locked(self._connection)
+            except sqlite3.Error:
+                self._undo()
+                raise
+            self._holds = self._grouping
+        self._current = self._remembering(writable=writable)
+        return self._current
 
     def commit(self) -> None:
         """End it. A part is kept with its group."""
-        if self._part:
-            self._connection.execute("RELEASE part")
-            self._part = False
-        else:
-            super().commit()
+        current, self._current = self._current, None
+        if self._holds and current is not None:
+            self._written += current.written
+            return
+        if current is not None:
+            current.keep_head()
+        super().commit()
 
     def roll_back(self) -> None:
         """End it, and keep nothing of what it wrote."""
-        if not self._part:
-            super().roll_back()
-            return
-        self._part = False
+        current, self._current = self._current, None
+        if not self._holds or current is None:
+            self._undo()
+        elif not self._connection.in_transaction:
+            self._lost = True
+        elif current.written:
+            self._undo_part(current)
+
+    def _undo_part(self, part: RememberingTransaction) -> None:
+        """Undo all, and write again what the parts before this one wrote."""
+        self._undo()
         try:
-            self._connection.execute("ROLLBACK TO part")
-            self._connection.execute("RELEASE part")
+            begin_writing(self._connection, 0.0)
+            if self._memory.locked(self._connection):  # another process wrote meanwhile: they might decide otherwise
+                self._lost = True
+                return
+            self._remembering(writable=True).write_again(self._written)
+            self._memory.head, self._memory.owes_head = part.head_before
         except sqlite3.Error:
             self._lost = True
+
+    def _undo(self) -> None:
+        self._memory.forget()
+        super().roll_back()
+
+    def _remembering(self, *, writable: bool) -> RememberingTransaction:
+        return RememberingTransaction(self._connection, self._key, self._memory, writable=writable)
 
     def leave_log(self) -> None:
         """Leave the copying back of the log to a thread (:mod:`lockgate.store.tending`), as long as that keeps up."""

@@ -190,7 +190,14 @@ _RETENTION = (
     """,
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION)
+# Only calls that are out are looked for by their state. Those that have come back are many more: an index of all made
+# each change of a state write pages all over it.
+_CALLS_OUT = (
+    "DROP INDEX calls_by_state",
+    "CREATE INDEX calls_out ON calls (session, state) WHERE state = 'running' OR state = 'asked'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

@@ -122,7 +122,7 @@ class SqliteStore:
         """Begin a transaction, which is to be ended."""
         if writable:
             self._be_patient(False)
-            _begin_writing(self._connection, self._busy_seconds)
+            begin_writing(self._connection, self._busy_seconds)
         else:
             self._be_patient(True)
             self._connection.execute("BEGIN")
@@ -187,7 +187,7 @@ class _Step:
             raise self._store.as_store_error(error) from error
 
 
-def _begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
+def begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Take the write lock, waiting for other processes.
 
     SQLite's own waiting sleeps ever longer, up to a tenth of a second, so that in a crowd of hooks an unlucky one comes

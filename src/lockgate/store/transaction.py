@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
     from typing import Any
 
-_Value = str | bytes | int | float
+Value = str | bytes | int | float
+_OUT = ("running", "asked")
+"""States of calls that have an index."""
 _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
@@ -172,11 +174,12 @@ class SqliteTransaction:
 
     def calls(self, session: str, *, state: str = "") -> list[CallRow]:
         """Calls of a session, oldest first; in one state where it is given."""
-        chosen = " AND state = ?" if state else ""
+        # An index of some rows alone is used where the statement itself says that it asks for these.
+        written = f" AND state = '{state}'" if state in _OUT else " AND state = ?" if state else ""
         rows = self._all(
             "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"  # noqa: S608
-            f" WHERE session = ?{chosen} ORDER BY at, id",
-            (session, state) if state else (session,),
+            f" WHERE session = ?{written} ORDER BY at, id",
+            (session, state) if "?" in written else (session,),
         )
         return [_call(row) for row in rows]
 
@@ -285,24 +288,34 @@ class SqliteTransaction:
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""
+        row = self._append(self._checked_head(), at, body)
+        self._put_head(row.seq, row.digest)
+        return row
+
+    def _checked_head(self) -> tuple[int, str]:
+        """Number and digest of the last record. Raises ``StoreError`` where the seal of the head does not hold."""
         head = self.audit_head()
         if seal(self._key, head.seq, head.digest) != head.seal:
             raise StoreError(
                 "the head of the audit chain was changed by something else:"
                 " see `lockgate audit verify`, then move the state folder aside to begin anew",
             )
+        return head.seq, head.digest
+
+    def _append(self, last: tuple[int, str], at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record after the last one, and leave the head as it is."""
         try:
             text = canonical(body)
         except (TypeError, ValueError, RecursionError) as error:
             raise StoreError(f"cannot record this: {error}") from error
-        seq = head.seq + 1
-        row = AuditRow(seq, float(at), text, head.digest, link_digest(head.digest, seq, float(at), text))
+        seq, previous = last[0] + 1, last[1]
+        row = AuditRow(seq, float(at), text, previous, link_digest(previous, seq, float(at), text))
         self._write("INSERT INTO audit VALUES (?, ?, ?, ?, ?)", row)
-        self._write(
-            "INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)",
-            (seq, row.digest, seal(self._key, seq, row.digest)),
-        )
         return row
+
+    def _put_head(self, seq: int, digest: str) -> None:
+        values = (seq, digest, seal(self._key, seq, digest))
+        self._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", values)
 
     def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
         """Audit records in order, those with a greater sequence number than ``after``."""
@@ -424,20 +437,20 @@ class SqliteTransaction:
 
     # how a statement is run
 
-    def _run(self, statement: str, values: Sequence[_Value]) -> Cursor:
+    def _run(self, statement: str, values: Sequence[Value]) -> Cursor:
         try:
             return self._connection.execute(statement, values)
         except UnicodeEncodeError:
             # A client's JSON may hold half a surrogate pair, which is no text to SQLite: it is kept as its escape.
             return self._connection.execute(statement, [_encodable(value) for value in values])
 
-    def _one(self, statement: str, values: Sequence[_Value]) -> Any:
+    def _one(self, statement: str, values: Sequence[Value]) -> Any:
         return self._run(statement, values).fetchone()
 
-    def _all(self, statement: str, values: Sequence[_Value]) -> list[Any]:
+    def _all(self, statement: str, values: Sequence[Value]) -> list[Any]:
         return self._run(statement, values).fetchall()
 
-    def _write(self, statement: str, values: Sequence[_Value]) -> Cursor:
+    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
         return self._run(statement, values)
@@ -462,7 +475,7 @@ def _approval(row: Sequence[Any]) -> ApprovalRow:
     return found._replace(about=json.loads(str(found.about)))
 
 
-def _encodable(value: _Value) -> _Value:
+def _encodable(value: Value) -> Value:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 

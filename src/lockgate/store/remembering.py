@@ -1,0 +1,216 @@
+"""Transactions of a process that stays: what one of them has read or written, the next one need not read again.
+
+That holds as long as nobody else writes. SQLite tells whether somebody has (``PRAGMA data_version``, see
+https://www.sqlite.org/pragma.html#pragma_data_version), and whoever holds the lock for writing knows that nobody does
+from then on: so it is asked once for each lock. What a transaction wrote that was undone is forgotten with all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from lockgate.model import Subject, Taint
+from lockgate.record import TYPE_CHECKING
+from lockgate.store.links import seal
+from lockgate.store.rows import AgentRow, AuditHead, AuditRow, CallRow, SessionRow
+from lockgate.store.transaction import SqliteTransaction
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Cursor
+    from typing import Any
+
+    from lockgate.store.transaction import Value
+
+    Written = tuple[str, Sequence[Value]]
+
+_MOST = 256
+"""Sessions that are known at a time."""
+_MOST_TAINTS = 64
+"""Taints of a subject from which on they are read each time."""
+_OPEN = frozenset({"running", "asked"})
+
+
+class _Known:
+    """What is known of one session. What is missing has to be read."""
+
+    __slots__ = ("agents", "calls", "row", "taints")
+
+    def __init__(self) -> None:
+        self.row: SessionRow | None = None
+        self.calls: dict[str, CallRow] = {}
+        """The calls that are out."""
+        self.taints: dict[tuple[str, int], tuple[Taint, ...]] = {}
+        """By agent and limit."""
+        self.agents: tuple[AgentRow, ...] | None = None
+
+
+class Memory:
+    """What a store knows while nobody else writes."""
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self.sessions: dict[str, _Known] = {}
+        self._version = -1
+        self.head: tuple[int, str] | None = None
+        """Number and digest of the last audit record, where the head's seal was looked at or made by this process."""
+        self.owes_head = False
+        """Whether that record is in the database, and the head that names it is not yet."""
+
+    def of(self, session: str) -> _Known:
+        """What is known of a session."""
+        known = self.sessions.get(session)
+        if known is None:
+            if len(self.sessions) >= _MOST:
+                self.sessions.clear()
+            known = self.sessions[session] = _Known()
+        return known
+
+    def forget(self) -> None:
+        """Know nothing any more of what stands in the database."""
+        self.sessions.clear()
+        self.head = None
+        self.owes_head = False
+
+    def locked(self, connection: Connection) -> bool:
+        """Forget what does not hold any more; whether somebody else wrote since the last time.
+
+        To be called when the lock for writing has been taken.
+        """
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        if version == self._version:
+            return False
+        self._version = version
+        self.forget()
+        return True
+
+
+class RememberingTransaction(SqliteTransaction):
+    """A transaction under a lock for writing. ``GroupingStore`` writes the head, before it commits."""
+
+    def __init__(self, connection: Connection, key: bytes, memory: Memory, *, writable: bool) -> None:
+        """Begin with what is known."""
+        super().__init__(connection, key, writable=writable)
+        self._memory = memory
+        self.written: list[Written] = []
+        """What it wrote."""
+        self.head_before = memory.head, memory.owes_head
+        """The memory's, as they were."""
+
+    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
+        self.written.append((statement, values))
+        return super()._write(statement, values)
+
+    # sessions
+
+    def session(self, session: str) -> SessionRow | None:
+        """The session, or ``None``."""
+        known = self._memory.of(session)
+        if known.row is None:
+            known.row = super().session(session)
+        return known.row
+
+    def put_session(self, row: SessionRow) -> None:
+        """Add or replace a session."""
+        super().put_session(row)
+        self._memory.of(row.session).row = row
+
+    # sub-agents
+
+    def put_agent(self, row: AgentRow) -> None:
+        """Add or replace a sub-agent."""
+        super().put_agent(row)
+        self._memory.of(row.session).agents = None
+
+    def agents(self, session: str) -> list[AgentRow]:
+        """All sub-agents of a session, oldest first."""
+        known = self._memory.of(session)
+        if known.agents is None:
+            known.agents = tuple(super().agents(session))
+        return list(known.agents)
+
+    # labels
+
+    def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
+        """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
+        known, name = self._memory.of(subject.session).taints, (subject.agent, limit)
+        found = known.get(name)
+        if found is not None:
+            return list(found)
+        read = super().taints(subject, limit=limit)
+        if len(read) <= _MOST_TAINTS:
+            known[name] = tuple(read)
+        return read
+
+    def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
+        """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
+        added = tuple(taints)
+        if added:
+            self._memory.of(subject.session).taints.clear()
+            super().add_taints(subject, added)
+
+    def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
+        """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
+        self._memory.of(session).taints.clear()
+        return super().settle(session, call_id, confirm=confirm)
+
+    # calls
+
+    def call(self, session: str, call_id: str) -> CallRow | None:
+        """The call, or ``None``."""
+        calls = self._memory.of(session).calls
+        if call_id not in calls:
+            found = super().call(session, call_id)
+            if found is None or found.state not in _OPEN:
+                return found
+            calls[call_id] = found
+        return calls[call_id]
+
+    def put_call(self, row: CallRow) -> None:
+        """Add or replace a call."""
+        calls = self._memory.of(row.session).calls
+        before = calls.pop(row.call_id, None)
+        if before is not None and before._replace(state=row.state) == row:
+            self._last_call = None
+            self._write(
+                "UPDATE calls SET state = ? WHERE session = ? AND call_id = ?", (row.state, row.session, row.call_id)
+            )
+        else:
+            super().put_call(row)
+        if row.state in _OPEN:
+            calls[row.call_id] = row
+
+    # audit
+
+    def audit_head(self, *, gate: str = "") -> AuditHead:
+        """The chain's sealed head: what it will be once this is committed."""
+        memory = self._memory
+        if memory.owes_head and memory.head is not None and self._is_own(gate):
+            return AuditHead(*memory.head, seal(self._key, *memory.head))
+        return super().audit_head(gate=gate)
+
+    def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record to the audit chain."""
+        memory = self._memory
+        if memory.head is None:
+            memory.head = self._checked_head()
+        row = self._append(memory.head, at, body)
+        memory.head, memory.owes_head = (row.seq, row.digest), True
+        return row
+
+    def keep_head(self) -> None:
+        """Write the head, where it is owed."""
+        if self._memory.owes_head and self._memory.head is not None:
+            self._put_head(*self._memory.head)
+            self._memory.owes_head = False
+
+    # all
+
+    def write_again(self, written: Iterable[Written]) -> None:
+        """Write what others wrote, and SQLite has undone."""
+        for statement, values in written:
+            super()._write(statement, values)
+
+    def prune(self, before: float) -> int:
+        """Forget sessions that ended before a time, with all that belongs to them but the audit."""
+        self._memory.sessions.clear()
+        return super().prune(before)
