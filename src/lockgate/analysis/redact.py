@@ -26,7 +26,7 @@ _DEPTH = 6
 _ITEMS = 50
 _REMEMBERED, _REMEMBERED_LENGTH = 2000, 120
 _HARMLESS: set[str] = set()
-"""Short texts without any mark of a pattern: names of parameters and our own reasons come again and again."""
+"""Short texts that stay as they are: names of parameters and our own reasons come again and again."""
 _SCAN_LIMIT = 200_000
 """Characters of one text that are scanned; what lies behind is not recorded at all."""
 
@@ -46,15 +46,13 @@ def redact(text: str) -> str:
         text = f"{text[:_SCAN_LIMIT]} [... {len(text) - _SCAN_LIMIT} more ...]"
     if text in _HARMLESS:
         return text
-    lower = text.lower()
-    found = False
+    lower, whole = text.lower(), text
     for pattern in _patterns():
         for mark in pattern.has:
             if mark in lower:
-                found = True
                 text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
                 break
-    if not found and len(text) <= _REMEMBERED_LENGTH:
+    if text == whole and len(text) <= _REMEMBERED_LENGTH:
         if len(_HARMLESS) >= _REMEMBERED:
             _HARMLESS.clear()
         _HARMLESS.add(text)
