@@ -36,6 +36,8 @@ class AuditQueries(Statements):
     """What people call this gate."""
     _head: AuditHead | None = None
     """The head after what this transaction has appended."""
+    _early: Sequence[Any] | None = None
+    """The row of this gate, locked, where it came along with something else."""
     wants_anchor = False
     """Whether this transaction has appended to a chain that was not anchored for long."""
 
@@ -54,12 +56,19 @@ class AuditQueries(Statements):
         seq = head.seq + 1
         row = AuditRow(seq, float(at), text, head.digest, link_digest(head.digest, seq, float(at), text))
         self._head = AuditHead(seq, row.digest, seal(self._key, seq, row.digest))
-        self._write(
-            f"INSERT INTO lockgate.audit (gate, {_RECORD}) VALUES (%s, %s, %s, %s, %s, %s)",  # noqa: S608
-            (self._gate, *row),
-        )
-        self.put_head(self._head)
+        self._write("SELECT lockgate.append(%s, %s, %s, %s, %s, %s, %s)", (self._gate, *row, self._head.seal))
         return row
+
+    def lock_head_early(self) -> None:
+        """Have the head of this gate's chain locked with the next question: a record will follow.
+
+        To be said when all sessions are locked that the step is about, so that heads come last.
+        """
+        if self._writable and self._head is None and self._early is None and not self._along:
+            self._along.append((f"{_HEAD} FOR NO KEY UPDATE", (self._gate,), self._came_early))
+
+    def _came_early(self, row: Sequence[Any] | None) -> None:
+        self._early = row
 
     def put_head(self, head: AuditHead) -> None:
         """Put the head of this gate's chain forward."""
@@ -168,7 +177,7 @@ class AuditQueries(Statements):
         return AnchorRow._make(row) if row else None
 
     def _locked_head(self, at: float) -> AuditHead:
-        row = self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,)) or self._first_head(at)
+        row = self._early or self._one(f"{_HEAD} FOR NO KEY UPDATE", (self._gate,)) or self._first_head(at)
         seq, anchored_seq, anchored_at = row[0], row[3], row[4]
         overdue = anchored_at + ANCHOR_SECONDS <= at or anchored_at > at + ANCHOR_SECONDS
         self.wants_anchor = overdue or seq >= anchored_seq + ANCHOR_RECORDS

@@ -115,6 +115,8 @@ class _Listener:
                 connection.execute("SELECT 1")
             for told in connection.notifies(timeout=0.0):
                 self._tell(told.payload)
+        if watching:  # the lock goes with the connection as well, but only as soon as the database gets round to it
+            connection.execute("SELECT pg_advisory_unlock_shared(%s)", (lock_key("watching"),))
 
     def _tell(self, approval: str) -> None:
         with self._lock:

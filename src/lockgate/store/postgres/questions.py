@@ -13,6 +13,8 @@ from lockgate.store.rows import ApprovalRow, BriefRow, CallRow
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.store.postgres.connections import Connection
+
 _CALL = ", ".join(CallRow._fields)
 _BRIEF = ", ".join(BriefRow._fields)
 _APPROVAL = ", ".join(ApprovalRow._fields)
@@ -25,18 +27,30 @@ _OVERDUE = "state IN ('pending', 'approved') AND expires_at <= %s"
 class QuestionQueries(Statements):
     """Calls, briefs, and questions to a person."""
 
+    def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:
+        super().__init__(connection, gate, key, writable=writable)
+        self._calls: dict[tuple[str, str], CallRow | None] = {}
+        """Calls that were looked up."""
+
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""
+        # Nobody else changes it while the session is locked, and a decision asks for it twice.
+        if (session, call_id) in self._calls:
+            return self._calls[session, call_id]
         self._own(session)
         row = self._one(
             f"SELECT {_CALL} FROM lockgate.calls WHERE session = %s AND call_id = %s",  # noqa: S608
             (session, call_id),
         )
-        return _call(row) if row else None
+        found = _call(row) if row else None
+        if self._writable:
+            self._calls[session, call_id] = found
+        return found
 
     def put_call(self, row: CallRow) -> None:
         """Add or replace a call."""
         self._own(row.session)
+        self._calls.pop((row.session, row.call_id), None)
         self._write(_PUT_CALL, (*row[:6], json.dumps(row.quiet), json.dumps(dict(row.facts)), row.at))
 
     def calls(self, session: str, *, state: str = "") -> list[CallRow]:

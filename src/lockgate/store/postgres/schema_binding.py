@@ -182,6 +182,15 @@ _LOCKS = (
     f"INSERT INTO lockgate.locks SELECT generate_series(0, {SLOTS - 1})",
     "CREATE TRIGGER locks_stay BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON lockgate.locks"
     " FOR EACH STATEMENT EXECUTE FUNCTION lockgate.append_only()",
+    # A record and the head that it makes, in one statement: two would be two answers for the gate to take apart.
+    """
+    CREATE FUNCTION lockgate.append(TEXT, BIGINT, DOUBLE PRECISION, TEXT, TEXT, TEXT, TEXT) RETURNS VOID
+    LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+        INSERT INTO lockgate.audit (gate, seq, at, body, previous, digest) VALUES ($1, $2, $3, $4, $5, $6);
+        UPDATE lockgate.gates SET seq = $2, digest = $6, seal = $7 WHERE gate = $1;
+    END $$
+    """,
     # By this a process knows the database again without the key, which a reader does not get.
     "ALTER TABLE lockgate.meta ADD COLUMN mark TEXT GENERATED ALWAYS AS (encode(sha256(fleet_key), 'hex')) STORED",
     "REVOKE ALL ON ALL FUNCTIONS IN SCHEMA lockgate FROM PUBLIC",

@@ -10,11 +10,13 @@ row. A lock is waited for only as long as a person's configuration of the store 
 ended by the database. Either is a refusal.
 
 **Trips.** What is written is not waited for: it goes to the database together with the next question, or the commit.
+What each decision asks is asked early: a session comes with its labels, a call with the head of the gate's chain. So a
+decision takes four trips: the begin with the time, the session, the call, and all that is written with the commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from lockgate.digests import blake2b
 from lockgate.errors import StoreError
@@ -68,6 +70,8 @@ class Statements:
         self._key = key
         self._writable = writable
         self._unsent: list[tuple[str, Sequence[Any]]] = []
+        self._along: list[tuple[str, Sequence[Any], Callable[[Row | None], None]]] = []
+        """Questions that will be asked, and who wants to know: they go with the next one."""
         self._held: set[str] = set()
         """The sessions that are locked."""
         self._has_settings = False
@@ -81,7 +85,7 @@ class Statements:
         """Send what is waiting, and a last statement; returns the command tag of that one."""
         if last:
             self._unsent.append((last, ()))
-        cursor = self._run(self._unsent.pop()) if self._unsent else None
+        cursor = self._run() if self._unsent else None
         return cursor.statusmessage or "" if cursor else ""
 
     def _own(self, session: str) -> None:
@@ -106,11 +110,11 @@ class Statements:
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         rows = self._run((statement, values)).fetchall()
-        return [_row(row) for row in rows]
+        return [given_row(row) for row in rows]
 
     def _one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
         row = self._run((statement, values)).fetchone()
-        return None if row is None else _row(row)
+        return None if row is None else given_row(row)
 
     def _write(self, statement: str, values: Sequence[Any]) -> None:
         """Write at the next trip."""
@@ -126,14 +130,20 @@ class Statements:
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
 
-    def _run(self, last: tuple[str, Sequence[Any]]) -> Any:
+    def _run(self, *last: tuple[str, Sequence[Any]]) -> Any:
+        """Send what is waiting, and these behind it; the cursor of the last one. What goes along hears its own row."""
+        along, self._along = self._along, []
+        waiting, self._unsent = [*self._unsent, *last], []
         execute = self._connection.execute
-        if not self._unsent:
-            return execute(last[0], [_value(value) for value in last[1]])
-        waiting, self._unsent = [*self._unsent, last], []
+        if len(waiting) == 1 and not along:
+            return execute(waiting[0][0], [_value(value) for value in waiting[0][1]])
         with self._connection.pipeline():
             for statement, values in waiting:
                 cursor = execute(statement, [_value(value) for value in values])
+            others = [(execute(statement, values), take) for statement, values, take in along]
+        for other, take in others:
+            row = other.fetchone()
+            take(None if row is None else given_row(row))
         return cursor
 
 
@@ -141,5 +151,6 @@ def _value(value: Any) -> Any:
     return kept(value) if isinstance(value, str) else value
 
 
-def _row(row: Row) -> Row:
+def given_row(row: Sequence[Any]) -> Row:
+    """A row as it was kept."""
     return tuple([given(value) if value.__class__ is str else value for value in row])

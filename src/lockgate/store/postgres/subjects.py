@@ -8,29 +8,72 @@ from collections.abc import Iterable, Sequence
 from lockgate.digests import blake2b
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.postgres.statements import Statements, replacing
+from lockgate.store.postgres.statements import Statements, given_row, replacing
 from lockgate.store.postgres.texts import parsed
 from lockgate.store.rows import AgentRow, SessionRow
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.store.postgres.connections import Connection
+
 _SESSION = ", ".join(SessionRow._fields)
 _AGENT = ", ".join(AgentRow._fields)
 _TAINT = "at, id, label, source, tool, call_id, state, origin"
 _SAME = b"lockgate taint"  # at most 16 bytes
+_OLDEST = 16
+"""For how many of each label a session's labels come with it: as many as a decision asks for."""
 _PUT_SESSION = replacing("sessions", "session", SessionRow._fields)
 _PUT_AGENT = replacing("agents", "session, agent", AgentRow._fields)
+
+
+def _oldest(limit: int, session: str, agent: str) -> str:
+    """The pending taints of a subject, and so many confirmed ones of each label.
+
+    A long session has thousands: each part is read from an index that is in this order, and no further.
+    """
+    query = f"SELECT {_TAINT} FROM lockgate.taints WHERE session = {session} AND agent = {agent}"  # noqa: S608
+    confirmed = f"{query} AND state = 'confirmed' AND label = '{{}}' ORDER BY id LIMIT {limit:d}"
+    parts = [f"{query} AND state = 'pending'", *(confirmed.format(label.value) for label in Label)]
+    return " UNION ALL ".join(f"({part})" for part in parts)
+
+
+_MAIN = _oldest(_OLDEST, "s.session", "''")
+
+
+_SESSION_AND_MORE = (
+    f"SELECT {_SESSION}, (SELECT json_agg(json_build_array({_TAINT}))::text"  # noqa: S608
+    f" FROM ({_MAIN}) oldest),"
+    " EXISTS (SELECT FROM lockgate.agents a WHERE a.session = s.session)"
+    " FROM lockgate.sessions s WHERE session = %s"
+)
 
 
 class SubjectQueries(Statements):
     """Sessions, sub-agents, labels, addresses, and what was blocked."""
 
+    def __init__(self, connection: Connection, gate: str, key: bytes, *, writable: bool) -> None:
+        super().__init__(connection, gate, key, writable=writable)
+        self._with_session: dict[str, str] = {}
+        """Taints of main agents that came with their sessions, as JSON."""
+        self._without_agents: set[str] = set()
+        """Sessions that have no sub-agents."""
+
     def session(self, session: str) -> SessionRow | None:
         """The session, or ``None``."""
+        first = self._writable and session not in self._held
         self._own(session)
-        row = self._one(f"SELECT {_SESSION} FROM lockgate.sessions WHERE session = %s", (session,))  # noqa: S608
-        return SessionRow._make(row) if row else None
+        if not first:
+            row = self._one(f"SELECT {_SESSION} FROM lockgate.sessions WHERE session = %s", (session,))  # noqa: S608
+            return SessionRow._make(row) if row else None
+        row = self._one(_SESSION_AND_MORE, (session,))
+        if row is None:
+            return None
+        *found, taints, has_agents = row
+        self._with_session[session] = taints or "[]"
+        if not has_agents:
+            self._without_agents.add(session)
+        return SessionRow._make(found)
 
     def put_session(self, row: SessionRow) -> None:
         """Add or replace a session."""
@@ -50,17 +93,22 @@ class SubjectQueries(Statements):
     def agent(self, subject: Subject) -> AgentRow | None:
         """The sub-agent, or ``None``."""
         self._own(subject.session)
+        if subject.session in self._without_agents:
+            return None
         row = self._one(f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s AND agent = %s", subject)  # noqa: S608
         return _agent(row) if row else None
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
         self._own(row.session)
+        self._without_agents.discard(row.session)
         self._write(_PUT_AGENT, (*row[:-1], json.dumps(row.parents)))
 
     def agents(self, session: str) -> list[AgentRow]:
         """All sub-agents of a session, oldest first."""
         self._own(session)
+        if session in self._without_agents:
+            return []
         rows = self._all(
             f"SELECT {_AGENT} FROM lockgate.agents WHERE session = %s ORDER BY started_at, id",  # noqa: S608
             (session,),
@@ -73,12 +121,11 @@ class SubjectQueries(Statements):
         query = f"SELECT {_TAINT} FROM lockgate.taints WHERE session = %s AND agent = %s"  # noqa: S608
         if not limit:
             return [_taint(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
-        # A long session has thousands: each part is read from an index that is in this order, and no further.
-        parts, values = [f"({query} AND state = 'pending')"], [*subject]
-        for label in Label:
-            parts.append(f"({query} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT {limit:d})")
-            values += subject
-        return [_taint(row) for row in sorted(self._all(" UNION ALL ".join(parts), values))]
+        if limit == _OLDEST and not subject.agent and subject.session in self._with_session:
+            rows = [given_row(row) for row in parsed(self._with_session[subject.session])]
+        else:
+            rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
+        return [_taint(row) for row in sorted(rows)]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -92,6 +139,7 @@ class SubjectQueries(Statements):
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
         self._may_write()
         self._own(subject.session)
+        self._with_session.pop(subject.session, None)
         for taint in taints:
             self._write(
                 "INSERT INTO lockgate.taints"
@@ -116,6 +164,7 @@ class SubjectQueries(Statements):
         """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
         self._may_write()
         self._own(session)
+        self._with_session.pop(session, None)
         act = "UPDATE lockgate.taints SET state = 'confirmed'" if confirm else "DELETE FROM lockgate.taints"
         return self._count(f"{act} WHERE session = %s AND call_id = %s AND state = 'pending'", (session, call_id))
 

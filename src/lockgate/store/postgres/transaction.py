@@ -11,6 +11,7 @@ from lockgate.store.postgres.subjects import SubjectQueries
 
 if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
+    from lockgate.store.rows import CallRow
 
 _PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
 _PUT_POLICY = (
@@ -28,6 +29,13 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
     def __init__(self, connection: Connection, gate: str, name: str, key: bytes, *, writable: bool) -> None:
         super().__init__(connection, gate, key, writable=writable)
         self.name = name
+
+    def call(self, session: str, call_id: str) -> CallRow | None:
+        """The call, or ``None``."""
+        # Whoever asks for a call has locked the sessions that the step is about, and will record what becomes of it.
+        if self._writable and session in self._held and (session, call_id) not in self._calls:
+            self.lock_head_early()
+        return super().call(session, call_id)
 
     def setting(self, name: str) -> str | None:
         """A value of this gate's own, or ``None``."""
