@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from lockgate.cli.ancestors import looked_up
 from lockgate.escape import approvals, bells
 from lockgate.escape.waiting import WATCHERS
 from lockgate.events import Context
+from lockgate.folders import user_name
 from lockgate.model import Subject, ToolCall
 from lockgate.store.rows import ApprovalRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
@@ -184,6 +186,14 @@ def test_a_person_reads_and_answers(desk: Desk, keys: str) -> None:
     assert row.decided_by.endswith("(terminal)") == (keys == "y")
     with desk.store.reading() as tx:
         assert len([record for record in tx.audit() if '"event":"approve"' in record.body]) == (keys == "y")
+
+
+def test_who_answers_is_asked_of_the_system_and_not_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "mallory")
+    assert user_name() == pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setattr(os, "geteuid", lambda: 2**31 - 7)
+    assert user_name() == str(2**31 - 7), "the system knows no name"
 
 
 def test_what_is_typed_before_it_was_read_does_not_count(desk: Desk) -> None:

@@ -6,14 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from lockgate import __version__
 from lockgate.cli.person import require_person
-from lockgate.cli.state import WRONG, ago, paint
+from lockgate.cli.state import WRONG, ago, iso, paint
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders, folders
 from lockgate.text import visible
@@ -209,7 +208,7 @@ def _lines(found: Found) -> Iterator[str]:
         yield "hooks decide by themselves meanwhile; to mend it: lockgate gate restart"
         return
     facts = found.facts
-    since = datetime.fromtimestamp(float(facts["started_at"]), UTC).isoformat()
+    since = iso(float(facts["started_at"]))
     yield f"{paint('it runs', 'green')}: process {facts['pid']}, version {visible(str(facts['version']), 40)}"
     yield f"  started      {ago(since)}; last asked {facts['idle_seconds']:.0f} s ago"
     yield f"  answered     {facts['answered']} ({facts['declined']} left to the hook, {facts['failed']} took too long)"
