@@ -7,10 +7,14 @@ BIN := .venv/bin
 # The modules that compile a knowledge table, each run as `python -m MODULE [--check]`.
 KNOWLEDGE := $(shell find src/lockgate -name build.py | sort | sed -e 's|^src/||' -e 's|/|.|g' -e 's|\.py$$||')
 PYTEST_ARGS ?=
+# Half of the tests wait for processes and for time to pass: three workers on two processors keep both busy.
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN | awk '{ print int($$1 * 3 / 2 + 0.5) }')
+XDIST := --numprocesses=$(JOBS) --dist=worksteal
+STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e evals containment fuzz knowledge library lock setup system axe screenshots clients clean
+.PHONY: help demo test lint format unit e2e stress faults evals containment fuzz knowledge library lock setup system axe screenshots clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,7 +23,7 @@ demo: setup library ## set everything up and show the main job with real hooks
 	@$(BIN)/lockgate demo
 
 test: setup library system axe clients lint ## set everything up and run every check
-	@$(BIN)/pytest --numprocesses=auto --dist=worksteal $(PYTEST_ARGS)
+	@$(BIN)/pytest $(XDIST) $(PYTEST_ARGS)
 
 lint: setup ## style, types, import rules, stale knowledge
 	@$(BIN)/ruff check
@@ -34,10 +38,16 @@ format: setup ## mend what ruff can mend
 	@$(BIN)/ruff format
 
 unit: setup library system axe ## all tests but those with real agent clients
-	@$(BIN)/pytest --numprocesses=auto --dist=worksteal -m 'not e2e' $(PYTEST_ARGS)
+	@$(BIN)/pytest $(XDIST) -m 'not e2e' $(PYTEST_ARGS)
 
 e2e: setup library clients ## the tests with real agent clients
-	@$(BIN)/pytest --numprocesses=auto --dist=worksteal tests/e2e $(PYTEST_ARGS)
+	@$(BIN)/pytest $(XDIST) tests/e2e $(PYTEST_ARGS)
+
+stress: setup library system ## crowds, kills and random examples, in numbers (STRESS=4 times as many)
+	@STRESS=$(STRESS) $(BIN)/pytest $(XDIST) -m 'stress and not e2e' $(PYTEST_ARGS)
+
+faults: setup library system ## break everything under a gate while agents work (TIME=60 seconds)
+	@$(BIN)/python evals/faults/run.py --minutes $$(( ($(TIME) + 59) / 60 ))
 
 evals: setup library ## measure the shell analysis and the pattern library against their corpora
 	@$(BIN)/python evals/shell/run.py --misses --times

@@ -16,10 +16,11 @@ from adapters.payloads import tool
 from hook.process import Told
 from lockgate.model import Label, Subject
 from lockgate.resident.places import run_folder
+from support.stress import times
 
 from .machine import Machine
 
-STORIES, AT_ONCE = 24, 6
+STORIES, AT_ONCE = times(12), 6
 
 
 def read_event(event: str, number: int) -> dict[str, object]:

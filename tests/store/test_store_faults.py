@@ -14,9 +14,11 @@ from lockgate.audit.chain import verify
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, TaintState
 from lockgate.store.sqlite import SqliteStore
+from support.stress import times
 
 HERE = Path(__file__).parent
-WRITERS, WRITES = 16, 63
+WRITERS, WRITES = 16, times(16)
+KILLS = times(60)
 
 
 def _python(script: str, *arguments: str) -> subprocess.Popen[str]:
@@ -34,18 +36,20 @@ def _chain(store: SqliteStore) -> tuple[bool, int, str]:
         return verify(tx.audit(), tx.audit_head(), store.key)[:3]
 
 
-def test_200_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
-    """Every kill is checked by the script itself, which forks the writers: starting Python 200 times is slow."""
-    nursery = _python("kill_writers.py", str(tmp_path), "200")
+@pytest.mark.stress
+def test_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
+    """Every kill is checked by the script itself, which forks the writers: starting Python so often is slow."""
+    nursery = _python("kill_writers.py", str(tmp_path), str(KILLS))
     out, err = nursery.communicate(timeout=120)
     assert (nursery.returncode, err) == (0, "")
     told = dict(line.split("=") for line in out.split())
-    assert told["kills"] == "200"
+    assert told["kills"] == str(KILLS)
     # The moments must have hit what they are meant to hit: before, during and after the first transactions.
     assert int(told["before_any_answer"]) > 0
-    assert int(told["answered"]) > 200
+    assert int(told["answered"]) > KILLS
 
 
+@pytest.mark.stress
 def test_16_processes_on_one_session_lose_no_label_and_no_record(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     crowd = [_python("write_calls.py", str(folder), str(number), str(WRITES)) for number in range(WRITERS)]

@@ -101,6 +101,12 @@ class Server:
         if how is signal.SIGKILL:
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
+    @property
+    def pid(self) -> int:
+        """The number of its first process, whose children serve the connections."""
+        assert self._process is not None
+        return self._process.pid
+
     def signal(self, how: signal.Signals) -> None:
         """Send a signal to the server and all of its processes."""
         assert self._process is not None

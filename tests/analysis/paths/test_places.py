@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from lockgate.analysis.data import build
 from lockgate.analysis.paths import read_effects, write_effects
 from lockgate.analysis.places import places
 from lockgate.analysis.surroundings import Surroundings
+from support import tables
 
 WORK = "/home/user/work"
 AROUND = Surroundings(home="/home/user", workspace=WORK)
-ROWS = yaml.safe_load((build.HERE / "places.yaml").read_text(encoding="utf-8"))
+ROWS = tables.read(build.HERE / "places.yaml")
 READ = {"secret", "transcript", "vendored"}
 
 

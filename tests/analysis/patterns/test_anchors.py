@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lockgate.analysis.patterns import anchors
 from lockgate.analysis.patterns.anchors import anchor_of
+from support.stress import times
 
 ANCHORS = [
     (r"a{20,}", r"a{4}", 4, 8192),
@@ -81,7 +82,8 @@ def patterns(draw: st.DrawFn) -> str:
 
 
 @given(patterns(), st.text("ab1-", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0]), st.integers(1, 3))
-@settings(max_examples=1000)
+@settings(max_examples=times(250))
+@pytest.mark.stress
 def test_within_a_match_there_is_one_of_the_anchor_and_the_window_is_wide_enough(
     pattern: str, text: str, enough: float, says: int
 ) -> None:

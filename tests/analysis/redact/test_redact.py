@@ -6,14 +6,14 @@ import json
 from hashlib import sha256
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis.data import build
 from lockgate.analysis.redact import redact, redact_input
+from support import tables
 
-ROWS = yaml.safe_load((build.HERE / "redaction.yaml").read_text(encoding="utf-8"))
+ROWS = tables.read(build.HERE / "redaction.yaml")
 EXAMPLES = [
     pytest.param(row["name"], pieces, id=f"{row['name']}-{n}")
     for row in ROWS

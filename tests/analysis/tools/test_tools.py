@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,10 +13,11 @@ from lockgate.analysis import analyse
 from lockgate.analysis.data import build
 from lockgate.analysis.surroundings import CategoryRule, Rules, Service, Surroundings, TrustedDomain
 from lockgate.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
+from support import tables
 
 WORK = "/home/user/work"
 AROUND = Surroundings(home="/home/user", workspace=WORK)
-ROWS = yaml.safe_load((build.HERE / "tools.yaml").read_text(encoding="utf-8"))
+ROWS = tables.read(build.HERE / "tools.yaml")
 EXAMPLES = [
     pytest.param(tool, example, id=f"{tool}-{number}")
     for row in ROWS

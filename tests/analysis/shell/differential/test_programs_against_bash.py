@@ -6,17 +6,20 @@ import os
 import tomllib
 from pathlib import Path
 
+import pytest
 from judging import misses, report, shrunk
 
 from support.grammar import Grammar
+from support.stress import times
 from support.stub_oracle import executed
 
 _HERE = Path(__file__).parent
 _GRAMMAR = Grammar(_HERE / "grammar.toml", deepest=6)
-_COMMANDS = int(os.environ.get("PROGRAM_COMMANDS", "2000"))
+_COMMANDS = int(os.environ.get("PROGRAM_COMMANDS", times(500)))
 _SEED = os.environ.get("PROGRAM_SEED", "3")
 
 
+@pytest.mark.stress
 def test_random_commands() -> None:
     texts = list(_GRAMMAR.texts(_COMMANDS, _SEED))
 

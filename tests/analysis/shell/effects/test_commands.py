@@ -3,16 +3,16 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lockgate.analysis.shell import analyse_shell
 from lockgate.model import Category
+from support import tables
 
 HERE = Path(__file__).parent
 
 
 def rows(name):
-    table = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    table = tables.read(HERE / name)
     return [
         pytest.param(row, id=f"{section} {index}: {(row if isinstance(row, str) else row['run'])[:50]!r}")
         for section, commands in table.items()

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lockgate.analysis.shell import analyse_shell, effects
 from lockgate.model import EffectKind, Flow
+from support import tables
 
-TABLE = yaml.safe_load((Path(__file__).parent / "flows.yaml").read_text(encoding="utf-8"))
+TABLE = tables.read(Path(__file__).parent / "flows.yaml")
 ROWS = [pytest.param(row["run"], row["says"], id=row["run"][:60]) for rows in TABLE.values() for row in rows]
 
 

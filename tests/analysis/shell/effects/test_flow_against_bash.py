@@ -6,14 +6,16 @@ import os
 import tomllib
 from pathlib import Path
 
+import pytest
 from flow_scripts import scripts
 
 from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import EffectKind
 from support.bash_oracle import run
+from support.stress import times
 
-_SCRIPTS = int(os.environ.get("FLOW_SCRIPTS", "1500"))
+_SCRIPTS = int(os.environ.get("FLOW_SCRIPTS", times(400)))
 _SEED = int(os.environ.get("FLOW_SEED", "1"))
 
 
@@ -39,6 +41,7 @@ def misses(texts: list[str], around: Surroundings) -> tuple[dict[str, set[str]],
     return found, followed
 
 
+@pytest.mark.stress
 def test_random_scripts(around: Surroundings) -> None:
     texts = list(scripts(_SCRIPTS, _SEED))
 

@@ -4,10 +4,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.shell.languages import build
+from support import tables
 
 HERE = Path(__file__).parent
 AROUND = {
@@ -29,7 +29,7 @@ AROUND = {
 
 def rows():
     for table in sorted(HERE.glob("*.yaml")):
-        sections = yaml.safe_load(table.read_text(encoding="utf-8"))
+        sections = tables.read(table)
         for section, codes in sections.items():
             for code, effects in codes.items():
                 yield pytest.param(table.stem, code, effects, id=f"{table.stem}, {section}: {code[:60]!r}")

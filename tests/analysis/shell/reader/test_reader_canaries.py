@@ -13,12 +13,13 @@ from reader_support import missed
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
 from support.bash_oracle import run
+from support.stress import times
 
 _TABLE = tomllib.loads((Path(__file__).parent / "canaries.toml").read_text(encoding="utf-8"))
 _CONTEXTS: list[str] = _TABLE["contexts"]
 _NAMES: list[str] = _TABLE["names"]
 
-_SAMPLE = int(os.environ.get("SHELL_CANARIES", "3000"))
+_SAMPLE = int(os.environ.get("SHELL_CANARIES", times(1000)))
 """How many of the pairs are run; all of them (about 88,000) take ten minutes."""
 _SEED = int(os.environ.get("SHELL_SEED", "1"))
 
@@ -55,6 +56,7 @@ def test_single_canaries() -> None:
     assert _misses([context.replace("@", "c1") for context in _CONTEXTS] + _NAMES) == {}
 
 
+@pytest.mark.stress
 def test_canaries_in_pairs() -> None:
     pairs = _pairs()
     random.Random(_SEED).shuffle(pairs)

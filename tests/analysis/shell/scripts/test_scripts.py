@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lockgate.analysis.shell import analyse_shell
 from lockgate.model import Analysis, EffectKind, Variant
+from support import tables
 from support.projects import PROJECT, surroundings
 
 ROWS = [
     pytest.param(row, id=f"{name} {section} {index}: {row['run']!r}")
     for name in ("scripts", "make", "npm", "just")
-    for section, rows in yaml.safe_load((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8")).items()
+    for section, rows in tables.read(Path(__file__).parent / f"{name}.yaml").items()
     for index, row in enumerate(rows)
 ]
 
