@@ -15,6 +15,8 @@ _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", 
 _LOOKING_UP = frozenset({"which", "whereis", "command"})
 """Programs that print where another one lies."""
 _LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
+_FD = frozenset({"fd", "fdfind"})
+_EXTENSION = frozenset({"-e", "--extension"})
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 
 
@@ -75,7 +77,8 @@ def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = fr
 def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
     """What the names below a folder look like: with ``find -name`` they end in the pattern."""
     if call.entry.style != "find":
-        return [PLAIN]
+        endings = _endings(call) if call.entry.name in _FD else []
+        return [f"{PLAIN}.{ending}" for ending in endings] if all(map(harmless, endings)) and endings else [PLAIN]
     for before, arg in zip(call.args, call.args[1:], strict=False):
         if arg.text in _BY_PATH and before.text not in ("!", "-not"):
             return [ENVIRONMENT]
@@ -90,6 +93,12 @@ def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
         name = text.replace("?", PLAIN).replace("*", PLAIN)
         names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
     return names
+
+
+def _endings(call: Invocation) -> list[str]:
+    """How the names end that ``fd`` finds, where it is told that."""
+    given = [option for option in call.matched.options if option.name in _EXTENSION]
+    return [value.text.lstrip(".") for option in given for value in option.value]
 
 
 def _part_of_path(call: Invocation) -> str | None:
