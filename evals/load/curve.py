@@ -2,11 +2,13 @@
 
 ::
 
-    python evals/load/curve.py [--gates 8] [--seconds 4] [--json FILE] [--plot FILE.svg]
+    python evals/load/curve.py [--gates 1,2,4,8] [--seconds 4] [--rounds 3] [--json FILE] [--plot FILE.svg]
 
 Each gate is a process with a state folder and a chain of records of its own, and has a dozen sessions that ask as fast
-as they are answered. Every answer is checked, and at the end every chain. The server is started in a folder that is
-thrown away, as it is installed by ``scripts/setup_system.sh``, and waits for the disk at each commit.
+as they are answered. Told is the median of the rounds, and what gates, server and this load used of the processors, so
+that it is seen which of them is the limit. Every answer is checked, and at the end every chain. The server is started
+in a folder that is thrown away, as it is installed by ``scripts/setup_system.sh``, and waits for the disk at each
+commit.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lockgate.audit.chain import verify_store
 from lockgate.benchmark import gates
@@ -40,6 +43,14 @@ LANES = 12
 """Sessions of each gate."""
 _MOST = 3000
 DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+
+
+class Plan(NamedTuple):
+    """What is measured."""
+
+    gates: tuple[int, ...]
+    seconds: float
+    rounds: int
 
 
 def installation(folder: str, number: int, url: str, like: Folders) -> Folders:
@@ -63,31 +74,74 @@ def written(path: str, text: str) -> None:
         file.write(text)
 
 
-def measure(where: Sequence[Folders], seconds: float, mark: str) -> dict[str, Any]:
-    """Put so many gates under load at once."""
+class Spent(NamedTuple):
+    """What each side has used of a processor so far, in seconds."""
+
+    gates: float
+    server: float
+    client: float
+
+    @classmethod
+    def so_far(cls, running: Sequence[gates.Gate], server: int) -> Spent:
+        """As the system tells it; of the server and all of its processes, those too that have ended."""
+        return cls(sum(gate.processor_seconds() for gate in running), _family_seconds(server), time.process_time())
+
+    def since(self, before: Spent, answered: int) -> dict[str, float]:
+        """Milliseconds for each answer."""
+        each = 1000 / max(answered, 1)
+        return {
+            f"{name}_processor_ms": round((now - then) * each, 3)
+            for name, now, then in zip(self._fields, self, before, strict=True)
+        }
+
+
+def _family_seconds(pid: int) -> float:
+    """What a process and its children have used of a processor, as ``proc_pid_stat(5)`` tells it; 0.0 elsewhere."""
+    if not pid:
+        return 0.0
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if folder.name == str(pid):
+                ticks += sum(map(int, fields[11:15]))  # with what ended children have used
+            elif fields[1] == str(pid):
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / float(os.sysconf("SC_CLK_TCK"))
+
+
+def measure(where: Sequence[Folders], plan: Plan, mark: str, server: int) -> dict[str, Any]:
+    """Put so many gates under load at once, several times; the median of each figure."""
     with ExitStack() as stack:
         running = [stack.enter_context(gates.running(each)) for each in where]
-        each = int(_MOST * seconds / len(running) / LANES)
-        # A session's id is another one at each measurement: on the database they would go on otherwise.
-        sources = [
-            ready(gate.client, f"{mark}{len(running)}x{number}x{lane}", each)
-            for lane in range(LANES)
-            for number, gate in enumerate(running)
-        ]
-        before = sum(gate.processor_seconds() for gate in running)
-        seen = Load([gate.path for gate in running]).closed(sources, time.perf_counter() + seconds)
-        spent = sum(gate.processor_seconds() for gate in running) - before
-        if seen.wrong:
-            raise SystemExit(f"{len(seen.wrong)} wrong answers: {seen.wrong[0]}")
-        return {
-            "gates": len(running),
-            "per_second": round(seen.rate),
-            "client_p50_ms": round(seen.wait(0.5), 2),
-            "client_p99_ms": round(seen.wait(0.99), 2),
-            "gates_processor_ms": round(spent / max(seen.answered, 1) * 1000, 3),
-            "declined": seen.declined,
-            "load": round(os.getloadavg()[0], 1),
-        }
+        rounds = [once(running, plan.seconds, f"{mark}{turn}", server) for turn in range(plan.rounds)]
+    found = {name: round(statistics.median(each[name] for each in rounds), 3) for name in rounds[0]}
+    return {"gates": len(running), **found, "load": [round(load, 1) for load in os.getloadavg()]}
+
+
+def once(running: Sequence[gates.Gate], seconds: float, mark: str, server: int) -> dict[str, float]:
+    """One round of load on gates that run."""
+    each = int(_MOST * seconds / len(running) / LANES)
+    # A session's id is another one in each round: on the database they would go on otherwise.
+    sources = [
+        ready(gate.client, f"{mark}x{len(running)}x{number}x{lane}", each)
+        for lane in range(LANES)
+        for number, gate in enumerate(running)
+    ]
+    before = Spent.so_far(running, server)
+    seen = Load([gate.path for gate in running]).closed(sources, time.perf_counter() + seconds)
+    spent = Spent.so_far(running, server).since(before, seen.answered)
+    if seen.wrong:
+        raise SystemExit(f"{len(seen.wrong)} wrong answers: {seen.wrong[0]}")
+    return {
+        "per_second": round(seen.rate),
+        "client_p50_ms": round(seen.wait(0.5), 2),
+        "client_p99_ms": round(seen.wait(0.99), 2),
+        **spent,
+        # All sides together: as many as there are means that the machine is the limit.
+        "processors_used": round(sum(spent.values()) * seen.rate / 1000, 2),
+        "declined": seen.declined,
+    }
 
 
 def chains_hold(where: Sequence[Folders]) -> bool:
@@ -103,15 +157,15 @@ def chains_hold(where: Sequence[Folders]) -> bool:
     return all(held)
 
 
-def curve(most: int, seconds: float, folder: str, url: str) -> list[dict[str, Any]]:
-    """From one gate to the most."""
+def curve(plan: Plan, folder: str, url: str, server: int) -> list[dict[str, Any]]:
+    """From the fewest gates to the most."""
     like = gates.folders_in(os.path.join(folder, "like"))
     if not os.path.isdir(like.state):
         gates.prepare(like)
-    where = [installation(folder, number, url, like) for number in range(most)]
+    where = [installation(folder, number, url, like) for number in range(max(plan.gates))]
     found = []
-    for count in range(1, most + 1):
-        found.append(measure(where[:count], seconds, "p" if url else "s"))
+    for count in plan.gates:
+        found.append(measure(where[:count], plan, "p" if url else "s", server))
         print(json.dumps({"store": "PostgreSQL" if url else "SQLite", **found[-1]}), file=sys.stderr, flush=True)
     if not chains_hold(where):
         raise SystemExit("a chain does not hold")
@@ -120,19 +174,21 @@ def curve(most: int, seconds: float, folder: str, url: str) -> list[dict[str, An
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--gates", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--gates", default="1,2,4,8", help="numbers of gates, with commas between")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
+    parser.add_argument("--rounds", type=int, default=3, help="of each number of gates; the median is told")
     parser.add_argument("--json", help="a file for the figures")
     parser.add_argument("--plot", help="a file for the drawing")
     given = parser.parse_args(words)
+    plan = Plan(tuple(int(count) for count in given.gates.split(",")), given.seconds, given.rounds)
     folder = tempfile.mkdtemp(prefix="lockgate-load-")
     server = Server(**DURABLE)
     try:
         server.start()
         url = server.url(server.store_database())
         found = {
-            "PostgreSQL": curve(given.gates, given.seconds, folder, url),
-            "SQLite": curve(given.gates, given.seconds, folder, ""),
+            "PostgreSQL": curve(plan, folder, url, server.pid),
+            "SQLite": curve(plan, folder, "", 0),
             "processors": os.cpu_count(),
         }
     finally:
