@@ -118,6 +118,7 @@ def machine(cwd: str) -> Surroundings:
         home=HOME,
         workspace=PROJECT if f"{cwd}/".startswith(f"{PROJECT}/") else cwd,
         own_paths=(f"{HOME}/.local/state/lockgate", f"{HOME}/.config/lockgate"),
+        state_paths=(f"{HOME}/.local/state/lockgate",),
         client_paths=(f"{HOME}/.claude/projects",),
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )
