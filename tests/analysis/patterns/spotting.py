@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import hyperscan
 
 from lockgate.analysis.patterns.decoding import Budget, View, views
@@ -10,6 +12,7 @@ from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
 _NAMES = tuple(SPOT_PATTERNS)
 
 
+@functools.cache
 def _database() -> hyperscan.Database:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
@@ -20,9 +23,6 @@ def _database() -> hyperscan.Database:
     return database
 
 
-_DATABASE = _database()
-
-
 def find_spots(data: bytes) -> list[tuple[str, int]]:
     """Names of spots in a text, and where they end."""
     found: list[tuple[str, int]] = []
@@ -30,7 +30,7 @@ def find_spots(data: bytes) -> list[tuple[str, int]]:
     def note(number: int, start: int, end: int, flags: int, context: object) -> None:
         found.append((_NAMES[number], end))
 
-    _DATABASE.scan(data, match_event_handler=note)
+    _database().scan(data, match_event_handler=note)
     return found
 
 

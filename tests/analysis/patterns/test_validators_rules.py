@@ -1,5 +1,6 @@
 """The shipped rules for personal data, formats and code, with the engine that hooks use."""
 
+import functools
 from pathlib import Path
 
 import hyperscan
@@ -31,12 +32,13 @@ def linked(*names: str) -> Linked:
 LIBRARIES = {name: linked(name) for name in ("pii.yaml", "formats.yaml", "code.yaml")}
 
 
-def scanner(made: Linked) -> Scanner:
-    matcher = Matcher(compile_library(made.library, hyperscan), hyperscan, lambda: re2)
+@functools.cache
+def scanner(name: str) -> Scanner:
+    """The scanner of a library, compiled when a test wants it: each worker collects all tests, and few run these."""
+    matcher = Matcher(compile_library(LIBRARIES[name].library, hyperscan), hyperscan, lambda: re2)
     return Scanner(matcher, lambda: 0.0, bytes(range(32)))
 
 
-SCANNERS = {name: scanner(made) for name, made in LIBRARIES.items()}
 EXAMPLES = [
     pytest.param(name, index, text, expected, id=f"{rule.id}-{'match' if expected else 'no_match'}-{count}")
     for name, made in LIBRARIES.items()
@@ -48,7 +50,7 @@ EXAMPLES = [
 
 def found(name, text, field="content", tool="Write", agent=""):
     """The ids of the rules that match a text, of groups of either side."""
-    scan = SCANNERS[name]
+    scan = scanner(name)
     return {
         match.rule.rpartition("/")[2]
         for side in Side
@@ -98,7 +100,7 @@ def test_format_rules_look_at_their_fields_and_agents_alone():
 
 
 def test_personal_data_is_remarked_upon_and_stops_nothing():
-    result = SCANNERS["pii.yaml"].check(fields_of({"command": "echo 536-22-8714"}), Request(Side.INPUT, "Bash"))
+    result = scanner("pii.yaml").check(fields_of({"command": "echo 536-22-8714"}), Request(Side.INPUT, "Bash"))
     assert result.decision is GuardrailDecision.WARN
     assert [match.type for match in result.pattern_matches] == ["SSN"]
 
