@@ -39,19 +39,24 @@ def sees_the_same(peer: Peer) -> bool:
         return True
     try:
         if not _OWN:
-            _OWN.extend(_sees("self"))
-        return peer.pid > 0 and _sees(str(peer.pid)) == _OWN
+            _OWN.append(_sees("self"))
+        return peer.pid > 0 and _sees(str(peer.pid)) == _OWN[0]
     except OSError:
         return False
 
 
-_OWN: list[tuple[int, int]] = []
+_OWN: list[tuple[str, int, int]] = []
 """What this process sees, which does not change: it enters no other namespace."""
 
 
-def _sees(process: str) -> list[tuple[int, int]]:
-    found = [os.stat(f"/proc/{process}/{name}") for name in ("ns/mnt", "root")]
-    return [(each.st_dev, each.st_ino) for each in found]
+def _sees(process: str) -> tuple[str, int, int]:
+    """The namespace of a process's mounts, by the number in the link's text, and its root.
+
+    To follow the first link has the kernel make a file each time. The second one must be followed: where it leads out
+    of what this process can reach, its text may be that of another place.
+    """
+    root = os.stat(f"/proc/{process}/root")
+    return os.readlink(f"/proc/{process}/ns/mnt"), root.st_dev, root.st_ino
 
 
 def _number(data: bytes) -> int:
