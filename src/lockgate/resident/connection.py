@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from lockgate.resident.deciding import Work
     from lockgate.resident.peers import Peer
 
-_PART = 1 << 18
+_PART = 1 << 15
+"""Most bytes that are read at once. Room is made for so many each time, which for many more can take longer than all
+else that is done to hear a hook."""
 _MOST_CONNECTIONS = 1024
 _OWN_FILES = 128
 """Files that are left to the gate's own work, whoever connects."""
