@@ -15,7 +15,7 @@ import pytest
 from adapters.payloads import tool
 from hook.process import Told, run
 from lockgate.hooks.options import parse
-from resident.machine import Machine
+from resident.machine import PATIENT, Machine
 from resident.stories import STORIES
 from support import steady
 
@@ -47,7 +47,7 @@ def native(client: Path, tmp_path: Path) -> Iterator[NativeMachine]:
 
 def _told(machine: Machine, story: str, **environ: str) -> list[Told]:
     told = [
-        machine.hook(said.event, *said.options, client=said.client, **environ, **dict(said.environ))
+        machine.hook(said.event, *PATIENT, *said.options, client=said.client, **environ, **dict(said.environ))
         for said in STORIES[story]()
     ]
     return [Told(each.code, _MADE_UP.sub("ID", each.stdout), each.stderr) for each in told]

@@ -196,7 +196,9 @@ def test_the_key_of_a_judge_is_the_caller_s(machine: Machine) -> None:
                 tool("PostToolUse", "WebFetch", page, session_id=f"s{number}", **more),
                 push(number),
             ):
-                assert machine.said(machine.request(event, **environ))[:1] in (b"A", b"W")
+                # What has waited for long on a busy machine is declined; then it is asked again.
+                said = (machine.said(machine.request(event, **environ))[:1] for _ in range(20))
+                assert any(first in (b"A", b"W") for first in said)
 
         with ThreadPoolExecutor(4) as crowd:
             list(crowd.map(judged, range(8)))
