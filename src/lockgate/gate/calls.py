@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lockgate import session
-from lockgate.analysis.patterns.fields import fields_of
 from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.audit import record
 from lockgate.configuration import Configuration
@@ -20,7 +19,7 @@ from lockgate.gate.answering import answer
 from lockgate.gate.deciding import Question, Ruling, first_time, message_flows, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
-from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.gate.parts import Parts, canonical, digest_of, merged
 from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -89,14 +88,15 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     configured = parts.timer()
     analyses = parts.analyse(context, call, configuration)
     analysed = parts.timer()
-    found, mask = _found_in(parts, context, call)
+    exact = canonical(call)
+    found, mask = _found_in(parts, context, call, exact)
     screened = parts.timer()
     steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
     objections: Sequence[Objection] = ()
     if parts.consultants.has_rules(configuration):
         objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
         steps["rules"] = parts.timer() - screened
-    return _Case(event, configuration, analyses, call_digest(call), found, mask, objections, began, steps)
+    return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps)
 
 
 def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion:
@@ -182,10 +182,10 @@ def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
     )
 
 
-def _found_in(parts: Parts, context: Context, call: ToolCall) -> tuple[GuardrailResult, Mask]:
+def _found_in(parts: Parts, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
     """What the pattern library says to a call, and what takes it out of all that is told of the call."""
     found = parts.guard.check_input(context, call)
-    if any("[REDACTED:" in field.text for field in fields_of(call.tool_input)):
+    if "[REDACTED:" in exact:  # which JSON spells as it stands
         from lockgate.gate.marks import with_marks
 
         found = with_marks(found, call)

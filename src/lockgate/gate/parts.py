@@ -153,9 +153,18 @@ class Parts(Record):
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
+def canonical(call: ToolCall) -> str:
+    """The exact call as canonical JSON: tool, input and working folder."""
+    return _ENCODER.encode([call.tool, dict(call.tool_input), call.cwd])
+
+
 def call_digest(call: ToolCall) -> str:
-    """SHA-256 of the exact call: tool, input and working folder, as canonical JSON."""
-    body = _ENCODER.encode([call.tool, dict(call.tool_input), call.cwd])
+    """SHA-256 of the exact call."""
+    return digest_of(canonical(call))
+
+
+def digest_of(body: str) -> str:
+    """What :func:`call_digest` gives for the call of which :func:`canonical` made a text."""
     return sha256(b"lockgate call\0" + body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
