@@ -171,10 +171,15 @@ def _meets(pattern: Names, form: Path) -> bool:
     return view is not None and (paths_meet(pattern, view) if form.wild else path_matches(pattern, view))
 
 
-def _is_own(form: Path, around: Surroundings, *, whole: bool = False) -> bool:
-    for own in around.own_paths:
-        names = names_of(own)
-        if _meets((*names, "**"), form) or (whole and form.names == names[: len(form.names)]):
+@lru_cache(maxsize=64)
+def _inside(folders: tuple[str, ...]) -> tuple[Names, ...]:
+    """For each folder the pattern of itself and of all that lies in it."""
+    return tuple((*names_of(folder), "**") for folder in folders)
+
+
+def _is_own(form: Path, own_paths: tuple[str, ...], *, whole: bool = False) -> bool:
+    for pattern in _inside(own_paths):
+        if _meets(pattern, form) or (whole and form.names == pattern[:-1][: len(form.names)]):
             return True
     return False
 
@@ -186,9 +191,13 @@ def _is_code(own: str) -> bool:
     return installed or names[-1] in {".venv", "venv", "env"}
 
 
+@lru_cache(maxsize=64)
+def _not_code(own_paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(own for own in own_paths if not _is_code(own))
+
+
 def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
-    state = around._replace(own_paths=tuple(own for own in around.own_paths if not _is_code(own)))
-    if not _is_own(form, state):
+    if not _is_own(form, _not_code(around.own_paths)):
         because = "an agent's records repeat what it was told by others"
         record = Effect(EffectKind.INGEST, path, "place:transcript/client", because, gives=Label.UNTRUSTED)
         return [record] if _is_record(form, around) else []
@@ -204,12 +213,11 @@ def _is_session_result(form: Path, around: Surroundings) -> bool:
 
 def _is_record(form: Path, around: Surroundings) -> bool:
     """Whether a path lies where this client keeps its records. An agent's memory lies there too, and is no record."""
-    folders = (names_of(folder) for folder in around.client_paths)
-    return "memory" not in form.names and any(_meets((*names, "**"), form) for names in folders)
+    return "memory" not in form.names and any(_meets(pattern, form) for pattern in _inside(around.client_paths))
 
 
 def _own_write(form: Path, path: str, around: Surroundings, *, whole: bool = False) -> list[Effect]:
-    if _is_own(form, around, whole=whole):
+    if _is_own(form, around.own_paths, whole=whole):
         return [Effect(EffectKind.TAMPER, path, "place:own/write", _OWN, Variant.SELF)]
     if _is_record(form, around):
         because = "these records tell the gate who did what"

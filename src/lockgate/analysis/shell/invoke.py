@@ -285,6 +285,8 @@ class Invocation:
         return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
 
     def _options(self, options: list[Option]) -> None:
+        if not options:
+            return
         # Said twice, an option means what it means once.
         order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
         for option in order:
@@ -327,9 +329,11 @@ class Invocation:
         operands = self.matched.operands
         if self.stdin and self._reads_on():
             self.machine.take(self.stdin)
+        if not self.entry.stdin:
+            return
         codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
         reads = len(operands) <= self.entry.stdin_after or operands[0].text == "-" or "-s" in self.matched.given
-        if self.entry.stdin and not codes and reads:
+        if not codes and reads:
             if self.stdin is None:
                 self.machine.findings.listens[self.what] = None
                 self.opaque(f"`{self.what}` runs what it is given on standard input")
@@ -360,9 +364,12 @@ class Invocation:
             unlisted(self)
 
     def _faithful(self, options: list[Option]) -> None:
+        if not self.entry.faithful:
+            self.machine.faithful = False
+            return
         known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
         composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
-        self.machine.faithful = self.entry.faithful and known and not composed
+        self.machine.faithful = known and not composed
 
 
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
