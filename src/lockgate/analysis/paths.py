@@ -18,12 +18,12 @@ from lockgate.analysis.spelling import (
     below,
     folders,
     forms,
+    has_state_below,
     in_project,
     inside,
     names_of,
     outside_workspace,
 )
-from lockgate.analysis.state_folders import state_below
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import Effect, EffectKind, Label, Variant
 
@@ -52,7 +52,8 @@ _WRITE_KINDS = {
 _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
-OWN_STATE = "place:own/state"
+_BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
+OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
 def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -78,7 +79,8 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
         found += [effect for place in find_below(form) if (effect := _read(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
-        found += state_below(form, root, around)
+        if has_state_below(form, around):
+            found.append(Effect(EffectKind.TAMPER, root, OWN_BELOW, _BELOW))
     return _first_of_each_kind(found)
 
 

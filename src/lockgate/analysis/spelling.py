@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from functools import lru_cache
 
-from lockgate.analysis.globs import Names, is_wild, paths_meet
+from lockgate.analysis.globs import Names, is_wild, names_meet, paths_meet
 from lockgate.analysis.places import HOME, Path
 from lockgate.analysis.surroundings import Surroundings
 
@@ -157,6 +157,16 @@ def folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
     if not found or any(form.home is None and home[: len(form.names)] == form.names for form in found):
         found.append(Path(home, (HOME,)))
     return found
+
+
+def has_state_below(form: Path, around: Surroundings) -> bool:
+    """Whether the gate's own state lies below a folder, or can where a shell still expands its name."""
+    states = map(names_of, around.state_paths)
+    return any(len(form.names) < len(state) and all(map(_may_be, form.names, state)) for state in states)
+
+
+def _may_be(written: str, name: str) -> bool:
+    return written == name or (is_wild(written) and names_meet(name, written))
 
 
 @lru_cache(maxsize=64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.globs import names_meet
 from lockgate.analysis.paths import (
+    OWN_BELOW,
     OWN_STATE,
     read_effects,
     recursive_read_effects,
@@ -13,7 +14,6 @@ from lockgate.analysis.paths import (
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.spelling import inside, outside_workspace
-from lockgate.analysis.state_folders import OWN_BELOW
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING

@@ -322,7 +322,7 @@ class Invocation:
 
     def _means_here(self, count: int, roles: list[str]) -> bool:
         """Whether it takes the folder that it is run in, since it was given no other."""
-        fed = self.stdin is not None and self.entry.here == "unfed"
+        fed = bool(self.stdin) and self.entry.here == "unfed"
         return bool(self.entry.here) and not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
     def _standard_input(self) -> None:

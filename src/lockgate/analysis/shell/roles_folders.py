@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.paths import OWN_STATE
+from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.roles_files import ADDRESS
 from lockgate.analysis.shell.scope import Arg
-from lockgate.analysis.spelling import outside_workspace
-from lockgate.analysis.state_folders import OWN_BELOW, entry_effects
-from lockgate.model import EffectKind
+from lockgate.analysis.spelling import folders, has_state_below, outside_workspace
+from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
-    from lockgate.model import Effect
 
 _OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
 _SOURCE = frozenset({"source", "src"})
+_ABOVE = "the gate's own state lies below it, which this can open to others or close to the gate"
 _HERE = Arg(".")
 _MOST_NAMES = 100
 
@@ -27,7 +26,9 @@ def keep(call: Invocation, words: list[Arg], _: str) -> None:
     What a project keeps of its own files is its business; the gate's state is not to be had this way either.
     """
     for word in words or [_HERE]:
-        found = files.read(word, call.machine, call.scope, below=True)
+        # A pattern of the repository's own (``:/``, ``'*'``) can mean all of it.
+        folder = _HERE if word.text.startswith((":", "*")) else word
+        found = files.read(folder, call.machine, call.scope, below=True)
         call.own += [effect for effect in found if effect.rule in _OF_STATE]
 
 
@@ -45,8 +46,9 @@ def rights(call: Invocation, words: list[Arg], _: str) -> None:
     """Files get other rights: those of a folder also decide who comes to what lies below it."""
     for word in words:
         call.own += files.write(word, call.machine, call.scope, below=call.recursive)
-        for cwd in call.scope.cwds:
-            call.own += entry_effects(word.text, cwd, call.machine.around)
+        around = call.machine.around
+        if any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around)):
+            call.own.append(Effect(EffectKind.TAMPER, word.shown, "place:own/state-above", _ABOVE))
 
 
 def source_below(call: Invocation, words: list[Arg], option: str) -> None:

@@ -60,6 +60,11 @@ def tampers(command: str, cwd: str = "/home/user/work") -> list[Variant]:
         "docker cp ~/.local/state web:/x",
         "docker build ~/.local",
         "semgrep scan -e x ~/.local",
+        "cp -r ~/.local/st* x",
+        "tar c ~/.l*",
+        "grep -d recurse x ~/.local/state",
+        "git -C ~/.local add :/",
+        "git -C ~/.local add '*'",
     ],
 )
 def test_reading_around_the_state_depends_on_the_labels(command: str) -> None:
@@ -133,6 +138,8 @@ def test_who_may_enter_above_the_state_depends_on_the_labels(command: str) -> No
         "wc -l ~/.local/state/*/*",
         "du -sh ~",
         "tree ~",
+        "tar c ~/*",
+        "cp -r ~/s* x",
         "cd /tmp; cat *",
         "cd ~/notes; cat *",
         "cd ~/notes; rm -f *",
