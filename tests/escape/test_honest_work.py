@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,21 @@ def test_a_virtual_environment_of_the_path_below_tmp(machine: Machine) -> None:
     (environment / "bin/tool").chmod(0o755)
     machine.environment["PATH"] += f":{environment}/bin"
     assert machine.run("tool").stdout == "library"
+
+
+def test_the_gate_itself_in_a_virtual_environment_below_tmp(machine: Machine) -> None:
+    """As in a clone in ``/tmp``, from which everything runs, and which is on nobody's ``PATH``."""
+    environment = machine.root / "env"
+    venv.create(environment, symlinks=True, with_pip=False)
+    _, *rest = machine.argv("echo inside")
+    done = subprocess.run(
+        [environment / "bin" / "python", *rest],
+        cwd=machine.project,
+        env=machine.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "inside\n", done
 
 
 def test_processes_of_python(machine: Machine) -> None:

@@ -116,7 +116,8 @@ def _volatile(run: Run) -> tuple[str, ...]:
 
 def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
     """What is needed of the folders that are hidden: the home folder, programs, the folder that the command runs in."""
-    programs = run.environ.get("PATH", "").split(":")
+    # With ``-S``, ``sys.prefix`` is not the virtual environment whose interpreter runs this.
+    programs = [*run.environ.get("PATH", "").split(":"), os.path.dirname(sys.executable)]
     environments = [os.path.dirname(path) for path in programs if os.path.exists(os.path.join(path, "../pyvenv.cfg"))]
     wanted = [run.home, *programs, *environments, sys.prefix, *_OWN, *_SYSTEM, run.cwd]
     real = {os.path.realpath(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
