@@ -242,17 +242,30 @@ def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..
 # ---------------------------------------------------------------- jq, yq
 
 
+_JQ_ASIDE = lazy_re(r'#(?P<comment>[^\n]*)|"(?:[^"\\]|\\.)*+(?:"|$)', re.DOTALL)
+
+
 def _jq(call: Invocation, text: str) -> None:
-    # Behind a text with an expression in it, it is not clear which quotes begin a text and which end one.
-    bare = text if "\\(" in text else re.sub(r'"(?:[^"\\]|\\.)*+(?:"|$)', '""', text, flags=re.DOTALL)
+    # Behind a text with an expression in it, it is not clear which quotes begin a text and which end one; nor does a
+    # comment end for every jq at a line break with a backslash before it.
+    unclear = "\\(" in text or re.search(r"#[^\n]*\\\r?\n", text)
+    bare = text if unclear else _JQ_ASIDE.sub(lambda aside: '""' if aside["comment"] is None else " ", text)
     if re.search(r"\$ENV|\$__prog_args|(?<![\w.$\"])env(?![\w:])", bare):
         call.own += made_by("read-secret", "jq env", call.rule)
+    if re.search(r'(?<![\w.$])(?:import|include)\s*"', bare):
+        call.opaque("the jq program loads a file by a name in its text")
 
 
 def _yq(call: Invocation, text: str) -> None:
     """Operators that read files and the environment, or run programs."""
-    if re.search(r"\b(?:str)?env(?:subst)?\b|\$ENV|\bload", text):
-        call.own += made_by("read-secret", "yq env or load", call.rule)
+    if re.search(r"\b(?:str)?env(?:subst)?\b|\$ENV", text):
+        call.own += made_by("read-secret", "yq env", call.rule)
+    for path in re.findall(r'(?<![\w.$])load\w*(?:\s*\(\s*"([^"\\]+)"\s*\))?', text):
+        if path:
+            call.own += files.read(Arg(path), call.machine, call.scope)
+        else:
+            call.own += made_by("read-secret", "yq load", call.rule)
+            call.opaque("the yq program reads a file whose name is only known when it runs")
     if re.search(r"\bsystem\b", text):
         call.opaque("the yq program runs another program")
 

@@ -38,6 +38,7 @@ ROLES = {
     "source-below": "folders.source_below",
     "mount": "folders.mount",
     "dsn": "databases.dsn",
+    "sqlite": "databases.sqlite",
     "url": "network.url",
     "source": "network.source",
     "saved": "network.saved",

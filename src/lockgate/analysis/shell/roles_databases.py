@@ -21,6 +21,7 @@ _SEVERAL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 """Between addresses of one cluster, each with its scheme."""
 _SERVER = re.compile(r"^tcp:(?!//)|,\d{1,5}$")
 """What Microsoft's clients write around a host: ``tcp:host,1433``."""
+_SQLITE_ADDRESS = re.compile(r"file:(?://[^/?#]*)?(?P<path>[^?#]*).*", re.DOTALL)
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
 SOCKET = "/"
 """What stands for a socket of this machine, among hosts."""
@@ -39,6 +40,7 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", word))
         elif plain.split("+")[0] in _FILES:
             edit(call, [Arg(re.sub(r"^/{2}(?:localhost)?/?", "", text[len(plain) + 1 :]), word.glob)], "")
+            sqlite(call, [Arg(f"file:{text[len(plain) + 1 :]}", word.glob)], "")
         elif plain and plain not in _SOCKETS:
             _connect(call, word, _hosts(plain, text[len(plain) + 1 :]))
         elif not plain and "=" in text:
@@ -46,6 +48,19 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
         elif re.search(r"[@/.]|:\d", text) and not text.startswith(("/", ".", "~")) and not text.endswith(_SCRIPTS):
             # `mongosh host/name`, `mysqlsh user@host:3306`
             _connect(call, word, _hosts("", f"//{text}"))
+
+
+def sqlite(call: Invocation, words: list[Arg], _: str) -> None:
+    """A SQLite database: its file, or a ``file:`` address of it (https://sqlite.org/uri.html)."""
+    for word in words:
+        address = _SQLITE_ADDRESS.fullmatch(word.text)
+        if address is None:
+            edit(call, [word], "")
+            continue
+        from urllib.parse import unquote
+
+        # A zero byte ends the name; what follows it is passed over.
+        edit(call, [Arg(unquote(address.group("path")).partition("\0")[0], word.glob)], "")
 
 
 def hosts_in(text: str) -> list[str]:
