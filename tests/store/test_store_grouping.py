@@ -95,6 +95,28 @@ def test_a_group_that_the_database_undid_is_said_to_be_lost_and_the_next_one_is_
     assert kept(store) == {"s4": "x"}
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_the_database_undid_is_not_kept_though_nobody_noticed(store: GroupingStore, *, grouped: bool) -> None:
+    with store.transaction() as tx:
+        tx.append_audit(1.0, {"event": "e"})
+    if grouped:
+        store.begin_group()
+        put(store, "s1")
+    with pytest.raises(StoreError), store.transaction() as tx:
+        tx.append_audit(2.0, {"event": "e"})
+        store._connection.execute("ROLLBACK")
+    if grouped:
+        with pytest.raises(StoreError):
+            put(store, "s2")
+        with pytest.raises(StoreError):
+            store.end_group()
+    put(store, "s3")
+    assert kept(store) == {"s3": "x"}
+    with store.transaction() as tx:
+        assert tx.append_audit(3.0, {"event": "e"}).seq == 2
+        assert verify_store(tx, store.key).ok
+
+
 def test_a_group_of_looks_alone_takes_no_lock(store: GroupingStore, tmp_path: Path) -> None:
     store.begin_group()
     with store.reading() as tx:

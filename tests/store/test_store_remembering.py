@@ -257,6 +257,16 @@ def test_only_calls_that_are_out_are_remembered(store: GroupingStore) -> None:
         assert store._memory.of("s1").calls == {}
 
 
+def test_calls_that_never_come_back_are_not_all_remembered(store: GroupingStore) -> None:
+    with store.transaction() as tx:
+        for number in range(3 * remembering._MOST_ROWS):
+            tx.put_call(CallRow("s1", f"c{number}"))
+            tx.taints(Subject("s1", f"a{number}"))
+            known = store._memory.of("s1")
+            assert len(known.calls) + len(known.taints) <= remembering._MOST_ROWS
+        assert tx.call("s1", "c0") == CallRow("s1", "c0")
+
+
 @pytest.mark.parametrize("state", ["running", "asked"])
 def test_calls_that_are_out_are_found_by_their_own_index(store: GroupingStore, read: list[str], state: str) -> None:
     with store.transaction() as tx:

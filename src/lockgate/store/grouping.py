@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 else:
     from lockgate.store.sqlite import sqlite3
 
+_UNDONE = "the database has undone what several calls had written at once: try again"
 _LOG_PAGES = 16_000
 """Pages of 4 KB in the log from which on a commit copies back what a thread has not yet."""
 
@@ -60,7 +61,7 @@ class GroupingStore(SqliteStore):
         self._written = []
         if lost:
             self._undo()
-            raise StoreError("the database has undone what several calls had written at once: try again")
+            raise StoreError(_UNDONE)
         if not held:
             return
         try:
@@ -80,7 +81,7 @@ class GroupingStore(SqliteStore):
     def begin(self, *, writable: bool) -> SqliteTransaction:
         """Begin a transaction, or a part of a group's."""
         if self._lost:
-            raise StoreError("the database has undone what several calls had written at once: try again")
+            raise StoreError(_UNDONE)
         if self._holds and self._current is not None:
             raise StoreError("a transaction cannot begin inside of another one")
         if not self._holds:
@@ -97,8 +98,16 @@ class GroupingStore(SqliteStore):
         return self._current
 
     def commit(self) -> None:
-        """End it. A part is kept with its group."""
+        """End it. A part is kept with its group.
+
+        Raises:
+            StoreError: SQLite has undone it already, and whoever wrote took no notice of that error.
+        """
         current, self._current = self._current, None
+        if not self._connection.in_transaction:
+            self._lost = self._holds
+            self._undo()
+            raise StoreError(_UNDONE)
         if self._holds and current is not None:
             self._written += current.written
             return

@@ -27,6 +27,8 @@ _MOST = 256
 """Sessions that are known at a time."""
 _MOST_TAINTS = 64
 """Taints of a subject from which on they are read each time."""
+_MOST_ROWS = 256
+"""Calls that are out and lists of taints of one session from which on it is read anew: some calls never come back."""
 _OPEN = frozenset({"running", "asked"})
 
 
@@ -59,7 +61,7 @@ class Memory:
     def of(self, session: str) -> _Known:
         """What is known of a session."""
         known = self.sessions.get(session)
-        if known is None:
+        if known is None or len(known.calls) + len(known.taints) >= _MOST_ROWS:
             if len(self.sessions) >= _MOST:
                 self.sessions.clear()
             known = self.sessions[session] = _Known()
