@@ -222,6 +222,18 @@ def test_rules_about_what_does_not_match() -> None:
     assert check(made, {"name": "PROJ-1"}).decision is APPROVE
 
 
+def test_what_a_scanner_remembers_is_bounded_in_number_and_length() -> None:
+    made = scanner(library(rule(r"^PROJ-\d{3}$", "project_id", negated=True, fields=("*project_id",))))
+    for number in range(600):
+        for name in (f"x{number}_project_id", f"{number:x>200}_project_id"):
+            tool = f"{name}_tool"
+            assert made.check(fields_of({name: "x", "name": "x"}), Request(Side.INPUT, tool)).decision is BLOCK
+    assert 0 < len(made._held) <= 256
+    assert 0 < len(made._chosen) <= 256
+    assert max(map(len, made._held)) <= 100
+    assert max(len(tool) for _, tool, _ in made._chosen) <= 100
+
+
 def test_fields_names_and_numbers_are_looked_at() -> None:
     made = library(ACME, rule(r"4[0-9]{15}", "card"))
     result = check(made, {"n": 4111111111111111, TOKEN: 1, "small": 41})

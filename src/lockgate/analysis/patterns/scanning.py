@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.patterns.known import KnownHit
 
-_KEPT = 256
-"""Tools of which a scanner remembers what looks at their calls, and names of fields."""
+_KEPT, _LONGEST_NAME = 256, 100
+"""Tools of which a scanner remembers what looks at their calls, and names of fields; and most characters of either."""
 _EVERYWHERE = "canary"
 """The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
 
@@ -114,6 +114,8 @@ class Scanner:
 
     def chosen(self, request: Request) -> Chosen:
         """What looks at a request. Found once for each tool: a scanner may live for as long as its process."""
+        if len(request.tool) > _LONGEST_NAME:
+            return self._choose(self.uses(request))
         name = (request.side, request.tool, request.timeout_ms)
         found = self._chosen.get(name)
         if found is None:
@@ -124,13 +126,17 @@ class Scanner:
 
     def held_to_format(self, name: str) -> Sequence[int]:
         """Rules that hold what does not match, and look at fields of a name. Found once for each name."""
+        if len(name) > _LONGEST_NAME:
+            return self._negated_for(name)
         found = self._held.get(name)
         if found is None:
             if len(self._held) >= _KEPT:
                 self._held.clear()
-            negated = self.matcher.header["negated"]
-            found = self._held[name] = [index for index in negated if is_for(self.matcher.rule(index), name)]
+            found = self._held[name] = self._negated_for(name)
         return found
+
+    def _negated_for(self, name: str) -> Sequence[int]:
+        return [index for index in self.matcher.header["negated"] if is_for(self.matcher.rule(index), name)]
 
     def _choose(self, uses: list[Use]) -> Chosen:
         by_rule: dict[int, list[Use]] = {}
