@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import gc
 import os
 import selectors
 import signal
@@ -17,6 +16,7 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.resident import wire
 from lockgate.resident.connection import Connection, most_connections
 from lockgate.resident.deciding import Decider, NotHere, Work
+from lockgate.resident.garbage import Garbage
 from lockgate.resident.measures import Measures
 from lockgate.resident.peers import peer_of, sees_the_same
 
@@ -40,8 +40,6 @@ _HANGS = 6.0
 returns from C hears no signal. Hooks decide by themselves meanwhile, and start another gate."""
 _GROUP, _GROUP_SECONDS = 32, 0.005
 """Decisions that are committed together, and how long may be decided on them: the store is locked meanwhile."""
-_COLLECT = 2000
-"""Decisions between two collections of garbage, where there is no idle moment before."""
 _BREATH = 0.01
 """Seconds of rest where the system has no more files."""
 
@@ -75,7 +73,7 @@ class Serving:
         self._most = most_connections()
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
-        self._since_collected = 0
+        self._garbage = Garbage()
         self._watched_at = float("-inf")
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self.ending = False
@@ -128,16 +126,11 @@ class Serving:
         for connection in [connection for connection in self._open if connection.until < now]:
             if connection.work is None:
                 self._drop(connection)
-        if not self._ready and self._since_collected:
-            self._collect()
+        self._garbage.looked()
         if self._consulting:
             self.measures.last_at = now  # somebody still waits for an answer
         if not self._going_on(self.measures):
             self.ending = True
-
-    def _collect(self) -> None:
-        self._since_collected = 0
-        gc.collect()
 
     # ------------------------------------------------------------ in and out
     def _heard(self, what: Any) -> None:
@@ -308,10 +301,8 @@ class Serving:
 
     def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
         self.measures.took(work.asked.name or "-", work.spent)
-        self._since_collected += 1
         self._say(connection, frame, last=True)
-        if self._since_collected >= _COLLECT:
-            self._collect()
+        self._garbage.decided()
 
     def _control(self, connection: Connection, what: str) -> None:
         if what == "@status":

@@ -1,0 +1,78 @@
+"""Garbage that points at itself goes, whether there is an idle second or not, and rarely by looking at everything."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from lockgate.resident import garbage
+from lockgate.resident.garbage import Garbage
+
+
+class Ring:
+    """Something that points at itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def generations(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    seen: list[int] = []
+    collect = gc.collect
+    monkeypatch.setattr(gc, "collect", lambda generation=2: (seen.append(generation), collect(generation))[1])
+    return seen
+
+
+def ring() -> weakref.ref[Ring]:
+    return weakref.ref(Ring())
+
+
+def old_ring() -> weakref.ref[Ring]:
+    """One that was in use while what was new was looked through."""
+    made = Ring()
+    gc.collect(1)
+    return weakref.ref(made)
+
+
+def test_what_is_new_goes_after_some_decisions() -> None:
+    left, kept = ring(), Garbage()
+    for _ in range(garbage._NEW - 1):
+        kept.decided()
+    assert left() is not None
+    kept.decided()
+    assert left() is None
+
+
+def test_what_is_older_goes_in_a_second_without_decisions(generations: list[int]) -> None:
+    left, kept = old_ring(), Garbage()
+    generations.clear()
+    kept.decided()
+    kept.looked()
+    assert left() is not None
+    kept.looked()
+    assert left() is None
+    kept.looked()
+    assert generations == [2]
+
+
+def test_what_is_older_goes_without_any_such_second(generations: list[int]) -> None:
+    left, kept = old_ring(), Garbage()
+    generations.clear()
+    for number in range(garbage._ALL):
+        kept.decided()
+        if number % 500 == 0:
+            kept.looked()
+    assert left() is None
+    assert generations.count(2) == 1
