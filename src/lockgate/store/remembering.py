@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection, Cursor
     from typing import Any
 
-    from lockgate.store.transaction import Value
+    from lockgate.store.statements import Value
 
     Written = tuple[str, Sequence[Value]]
 

@@ -34,8 +34,6 @@ else:
 
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
-
-
 _LOG_BYTES = 2_000_000
 """From which size on the log is cut at an open; it takes about a hundred events to get there."""
 _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
@@ -126,9 +124,6 @@ class SqliteStore:
         else:
             self._be_patient(True)
             self._connection.execute("BEGIN")
-        return self._transaction(writable=writable)
-
-    def _transaction(self, *, writable: bool) -> SqliteTransaction:
         return SqliteTransaction(self._connection, self._key, writable=writable)
 
     def commit(self) -> None:

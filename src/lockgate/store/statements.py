@@ -1,0 +1,58 @@
+"""How the statements of one transaction on the SQLite database are run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Cursor
+    from typing import Any
+
+Value = str | bytes | int | float
+
+
+class Statements:
+    """One transaction's connection, and whether it may write."""
+
+    def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
+        self._connection = connection
+        self._key = key
+        self._writable = writable
+
+    def _run(self, statement: str, values: Sequence[Value]) -> Cursor:
+        try:
+            return self._connection.execute(statement, values)
+        except UnicodeEncodeError:
+            # A client's JSON may hold half a surrogate pair, which is no text to SQLite: it is kept as its escape.
+            return self._connection.execute(statement, [_encodable(value) for value in values])
+
+    def _one(self, statement: str, values: Sequence[Value]) -> Any:
+        return self._run(statement, values).fetchone()
+
+    def _all(self, statement: str, values: Sequence[Value]) -> list[Any]:
+        return self._run(statement, values).fetchall()
+
+    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
+        if not self._writable:
+            raise StoreError("this is a look only: it cannot write")
+        return self._run(statement, values)
+
+
+def _encodable(value: Value) -> Value:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def parsed(text: str) -> Any:
+    """A value that was kept as JSON.
+
+    Raises:
+        StoreError: It is none.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError("the state is damaged: move the state folder aside to begin anew") from error
