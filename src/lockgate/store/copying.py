@@ -93,7 +93,7 @@ def _refuse_another_chain(source: Transaction, there: AuditHead) -> None:
     if known != there.digest:
         raise StoreError(
             "the store that is copied to has records of this gate that the other one has not: the chains have parted,"
-            " and neither can go on as the other"
+            " and neither can go on as the other (back to sqlite: move lockgate.db* of the state folder aside first)"
         )
 
 
