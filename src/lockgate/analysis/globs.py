@@ -17,7 +17,7 @@ _ANY = ""
 All other tokens are sets of characters as text: one of them, or with a leading ``!`` none of them.
 """
 
-_LONGEST = 255
+LONGEST = 255
 """Names longer than this cannot exist (255 bytes); as a pattern, what lies behind is taken as a star."""
 
 
@@ -65,7 +65,7 @@ def _expand(members: str) -> str:
 @lru_cache(maxsize=1024)
 def _tokens(name: str) -> tuple[str, ...]:
     tokens: list[str] = []
-    index, text = 0, name[:_LONGEST]
+    index, text = 0, name[:LONGEST]
     while index < len(text):
         character = text[index]
         if character == "*":
@@ -79,7 +79,7 @@ def _tokens(name: str) -> tuple[str, ...]:
         else:
             tokens.append("=" + character)
         index += 1
-    if len(name) > _LONGEST:
+    if len(name) > LONGEST:
         tokens.append(_ANY)
     return tuple(tokens)
 
@@ -95,6 +95,11 @@ def _meet(left: str, right: str) -> bool:
 
 
 @lru_cache(maxsize=2048)
+def ending(pattern: str) -> str:
+    """The letters that all names end in which a pattern matches, up to ``LONGEST``."""
+    return _ends(pattern)[1] if is_wild(pattern) else pattern
+
+
 def _ends(name: str) -> tuple[str, str]:
     """What stands before the first mark of a wild name and behind its last one."""
     first = min(at for mark in "*?[" if (at := name.find(mark)) >= 0)
@@ -112,7 +117,7 @@ def names_meet(left: str, right: str) -> bool:
     if right[:1] in {"*", "?", "["} and left[:1] == ".":
         return False
     left_wild, right_wild = is_wild(left), is_wild(right)
-    if max(len(left), len(right)) > _LONGEST:
+    if max(len(left), len(right)) > LONGEST:
         return _can_meet(_tokens(left), _tokens(right), lambda token: token == _ANY, _meet)
     if not (left_wild or right_wild):
         return False
@@ -166,11 +171,11 @@ def name_matches(pattern: str, name: str) -> bool:
         return True
     if not is_wild(pattern):
         return False
-    if max(len(pattern), len(name)) <= _LONGEST:
+    if max(len(pattern), len(name)) <= LONGEST:
         before, after = _ends(pattern)
         if not (name.startswith(before) and name.endswith(after)):
             return False
-    return _matches(_tokens(pattern), name[:_LONGEST])
+    return _matches(_tokens(pattern), name[:LONGEST])
 
 
 def _matches(tokens: tuple[str, ...], name: str) -> bool:

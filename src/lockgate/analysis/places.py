@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.globs import Names, is_wild, name_matches, names_meet, path_matches, paths_meet
+from lockgate.analysis.globs import LONGEST, Names, ending, is_wild, name_matches, names_meet, path_matches, paths_meet
 from lockgate.record import Record
 
 HOME = "~"
@@ -85,13 +85,19 @@ def _table() -> _Table:
 @lru_cache(maxsize=1024)
 def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
     """Of the patterns that are known by no name: those that a path can match which ends in this one."""
+    # Nearly none of them does, and for nearly each its last letters tell.
+    long = len(name) > LONGEST
+    return tuple(
+        hit for hit, last, end in _odd() if (long or name.endswith(end)) and (last == "**" or name_matches(last, name))
+    )
+
+
+@lru_cache(maxsize=1)
+def _odd() -> tuple[tuple[tuple[int, int], str, str], ...]:
+    """The patterns that are known by no name, each with its last name and the letters that this one ends in."""
     table = _table()
-    found = []
-    for hit in table.others:
-        last = table.places[hit[0]].match[hit[1]][-1]
-        if last == "**" or name_matches(last, name):
-            found.append(hit)
-    return tuple(found)
+    lasts = ((hit, table.places[hit[0]].match[hit[1]][-1]) for hit in table.others)
+    return tuple((hit, last, "" if last == "**" else ending(last)) for hit, last in lasts)
 
 
 Hits = list[tuple[int, Names]]

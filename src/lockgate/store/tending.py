@@ -19,7 +19,7 @@ else:
 
 _LONG = 4_000_000
 """Bytes of a log from which on it is copied back."""
-_LOOK = 0.25
+_LOOK = 1.0
 """Seconds between two looks at it."""
 
 

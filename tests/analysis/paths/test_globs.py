@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.globs import name_matches, names_meet, path_matches, paths_meet
+from lockgate.analysis.globs import ending, name_matches, names_meet, path_matches, paths_meet
 
 ALPHABET = "ab."
 EVERY_NAME = ["".join(letters) for size in range(9) for letters in itertools.product(ALPHABET, repeat=size)]
@@ -25,6 +25,11 @@ def matched(pattern: str) -> set[str]:
 @given(patterns, st.text(ALPHABET, max_size=5))
 def test_a_pattern_matches_what_the_standard_library_matches(pattern, name):
     assert name_matches(pattern, name) == (name in matched(pattern))
+
+
+@given(st.text(st.sampled_from([*ALPHABET, "*", "?", "[", "]"]), max_size=6))
+def test_all_names_that_a_pattern_matches_end_alike(pattern):
+    assert all(name.endswith(ending(pattern)) for name in EVERY_NAME if name_matches(pattern, name))
 
 
 @given(patterns, patterns)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
+"""Characters that mean nothing to a shell, wherever they stand."""
+
 _BEFORE, _AFTER = "{ lockgate_folder=$(", ' 3>&1 >&4 4>&-) && cd -- "$lockgate_folder"; } 4>&1'
 """Around a run that tells, as descriptor 3, in which folder it ended: the client asks the shell after it."""
 
@@ -69,7 +72,7 @@ def original(text: str, launch: Launch) -> str:
 
 
 def _quoted(word: str) -> str:
-    if word and all(character.isascii() and (character.isalnum() or character in "-_=./+,:@%") for character in word):
+    if word and _PLAIN.issuperset(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
