@@ -6,7 +6,7 @@ import time
 
 from lockgate.errors import BadInputError
 from lockgate.record import TYPE_CHECKING
-from lockgate.resident.wire import HEADER, NOT_HERE, Request, request, sizes
+from lockgate.resident.wire import HEADER, Request, request, sizes
 
 if TYPE_CHECKING:
     import socket
@@ -85,10 +85,6 @@ class Connection:
         if last:
             self.until = time.monotonic() + TALK_SECONDS
         return self.flush()
-
-    def decline(self) -> bool:
-        """Have the hook decide by itself; whether that was said already."""
-        return self.say(NOT_HERE, last=True)
 
     def flush(self) -> bool:
         """Send what can be sent; whether that is all.

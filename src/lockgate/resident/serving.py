@@ -1,30 +1,27 @@
-"""The loop of the resident gate: hears hooks, decides one request at a time, and waits for nobody while it does."""
+"""The loop of the resident gate: decides for hooks, one request at a time, and waits for nobody while it does."""
 
 from __future__ import annotations
 
 import faulthandler
 import os
-import selectors
 import signal
-import socket
 import threading
 import time
-from collections import deque
 
-from lockgate.errors import BadInputError
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident import wire
-from lockgate.resident.connection import Connection, most_connections
 from lockgate.resident.deciding import Decider, NotHere, Work
 from lockgate.resident.garbage import Garbage
+from lockgate.resident.hearing import Hooks
 from lockgate.resident.measures import Measures
-from lockgate.resident.peers import peer_of, sees_the_same
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
     from typing import Any
 
     from lockgate.deliberation import Need
+    from lockgate.resident.connection import Connection
 
 STEP_SECONDS = 2.0
 """How long one step of a decision may take. A hook decides by itself before that, and refuses soon after."""
@@ -40,8 +37,6 @@ _HANGS = 6.0
 returns from C hears no signal. Hooks decide by themselves meanwhile, and start another gate."""
 _GROUP, _GROUP_SECONDS = 32, 0.005
 """Decisions that are committed together, and how long may be decided on them: the store is locked meanwhile."""
-_BREATH = 0.01
-"""Seconds of rest where the system has no more files."""
 
 
 class TookTooLong(BaseException):
@@ -59,18 +54,11 @@ class Serving:
             decider: What decides.
             going_on: Asked now and then whether to go on listening, with what was measured so far.
         """
-        self._listening = listening
         self._decider = decider
         self._going_on = going_on
         self.measures = Measures()
-        self._selector = selectors.DefaultSelector()
-        self._ready: deque[tuple[Connection, wire.Request]] = deque()
-        self._open: set[Connection] = set()
-        self._told: deque[Callable[[], None]] = deque()
-        """What other threads want done. Appending to it is atomic."""
-        self._bell, self._ear = socket.socketpair()
+        self._hooks = Hooks(listening, self.measures)
         self._consulting = 0
-        self._most = most_connections()
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
         self._garbage = Garbage()
@@ -81,16 +69,11 @@ class Serving:
     # ------------------------------------------------------------ the loop
     def run(self) -> None:
         """Serve until it is time to end; then whoever is still connected decides by themselves."""
-        self._listening.setblocking(False)
-        self._bell.setblocking(False)
-        self._ear.setblocking(False)
-        self._selector.register(self._listening, selectors.EVENT_READ)
-        self._selector.register(self._ear, selectors.EVENT_READ)
+        self._hooks.begin()
         next_look = time.monotonic() + _LOOK
         try:
             while not self.ending:
-                for key, _ in self._selector.select(max(next_look - time.monotonic(), 0.0)):
-                    self._heard(key.fileobj)
+                self._hooks.hear(next_look - time.monotonic())
                 self._work()
                 now = time.monotonic()
                 if now >= next_look:
@@ -102,7 +85,7 @@ class Serving:
     def stop(self) -> None:
         """End the loop soon. May be called in a signal handler."""
         self.ending = True
-        self._ring()
+        self._hooks.bell.ring()
 
     def _watch(self) -> None:
         """Say that the loop is alive: about once a second, as it takes a thread each time."""
@@ -114,105 +97,21 @@ class Serving:
     def _end(self) -> None:
         faulthandler.cancel_dump_traceback_later()
         os.close(self._nowhere)
-        self._listening.close()
-        for connection in list(self._open):
-            self._drop(connection)
-        self._selector.close()
-        self._bell.close()
-        self._ear.close()
+        self._hooks.end()
 
     def _look(self, now: float) -> None:
         self._watch()
-        for connection in [connection for connection in self._open if connection.until < now]:
-            if connection.work is None:
-                self._drop(connection)
+        self._hooks.drop_late(now)
         self._garbage.looked()
         if self._consulting:
             self.measures.last_at = now  # somebody still waits for an answer
         if not self._going_on(self.measures):
             self.ending = True
 
-    # ------------------------------------------------------------ in and out
-    def _heard(self, what: Any) -> None:
-        if what is self._listening:
-            self._accept()
-        elif what is self._ear:
-            self._do_told()
-        else:
-            self._continue(what)
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                accepted, _ = self._listening.accept()
-            except BlockingIOError:
-                return
-            except OSError:  # the system has no more files; the listening socket stays ready, and must not be spun on
-                time.sleep(_BREATH)
-                return
-            try:
-                peer = peer_of(accepted)
-                if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= self._most:
-                    accepted.close()
-                    continue
-                connection = Connection(accepted, peer)
-            except OSError:
-                accepted.close()
-                continue
-            self._open.add(connection)
-            self._continue(connection)
-            if not (connection.closed or connection.complete_at):  # most hooks have said all by now
-                self._listen(connection, selectors.EVENT_READ)
-
-    def _listen(self, connection: Connection, events: int) -> None:
-        """Look after a connection from now on."""
-        if connection.closed:
-            return
-        if connection.is_watched:
-            self._selector.modify(connection, events)
-        else:
-            self._selector.register(connection, events)
-            connection.is_watched = True
-
-    def _continue(self, connection: Connection) -> None:
-        try:
-            asked = connection.hear()
-            if asked is not None:
-                self._ready.append((connection, asked))
-            elif connection.complete_at:
-                self._say(connection, b"", last=False)
-        except BadInputError:
-            self._decline(connection)
-        except OSError:
-            self._drop(connection)
-
-    def _say(self, connection: Connection, frame: bytes, *, last: bool) -> None:
-        if connection.closed:
-            return
-        try:
-            done = connection.say(frame, last=last)
-            if done and connection.ends:
-                self._drop(connection)
-            else:
-                self._listen(connection, selectors.EVENT_READ | (0 if done else selectors.EVENT_WRITE))
-        except OSError:
-            self._drop(connection)
-
-    def _decline(self, connection: Connection) -> None:
-        self.measures.declined += 1
-        self._say(connection, wire.NOT_HERE, last=True)
-
-    def _drop(self, connection: Connection) -> None:
-        if connection in self._open:
-            self._open.discard(connection)
-            if connection.is_watched:
-                self._selector.unregister(connection)
-        connection.close()
-
     # ------------------------------------------------------------ deciding
     def _work(self) -> None:
-        while self._ready and not self.ending:
-            if len(self._ready) == 1:
+        while self._hooks.ready and not self.ending:
+            if len(self._hooks.ready) == 1:
                 self._take(1)
                 continue
             self._begin_group()
@@ -236,18 +135,18 @@ class Serving:
                 work.spent += took  # each has waited for it
                 self._give(connection, work, frame)
             else:
-                self._decline(connection)
+                self._hooks.decline(connection)
         return kept
 
     def _take(self, most: int) -> None:
         until = time.monotonic() + _GROUP_SECONDS
-        while self._ready and not self.ending and most and time.monotonic() < until:
+        while self._hooks.ready and not self.ending and most and time.monotonic() < until:
             most -= 1
-            connection, asked = self._ready.popleft()
+            connection, asked = self._hooks.ready.popleft()
             if connection.closed:
                 continue
             if time.monotonic() - connection.complete_at > _LATE:
-                self._decline(connection)
+                self._hooks.decline(connection)
             elif asked.arguments[:1] and asked.arguments[0].startswith("@"):
                 self._control(connection, asked.arguments[0])
             else:
@@ -257,10 +156,12 @@ class Serving:
         try:
             work = self._decider.begin(asked, connection.peer.pid)
         except NotHere:
-            self._decline(connection)
+            self._hooks.decline(connection)
             return
         connection.work = work
-        work.tell_wait = lambda seconds: self._tell(lambda: self._say(connection, wire.wait(seconds), last=False))
+        work.tell_wait = lambda seconds: self._hooks.bell.tell(
+            lambda: self._hooks.say(connection, wire.wait(seconds), last=False)
+        )
         self._step(connection, work, None)
 
     def _step(self, connection: Connection, work: Work, said: Any) -> None:
@@ -275,7 +176,7 @@ class Serving:
             self._abandon_group()
             found = work.asked.refused("the decision took too long")
         except NotHere:
-            self._decline(connection)
+            self._hooks.decline(connection)
             return
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -297,75 +198,57 @@ class Serving:
         if held is not None:
             self._decider.abandon_group()
             for connection, _, _ in held:
-                self._decline(connection)
+                self._hooks.decline(connection)
 
     def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
         self.measures.took(work.asked.name or "-", work.spent)
-        self._say(connection, frame, last=True)
+        self._hooks.say(connection, frame, last=True)
         self._garbage.decided()
 
     def _control(self, connection: Connection, what: str) -> None:
         if what == "@status":
-            self._say(connection, wire.answer(self.measures.told(len(self._open), self._consulting), "", 0), last=True)
+            self._hooks.say(
+                connection, wire.answer(self.measures.told(len(self._hooks), self._consulting), "", 0), last=True
+            )
         elif what == "@stop":
-            self._say(connection, wire.answer("", "", 0), last=True)
+            self._hooks.say(connection, wire.answer("", "", 0), last=True)
             self.ending = True
         else:
-            self._decline(connection)
+            self._hooks.decline(connection)
 
     # ------------------------------------------------------------ others who are asked
     def _consult(self, connection: Connection, work: Work, need: Need) -> None:
         if self._consulting >= _MOST_CONSULTED:
-            self._decline(connection)
+            self._hooks.decline(connection)
             return
         if self._held is not None:  # whoever is asked looks at the store
             kept = self._end_group()
             self._begin_group()
             if not kept:  # and with the others' went what this one had written
-                self._decline(connection)
+                self._hooks.decline(connection)
                 return
         self._consulting += 1
-        self._say(connection, wire.wait(CONSULT_SECONDS), last=False)
+        self._hooks.say(connection, wire.wait(CONSULT_SECONDS), last=False)
 
         def ask() -> None:
             said = self._decider.consult(work, need)
-            self._tell(lambda: self._consulted(connection, work, said))
+            self._hooks.bell.tell(lambda: self._consulted(connection, work, said))
 
         def asking() -> None:
             try:
                 ask()
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
-                self._tell(lambda: self._failed(connection))
+                self._hooks.bell.tell(lambda: self._failed(connection))
 
         threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()
 
     def _consulted(self, connection: Connection, work: Work, said: Any) -> None:
         self._consulting -= 1
         if self.measures.failed:  # a step was interrupted: nothing is decided here any more
-            self._decline(connection)
+            self._hooks.decline(connection)
         elif not connection.closed:
             self._step(connection, work, said)
 
     def _failed(self, connection: Connection) -> None:
         self._consulting -= 1
-        self._decline(connection)
-
-    def _tell(self, what: Callable[[], None]) -> None:
-        """Have something done by the loop. May be called in any thread."""
-        self._told.append(what)
-        self._ring()
-
-    def _ring(self) -> None:
-        try:
-            self._bell.send(b"!")
-        except OSError:  # it rings already, or all is over
-            return
-
-    def _do_told(self) -> None:
-        try:
-            while self._ear.recv(4096):
-                pass
-        except OSError:
-            pass
-        while self._told:
-            self._told.popleft()()
+        self._hooks.decline(connection)

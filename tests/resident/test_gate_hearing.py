@@ -1,0 +1,86 @@
+"""Who is connected to a gate: nobody holds a place who takes too long to ask, or to hear an answer."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockgate.resident import wire
+from lockgate.resident.connection import Connection
+from lockgate.resident.hearing import Hooks
+from lockgate.resident.measures import Measures
+from lockgate.resident.peers import Peer
+
+
+@pytest.fixture
+def hooks() -> Iterator[Hooks]:
+    found = Hooks(socket.socket(socket.AF_UNIX), Measures())
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def connection(hooks: Hooks) -> Iterator[Connection]:
+    """One that is let in."""
+    ours, theirs = socket.socketpair()
+    made = Connection(ours, Peer(os.geteuid(), 1))
+    hooks._open.add(made)
+    yield made
+    theirs.close()
+
+
+def work(ended: list[str]) -> Any:
+    return SimpleNamespace(end=lambda: ended.append("ended"))
+
+
+def test_who_says_nothing_is_let_go(hooks: Hooks, connection: Connection) -> None:
+    hooks.drop_late(connection.until - 1)
+    assert len(hooks) == 1
+    hooks.drop_late(connection.until + 1)
+    assert len(hooks) == 0
+    assert connection.closed
+
+
+def test_who_waits_for_a_decision_is_kept(hooks: Hooks, connection: Connection) -> None:
+    connection.work = work([])
+    hooks.drop_late(connection.until + 1)
+    assert len(hooks) == 1
+
+
+def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Hooks, connection: Connection) -> None:
+    ended: list[str] = []
+    connection.work = work(ended)
+    hooks.say(connection, b"x" * 10_000_000, last=False)
+    hooks.decline(connection)
+    hooks.drop_late(connection.until - 1)
+    assert (len(hooks), ended) == (1, [])
+    hooks.drop_late(connection.until + 1)
+    assert (len(hooks), ended) == (0, ["ended"])
+
+
+def test_what_other_threads_tell_is_done_by_the_loop(hooks: Hooks) -> None:
+    done: list[str] = []
+    hooks.begin()
+    hooks.bell.tell(lambda: done.append("a"))
+    hooks.bell.tell(lambda: done.append("b"))
+    assert done == []
+    hooks.hear(10.0)
+    assert done == ["a", "b"]
+
+
+def test_a_request_waits_for_its_turn(hooks: Hooks) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        theirs.sendall(wire.spelt_request(wire.Request(1, ("claude-code",), {}, b"{}")))
+        other = Connection(ours, Peer(os.geteuid(), 1))
+        hooks._open.add(other)
+        hooks._listen(other, selectors.EVENT_READ)
+        hooks.hear(10.0)
+        assert [(who, asked.payload) for who, asked in hooks.ready] == [(other, b"{}")]
+        assert len(hooks) == 1
