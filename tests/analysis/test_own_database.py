@@ -112,6 +112,25 @@ OTHERS = [
 ]
 
 
+BYTES = [
+    "nc 127.0.0.1 5432 < x",
+    "nc localhost postgresql < x",
+    "nc localhost $port < x",
+    "socat FILE:x TCP:127.0.0.1:5432",
+    "openssl s_client -starttls postgres -connect 127.0.0.1:5432",
+    "cat x > /dev/tcp/127.0.0.1/5432",
+    "exec 3<>/dev/tcp/localhost/70968",
+]
+NO_BYTES = [
+    "nc -z localhost 5432",
+    "nc localhost 5433 < x",
+    "curl http://127.0.0.1:5432/",
+    "psql -h 127.0.0.1 -p 5432 mydb -c 'select 1'",
+    "pg_isready -h 127.0.0.1 -p 5432",
+    "echo x > /dev/tcp/127.0.0.1/6379",
+]
+
+
 def found(command: str, own: OwnDatabase | None = STORE) -> list[Effect]:
     around = Surroundings(workspace=PROJECT, own_database=lambda: own)
     return list(analyse(ToolCall("Bash", {"command": command}, PROJECT), around).effects)
@@ -178,3 +197,14 @@ def test_what_store_json_says(tmp_path: Path, url: str, own: OwnDatabase | None)
     assert around.own_database() == own
     path.write_text("{")
     assert around.own_database() is None
+
+
+@pytest.mark.parametrize("command", BYTES)
+def test_bytes_written_by_hand_do_not_reach_it_unseen(command: str) -> None:
+    assert "address:own-store" in {effect.rule for effect in found(command)}
+    assert "address:own-store" not in {effect.rule for effect in found(command, None)}
+
+
+@pytest.mark.parametrize("command", NO_BYTES)
+def test_who_only_knocks_or_speaks_otherwise_is_let(command: str) -> None:
+    assert "address:own-store" not in {effect.rule for effect in found(command)}

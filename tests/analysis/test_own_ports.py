@@ -26,6 +26,10 @@ OWN = [
     f"exec 3<>/dev/tcp/127.0.0.1/{PORT}",
     f"echo x > /dev/tcp/localhost/{PORT}",
     "exec 3<>/dev/tcp/127.0.0.1/$port",
+    f"exec 3<>/dev/tcp/127.0.0.1/{PORT + 65536}",
+    f"exec 3<>/dev/tcp/127.0.0.1/{2**64 + PORT}",
+    f"nc 127.0.0.1 0{PORT:o}",
+    f"socat - TCP:127.0.0.1:{PORT:#x}",
     f"http POST http://localhost:{PORT}/api x=1",
 ]
 OTHERS = [

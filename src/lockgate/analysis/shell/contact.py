@@ -118,11 +118,14 @@ class Contact:
 
     def _here(self, what: str, invocation: Invocation) -> list[Effect]:
         """What it is to connect to this machine: the port is another word of the command, or a part of one."""
-        from lockgate.analysis.own_ports import at_port
+        from lockgate.analysis.own_ports import at_port, ports_in
 
-        numbers = [number for arg in invocation.args for number in re.findall(r"[0-9]+", arg.text)]
+        numbers = [number for arg in invocation.args for number in ports_in(arg.text)]
         unknown = ["?"] if any(dynamic_value(arg) for arg in invocation.args) else []
-        found = (at_port(what, number, invocation.machine.around) for number in (*unknown, *numbers))
+        program = invocation.args[0].text.rpartition("/")[2]
+        # `nc -z` only knocks.
+        raw = program in knowledge.table("raw_clients") and "-z" not in invocation.matched.given
+        found = (at_port(what, number, invocation.machine.around, raw=raw) for number in (*unknown, *numbers))
         own = next(filter(None, found), None)
         return [] if own is None else [own]
 
