@@ -94,12 +94,12 @@ def _meet(left: str, right: str) -> bool:
     return any(character not in outside[1:] for character in inside[1:])
 
 
-@lru_cache(maxsize=2048)
 def ending(pattern: str) -> str:
     """The letters that all names end in which a pattern matches, up to ``LONGEST``."""
     return _ends(pattern)[1] if is_wild(pattern) else pattern
 
 
+@lru_cache(maxsize=2048)
 def _ends(name: str) -> tuple[str, str]:
     """What stands before the first mark of a wild name and behind its last one."""
     first = min(at for mark in "*?[" if (at := name.find(mark)) >= 0)
