@@ -328,3 +328,12 @@ def test_the_nearest_ancestor_that_can_be_a_client(
     monkeypatch.setattr(claude_files.os, "getppid", lambda: first)
     monkeypatch.setattr(claude_files, "_process_facts", facts.get)
     assert claude_files.client_process("") == found
+
+
+@pytest.mark.parametrize(("first", "found"), [(b"sleep", ""), (b"claude", "1:7")])
+def test_process_1_is_a_client_only_by_its_name(monkeypatch: pytest.MonkeyPatch, first: bytes, found: str) -> None:
+    """All that has lost its parent falls to it, a person's shells too."""
+    facts = {2: (1, "8", b"sh"), 1: (0, "7", first)}
+    monkeypatch.setattr(claude_files.os, "getppid", lambda: 2)
+    monkeypatch.setattr(claude_files, "_process_facts", facts.get)
+    assert claude_files.client_process("") == found

@@ -54,6 +54,8 @@ _NO_CLIENTS = frozenset(
     | {b"alacritty", b"foot", b"ghostty", b"gnome-terminal-", b"kitty", b"konsole", b"wezterm-gui", b"xterm"}
 )
 """What a person's own shells run below: taken for a client, it would make all of them look like an agent's."""
+_FIRST_CLIENTS = frozenset(b"MainThread bun claude codex copilot node node-MainThread opencode".split())
+"""Process 1 of containers that run nothing but a client. Any other inherits what a dead client, or a person, has left."""
 
 
 def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
@@ -133,7 +135,7 @@ def _nearest_client() -> str:
         facts = _ancestor_facts(pid)
         if facts is None:
             return ""
-        if facts[2] in _NO_CLIENTS:
+        if facts[2] in _NO_CLIENTS or (pid == 1 and facts[2] not in _FIRST_CLIENTS):
             return ""
         if facts[2] not in _SHELLS:
             return f"{pid}:{facts[1]}"
