@@ -55,7 +55,7 @@ _NO_CLIENTS = frozenset(
 )
 """What a person's own shells run below: taken for a client, it would make all of them look like an agent's."""
 _FIRST_CLIENTS = frozenset(b"MainThread bun claude codex copilot node node-MainThread opencode".split())
-"""Process 1 of containers that run nothing but a client. Any other inherits what a dead client, or a person, has left."""
+"""Process 1 in containers of a client alone. Any other inherits what a dead client, or a person, has left."""
 
 
 def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
