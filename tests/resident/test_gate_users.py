@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from adapters.payloads import tool
-from lockgate.resident import serving
+from lockgate.resident import hearing
+from lockgate.resident.measures import Measures
 from lockgate.resident.peers import Peer, peer_of
 from lockgate.resident.places import SOCKET, run_folder
 
@@ -120,18 +121,19 @@ def test_a_gate_of_another_user_is_not_believed(open_machine: Machine, uid: int)
 
 def test_whoever_is_not_the_same_user_is_closed_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same without being another user: the gate asks the kernel, and goes by what that says."""
-    monkeypatch.setattr(serving, "peer_of", lambda connection: Peer(os.geteuid() + 1, os.getpid()))
+    monkeypatch.setattr(hearing, "peer_of", lambda connection: Peer(os.geteuid() + 1, os.getpid()))
     with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as hook:
         path = str(tmp_path / "s")
         listening.bind(path)
         listening.listen()
         listening.setblocking(False)
         hook.connect(path)
-        gate = serving.Serving(listening, None, lambda _: True)  # type: ignore[arg-type]
-        gate._accept()
+        hooks = hearing.Hooks(listening, Measures())
+        hooks.begin()
+        hooks.hear(5.0)
         hook.settimeout(5)
         assert hook.recv(1) == b""
-        gate._end()
+        hooks.end()
 
 
 def test_the_kernel_tells_who_is_there() -> None:

@@ -11,8 +11,8 @@ from lockgate.resident.wire import HEADER, Request, request, sizes
 if TYPE_CHECKING:
     import socket
 
-    from lockgate.resident.deciding import Work
     from lockgate.resident.peers import Peer
+    from lockgate.resident.work import Work
 
 _PART = 1 << 15
 """Most bytes that are read at once. Room is made for so many each time, which for many more can take longer than all

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from contextvars import ContextVar, copy_context
 
-from lockgate.caller import Caller, stand_in_for
 from lockgate.errors import BadInputError, LockgateError, NotCompiledError
 from lockgate.folders import Folders
-from lockgate.hooks import deadline
 from lockgate.hooks.deciding import Asked, has_rule
 from lockgate.hooks.options import parse
 from lockgate.logs import note, place_of
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident.identity import State
+from lockgate.resident.work import Work, prolong
 from lockgate.runtime import open_parts
 from lockgate.store.grouping import GroupingStore
 
@@ -38,7 +36,6 @@ LOADING = 0.05
 """Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
 _COMMAND_LINES = 64
 """Command lines of hooks that are remembered."""
-_PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
 
 
 _LOADED = (
@@ -60,52 +57,6 @@ class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by it
     """A request that is another gate's, or none that this one understands."""
 
 
-class Work:
-    """One request that is being decided on."""
-
-    def __init__(self, asked: Asked, request: Request, pid: int) -> None:
-        """Nothing is decided yet.
-
-        Args:
-            asked: The event, not yet read.
-            request: The request.
-            pid: The hook's process.
-        """
-        self.asked = asked
-        self.began = time.monotonic()
-        self.allowed: float | None = None
-        """Seconds that the configuration gives a decision, where it does."""
-        self.spent = 0.0
-        """Seconds that the steps took."""
-        self.tell_wait: Callable[[float], None] = lambda _: None
-        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
-        self.deliberation: Deliberation | None = None
-        self._data = request.payload
-        self._caller = Caller(request.environ, pid, request.parent, request.mark)
-        self.context = copy_context()
-        self.context.run(self._stand_in)
-
-    def _stand_in(self) -> None:
-        stand_in_for(self._caller)
-        _PROLONG.set(self._prolong)
-
-    def read(self) -> bool:
-        """Read the payload; whether there is an event to decide on."""
-        data, self._data = self._data, b""
-        return self.asked.read(data, self._caller.environ) is not None
-
-    def _prolong(self, seconds: float) -> float:
-        most = deadline.most(self.asked.name) - (time.monotonic() - self.began)
-        lent = max(min(seconds, most), 0.0)
-        self.tell_wait(lent)
-        return lent
-
-    def end(self) -> None:
-        """Give it up: nobody waits for the answer any more."""
-        if self.deliberation is not None:
-            self.context.run(self.deliberation.close)
-
-
 class Decider:
     """The gate of one state folder, for all clients."""
 
@@ -116,7 +67,7 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=_prolong, loading=LOADING, groups=True)
+        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
         self._together = False
@@ -298,11 +249,3 @@ class Decider:
         self._parts.guard.prepare(context)
         with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
             self._parts.guard.check_input(context, call)
-
-
-def _prolong(seconds: float) -> float:
-    """Have whoever asked wait longer; the seconds that it really will."""
-    return _PROLONG.get()(seconds)
-
-
-__all__ = ["Decider", "NotHere", "Work"]

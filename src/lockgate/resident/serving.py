@@ -10,7 +10,7 @@ import time
 
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident import wire
-from lockgate.resident.deciding import Decider, NotHere, Work
+from lockgate.resident.deciding import Decider, NotHere
 from lockgate.resident.garbage import Garbage
 from lockgate.resident.hearing import Hooks
 from lockgate.resident.measures import Measures
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from lockgate.deliberation import Need
     from lockgate.resident.connection import Connection
+    from lockgate.resident.work import Work
 
 STEP_SECONDS = 2.0
 """How long one step of a decision may take. A hook decides by itself before that, and refuses soon after."""

@@ -1,0 +1,71 @@
+"""One request that a resident gate decides on: on whose behalf, since when, and how far it has come."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar, copy_context
+
+from lockgate.caller import Caller, stand_in_for
+from lockgate.hooks import deadline
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lockgate.deliberation import Deliberation
+    from lockgate.hooks.deciding import Asked
+    from lockgate.resident.wire import Request
+
+_PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
+"""Has the hook wait longer for whom something is decided."""
+
+
+class Work:
+    """One request that is being decided on."""
+
+    def __init__(self, asked: Asked, request: Request, pid: int) -> None:
+        """Nothing is decided yet.
+
+        Args:
+            asked: The event, not yet read.
+            request: The request.
+            pid: The hook's process.
+        """
+        self.asked = asked
+        self.began = time.monotonic()
+        self.allowed: float | None = None
+        """Seconds that the configuration gives a decision, where it does."""
+        self.spent = 0.0
+        """Seconds that the steps took."""
+        self.tell_wait: Callable[[float], None] = lambda _: None
+        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
+        self.deliberation: Deliberation | None = None
+        self._data = request.payload
+        self._caller = Caller(request.environ, pid, request.parent, request.mark)
+        self.context = copy_context()
+        self.context.run(self._stand_in)
+
+    def _stand_in(self) -> None:
+        stand_in_for(self._caller)
+        _PROLONG.set(self._prolong)
+
+    def read(self) -> bool:
+        """Read the payload; whether there is an event to decide on."""
+        data, self._data = self._data, b""
+        return self.asked.read(data, self._caller.environ) is not None
+
+    def _prolong(self, seconds: float) -> float:
+        most = deadline.most(self.asked.name) - (time.monotonic() - self.began)
+        lent = max(min(seconds, most), 0.0)
+        self.tell_wait(lent)
+        return lent
+
+    def end(self) -> None:
+        """Give it up: nobody waits for the answer any more."""
+        if self.deliberation is not None:
+            self.context.run(self.deliberation.close)
+
+
+def prolong(seconds: float) -> float:
+    """Have whoever asked wait longer; the seconds that it really will."""
+    return _PROLONG.get()(seconds)
