@@ -482,6 +482,23 @@ class StoreContract:
                 assert tx.knows_address(session, b"k")
             assert len(tx.audit()) == len(ended)
 
+    def test_what_is_pruned_is_gone_within_the_same_step(self, store: Store) -> None:
+        with store.transaction() as tx:
+            tx.put_session(SESSION._replace(ended_at=5.0, seen_at=5.0))
+            tx.put_call(CALL)
+            tx.put_agent(AGENT)
+            tx.add_taints(Subject("s1"), [TAINT])
+        with store.transaction() as tx:
+            assert tx.session("s1") is not None
+            assert tx.call("s1", CALL.call_id) == CALL
+            assert tx.taints(Subject("s1"), limit=16) == [TAINT]
+            assert tx.agents("s1") == [AGENT]
+            assert tx.prune(10.0) == 1
+            assert tx.session("s1") is None
+            assert tx.call("s1", CALL.call_id) is None
+            assert tx.taints(Subject("s1"), limit=16) == []
+            assert tx.agents("s1") == []
+
     @given(text=st.text(st.characters(codec=None)), number=st.floats(0, 1e11))
     @settings(  # each store runs it, and a text that one has lost is of interest to the other too
         max_examples=40,

@@ -112,4 +112,6 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
         gone = [session for (session,) in rows]
         for table in _OF_A_SESSION:
             self._write(f"DELETE FROM lockgate.{table} WHERE session = ANY(%s)", (gone,))  # noqa: S608
+        self._calls.clear()
+        self._with_session.clear()
         return len(gone)
