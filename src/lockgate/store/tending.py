@@ -31,13 +31,13 @@ def tend_log(folder: str, stop: threading.Event) -> None:
     path = os.path.join(folder, DATABASE)
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     connection: sqlite3.Connection | None = None
-    seen = 0
+    seen = 0  # when the log was last written to, as it was copied back last
     while not stop.wait(_LOOK):
         try:
-            size = os.stat(f"{path}-wal").st_mtime_ns if os.stat(f"{path}-wal").st_size > _LONG else seen
-            if size == seen:
+            log = os.stat(f"{path}-wal")
+            if log.st_size <= _LONG or log.st_mtime_ns == seen:
                 continue
-            seen = size
+            seen = log.st_mtime_ns
             if connection is None:
                 connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=0.0, isolation_level=None, uri=True)
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
