@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
+from lockgate.cli.state import clock, iso
 from lockgate.store.sqlite import SqliteStore
 
 COUNT = 1200
@@ -80,6 +81,7 @@ def test_looking_makes_no_state(home: Path, arguments: list[str], says: str) -> 
         ({"event": "agent-end"}, "agent-end"),
         ({"event": "policy-pinned", "fleet": "acme", "keys": ["a", "b"]}, "policy-pinned  fleet acme, keys a b"),
         ({"event": "pruned", "archive": {"file": "a.gz", "sha256": "ff"}}, "pruned  archive file a.gz sha256 ff"),
+        ({"event": "pruned", "before": 1_700_000_000.0}, f"pruned  before {clock(iso(1_700_000_000.0))}"),
     ],
 )
 def test_show_other_events_in_words(home: Path, body: dict[str, object], said: str) -> None:

@@ -118,11 +118,11 @@ def _others(about: Mapping[str, Any]) -> Iterator[str]:
 def _read(provenance: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
     for taint in provenance:
         at = time.strftime("%H:%M:%S", time.localtime(taint["at"]))
-        minutes = max(int(now - taint["at"]) // 60, 0)
+        passed = max(int(now - taint["at"]), 0)
         inherited = f", from {visible(str(taint['origin']), 80)}" if taint.get("origin") else ""
         yield (
             f"{paint(visible(str(taint['label']), 20), 'yellow')}: {visible(str(taint['source']), _SENTENCE)} "
-            f"at {at}, {minutes} min ago{inherited}"
+            f"at {at}, {f'{passed // 60} min' if passed >= 60 else f'{passed} s'} ago{inherited}"
         )
 
 

@@ -174,6 +174,8 @@ def _fact(name: str, value: Any) -> str:
         return str(value)
     if name == "checkpoint" and isinstance(value, dict):
         return f"up to {value.get('seq')}"
+    if name == "before" and isinstance(value, (int, float)):
+        return f"before {clock(iso(value))}"
     if isinstance(value, dict):
         return f"{name} {' '.join(f'{key} {item}' for key, item in value.items())}"
     if isinstance(value, list):
