@@ -18,12 +18,9 @@ from lockgate.layers import (
     LayerState,
     Look,
     Place,
-    digest_of,
     good_digest,
     joined,
-    last_good,
     look_at,
-    put_good,
     text_digest,
     trusted_of,
 )
@@ -33,7 +30,6 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.policy.merging import Layer
     from lockgate.policy_bundles.fleet import Fleet
     from lockgate.store.protocol import Store, Transaction
 
@@ -42,8 +38,6 @@ _KEPT = 200
 _FORMAT = 2
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
-PROGRAM = "program"
-"""The name of the layer that a program hands in."""
 
 
 class Options(Record):
@@ -157,8 +151,10 @@ def load(
         kept = _kept(tx, name, key)
     if kept is not None:
         return _configuration(kept)
+    from lockgate.layering import compiled
+
     with store.transaction() as tx:
-        value = {"key": key, **_compile(tx, looks, trusted, program=program, fleet=fleet)}
+        value = {"key": key, **compiled(tx, looks, trusted, program=program, fleet=fleet)}
         if value["whole"]:
             _keep(tx, name, value)
     return _configuration(value)
@@ -171,6 +167,7 @@ def load_for_cli(cwd: str) -> Configuration:
         StoreError: There is a store, and it cannot be read.
     """
     from lockgate.folders import folders
+    from lockgate.layering import compiled
     from lockgate.store.opening import open_existing
 
     where = folders()
@@ -178,11 +175,11 @@ def load_for_cli(cwd: str) -> Configuration:
     store = open_existing(where.state)
     if store is None:
         fleet = _fleet(None, where.state) if joined(where.state) else None
-        return _configuration(_compile(None, looks, frozenset(), fleet=fleet))
+        return _configuration(compiled(None, looks, frozenset(), fleet=fleet))
     try:
         fleet = _fleet(store, where.state, keep=False) if joined(where.state) else None
         with store.reading() as tx:
-            return _configuration(_compile(tx, looks, trusted_of(tx, looks), keep=False, fleet=fleet))
+            return _configuration(compiled(tx, looks, trusted_of(tx, looks), keep=False, fleet=fleet))
     finally:
         store.close()
 
@@ -266,101 +263,3 @@ def _configuration(value: Mapping[str, Any]) -> Configuration:
         compiled=tuple(value["compiled"]),
         digest=value.get("key", ""),
     )
-
-
-# ---------------------------------------------------------------- what the files come to
-
-
-def _compile(
-    tx: Transaction | None,
-    looks: Sequence[Look],
-    trusted: frozenset[tuple[str, str]],
-    *,
-    keep: bool = True,
-    program: Mapping[str, Any] | None = None,
-    fleet: Fleet | None = None,
-) -> dict[str, Any]:
-    if any(look.data is not None for look in looks):
-        from lockgate.libraries import library
-
-        for name in ("yaml", "jsonschema", "regex"):
-            library(name)
-    from lockgate.policy.merging import compile_layers
-    from lockgate.policy.validation import parse
-
-    layers: list[Layer] = []
-    states: list[LayerState] = []
-    problems: list[ConfigError] = []
-    good: dict[str, str | None] = {}
-    whole = True
-    if fleet is not None:
-        from lockgate.policy_bundles.binding import layers_of
-
-        bound = layers_of(fleet)
-        layers, states, whole = [*bound.layers], [*bound.states], bound.whole
-        problems = [*fleet.problems, *bound.problems]
-    for look in looks:
-        path = look.place.path
-        if look.data is None and not look.problem:
-            states.append(LayerState(look.place.name, path, "absent"))
-            if tx is not None and keep and good_digest(tx, path) is not None:
-                put_good(tx, path, None)
-            continue
-        if look.data is not None:
-            parsed = parse(look.data, path)
-            problems += parsed.problems
-            if parsed.value is not None:
-                _take(look.place, parsed.value, look.digest, trusted, layers, states)
-                if tx is not None and keep and good_digest(tx, path) != look.digest:
-                    put_good(tx, path, look.data)
-                continue
-        else:
-            problems.append(ConfigError(path, 0, "", look.problem))
-        good[path] = good_digest(tx, path) if tx is not None else None
-        _stand_in(tx, look.place, trusted, layers, states)
-    if program:
-        from lockgate.policy.merging import Layer
-
-        layers.append(Layer(PROGRAM, program))
-    return {
-        "compiled": compile_layers(layers),
-        "good": good,
-        "layers": states,
-        "problems": [[error.file, error.line, error.key, error.problem] for error in problems],
-        "whole": whole,
-    }
-
-
-def _take(
-    place: Place,
-    value: Mapping[str, Any],
-    digest: str,
-    trusted: frozenset[tuple[str, str]],
-    layers: list[Layer],
-    states: list[LayerState],
-    state: str = "valid",
-) -> None:
-    from lockgate.policy.merging import Layer
-
-    may_loosen = not place.project or (place.path, digest) in trusted
-    layers.append(Layer(place.name, value, may_loosen, place.project))
-    states.append(LayerState(place.name, place.path, state if may_loosen else "untrusted", digest))
-
-
-def _stand_in(
-    tx: Transaction | None,
-    place: Place,
-    trusted: frozenset[tuple[str, str]],
-    layers: list[Layer],
-    states: list[LayerState],
-) -> None:
-    """Put the last good content of a file in its place, if there is one."""
-    from lockgate.policy.validation import parse
-
-    data = last_good(tx, place.path)
-    # What a former version accepted may not be valid any more.
-    value = None if data is None else parse(data, place.path).value
-    if data is None or value is None:
-        states.append(LayerState(place.name, place.path, "invalid"))
-    else:
-        _take(place, value, digest_of(data), trusted, layers, states, "last good")
