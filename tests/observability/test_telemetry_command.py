@@ -116,6 +116,8 @@ def test_metrics_are_answered_written_and_follow_the_audit(home: Path, store: Sq
     port, file = free_port(), home / "lockgate.prom"
     configure(home, metrics={"listen": f"127.0.0.1:{port}", "file": str(file), "interval_seconds": 1})
     with running() as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"metrics at http://127.0.0.1:{port}/metrics; metrics in {file}\n"
         until(lambda: has(get(port)[1], "before"))
         record(store, "later")
         until(lambda: has(get(port)[1], "later"))

@@ -124,7 +124,22 @@ def _export(settings: Settings, stop: threading.Event, parent: int) -> bool:
 
     exporter = Exporter(state_dir(), settings, lambda problem: click.echo(visible(problem, 600), err=True))
     with answering(settings.metrics, exporter):
+        click.echo(_goes_to(settings), err=True)
         return exporter.run(stop, parent, changed)
+
+
+def _goes_to(settings: Settings) -> str:
+    """One line: where everything is told, until the end."""
+    where = []
+    if metrics := settings.metrics:
+        if metrics.listen:
+            listens = metrics.listen if metrics.listen.startswith("unix:") else f"http://{metrics.listen}/metrics"
+            where.append(f"metrics at {listens}")
+        if metrics.file:
+            where.append(f"metrics in {metrics.file}")
+    if settings.otlp:
+        where.append(f"traces and logs to {settings.otlp.endpoint}")
+    return visible("; ".join(where) or "nothing is configured: waiting for something", 600)
 
 
 @telemetry.command()
