@@ -12,7 +12,7 @@ import posixpath
 from functools import lru_cache
 
 from lockgate.analysis.globs import Names, path_matches, paths_meet
-from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, pattern_names
+from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, find_named, pattern_names
 from lockgate.analysis.spelling import (
     absolute,
     below,
@@ -53,6 +53,7 @@ _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
 _BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
+_AROUND_HOMES = frozenset({("",), ("", "home"), ("", "users")})
 OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
@@ -121,6 +122,21 @@ def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[
         found += _configured_writes(below(form), root, around)
         found += _hook_folder(below(form), root, around)
     return _first_of_each_kind(found)
+
+
+def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    """Effects of changing whatever has a name at some depth of a folder, as ``find`` looks for it.
+
+    In the project only what tampers counts: there much has an ordinary name, and what belongs to nobody's project is
+    looked for elsewhere.
+    """
+    found: list[Effect] = []
+    for form in forms(root, cwd, around):
+        homes_below = names_of(around.home)[: len(form.names)] == form.names or form.names in _AROUND_HOMES
+        hits = (_write(place, root) for place in find_named(form, name, homes_below=homes_below))
+        here = in_project(form, around)
+        found += [effect for effect in hits if effect and (effect.kind is EffectKind.TAMPER or not here)]
+    return _unique(found)
 
 
 def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:

@@ -272,6 +272,32 @@ def find_begun(path: Path) -> tuple[Place, ...]:
     return tuple(_of({number for number, pattern in _begun(path.names) if _starts(pattern, path.names)}))
 
 
+@lru_cache(maxsize=256)
+def find_named(folder: Path, name: str, *, homes_below: bool) -> tuple[Place, ...]:
+    """All places that files of a name can be at some depth of a folder, where it is their own name that makes them one.
+
+    Of those that are looked for in any folder only what tampers counts, but around home folders: many others have
+    ordinary names.
+
+    Args:
+        folder: The folder.
+        name: The name.
+        homes_below: Whether home folders lie below the folder.
+    """
+    return tuple(
+        place for place in places() if any(_spells(place, each, folder, name, homes_below) for each in place.match)
+    )
+
+
+def _spells(place: Place, pattern: Names, folder: Path, name: str, homes_below: bool) -> bool:
+    if pattern[-1][:1] in {"*", "?", "["} or not names_meet(pattern[-1], name.casefold()):
+        return False
+    if floats(pattern):
+        return place.kind == "tamper" or homes_below
+    view = _view(pattern, folder)
+    return homes_below if view is None else paths_meet(pattern, (*view, "**"))
+
+
 def _of(numbers: set[int]) -> list[Place]:
     table = places()
     return [table[number] for number in sorted(numbers)]

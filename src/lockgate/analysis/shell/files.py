@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.globs import names_meet
+from lockgate.analysis.globs import is_wild, names_meet
 from lockgate.analysis.paths import (
     OWN_BELOW,
     OWN_STATE,
+    named_write_effects,
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
@@ -13,7 +14,7 @@ from lockgate.analysis.paths import (
     write_effects,
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
-from lockgate.analysis.spelling import inside, outside_workspace
+from lockgate.analysis.spelling import absolute, inside, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -91,8 +92,8 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     machine.written.add(path if path.strip(_MARKS) else arg.static or "")
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
-    for own in _own_below(text, machine):
-        found += write_effects(own, "", machine.around)
+    for cwd in scope.cwds:
+        found += _found_below(text, cwd, machine)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     return [effect for effect in found if effect.rule != _OPTION_NAME] if _continues_a_name(text) else found
@@ -135,8 +136,6 @@ def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Eff
 
 def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
     """Why removing a tree cannot be taken back, or an empty text."""
-    from lockgate.analysis.paths import absolute
-
     text = arg.text
     if OPAQUE in text or ENVIRONMENT in text:
         # ``rm -r "$x/"*`` with an empty variable is the classic; a path below a folder that is set here is none.
@@ -172,13 +171,20 @@ def _any_file_in(text: str) -> str | None:
     return (folder or "/") if slash and name == PLAIN and known(folder) else None
 
 
-def _own_below(text: str, machine: Machine) -> list[str]:
-    """What belongs to the gate and can be meant by a name that is looked for at any depth of a folder."""
+def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
+    """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
     folder, _, name = text.rpartition("/")
-    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name):
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name or PLAIN in name or is_wild(name):
         return []
-    folder = folder[:-1].rstrip("/") or "/"
-    return [own for own in machine.around.own_paths if inside(own, folder) and name in own.split("/")]
+    around = machine.around
+    above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
+    if above is None:
+        return []
+    found = [*named_write_effects(above, name, cwd, around)]
+    for own in around.own_paths:
+        if inside(own, above) and (name in own.split("/") or name in _STATE_FILES):
+            found += write_effects(own, "", around)
+    return found
 
 
 def _one_level(arg: Arg) -> str:

@@ -101,10 +101,10 @@ class Calls:
         for text in self.names.texts(given[role]):
             arg = Arg(text)
             if role in ("read", "source", "move"):
-                call.own += files.read(arg, call.machine, call.scope)
+                call.own += files.read(arg, call.machine, call.scope, below=role == "move")
                 self._reads_unknown |= OPAQUE in text
             if role in ("write", "move"):
-                call.own += files.write(arg, call.machine, call.scope)
+                call.own += files.write(arg, call.machine, call.scope, below=role == "move")
             if role in ("delete", "tree"):
                 call.own += files.delete(arg, call.machine, call.scope, below=role == "tree")
             if role == "into":
