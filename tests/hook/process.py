@@ -53,8 +53,11 @@ def hook(home: Path, data: bytes | dict[str, Any], *options: str, flags: tuple[s
     return run([sys.executable, *flags, "-I", "-S", HOOK, "claude-code", *folders(home), *options], data)
 
 
-def faulty(home: Path, fault: str, data: bytes | dict[str, Any], *options: str) -> Told:
-    """Run the hook with a gate whose ``handle`` runs these lines."""
+def faulty(home: Path, fault: str, data: bytes | dict[str, Any], *options: str, grace: float = 10.0) -> Told:
+    """Run the hook with a gate whose ``handle`` runs these lines.
+
+    A process that can still refuse has ``grace`` seconds for it: a busy machine must not have it ended before.
+    """
     program = f"""
 import sys, types
 sys.path.append({SOURCE!r})
@@ -70,7 +73,7 @@ runtime.open_gate = open_gate
 sys.modules["lockgate.runtime"] = runtime
 from lockgate import hook
 from lockgate.hooks import deadline
-deadline.GRACE = 0.2
+deadline.GRACE = {grace}
 hook.main(sys.argv[1:])
 """
     return run([sys.executable, "-I", "-S", "-c", program, "claude-code", *folders(home), *options], data)

@@ -232,7 +232,7 @@ def test_a_fault_withholds_the_result_that_nobody_looked_at(tmp_path: Path) -> N
 
 def test_hanging_in_c_ends_the_process(tmp_path: Path) -> None:
     stuck = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})\ntime.sleep(600)"
-    told = faulty(tmp_path, stuck, WHOLE["PreToolUse"], "--deadline", "0.3")
+    told = faulty(tmp_path, stuck, WHOLE["PreToolUse"], "--deadline", "0.3", grace=0.2)
     assert told.code != 0
     assert told.stderr == ""
 

@@ -61,5 +61,5 @@ self.prolong(0.2)
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
 time.sleep(600)
 """
-    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN)
+    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN, grace=0.2)
     assert told.code == 1
