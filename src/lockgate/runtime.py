@@ -90,6 +90,28 @@ def open_parts(
         StoreError: The state cannot be opened or trusted.
     """
     store = open_store(where.state, groups=groups)
+    contain, original = containing(where, has_rule)
+    patterns = PatternGuard(store, where, loading, remember=remember or _LIFE)
+    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
+    return Parts(
+        store,
+        _configuring(store, where, limit, program, remember),
+        _looking_around(where, remember),
+        store.clock,
+        contain=contain,
+        original=original,
+        guard=guard,
+        write_kept=write_kept,
+        consultants=consultants_of(where, store, prolong),
+        timer=time.perf_counter,
+        trace=_trace,
+    )
+
+
+def _configuring(
+    store: Store, where: Folders, limit: Callable[[float], None], program: Mapping[str, Any] | None, remember: float
+) -> Callable[[Context], Configuration]:
+    """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
 
     def read(context: Context, before: Configuration | None = None) -> Configuration:
         return configuration.load(
@@ -102,11 +124,21 @@ def open_parts(
             before=before,
         )
 
+    look_up: Callable[[Context], Configuration] = read
+    if remember:
+        look_up = _remembering(read, remember, lambda context: context.workspace)
+
     def configure(context: Context) -> Configuration:
         found = look_up(context)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
         return found
+
+    return configure
+
+
+def _looking_around(where: Folders, remember: float) -> Callable[[Context, Rules], Surroundings]:
+    """The look-up of what is around an event on this machine, remembered for so many seconds."""
 
     def around(context: Context, _: Surroundings | None = None) -> Surroundings:
         return surroundings_in(where, context.workspace)
@@ -114,11 +146,9 @@ def open_parts(
     def around_session(context: Context, _: Surroundings | None = None) -> Surroundings:
         return in_session(look_around(context), where, context.transcript)
 
-    look_up: Callable[[Context], Configuration] = read
     look_around: Callable[[Context], Surroundings] = around
     look_closer: Callable[[Context], Surroundings] = around_session
     if remember:
-        look_up = _remembering(read, remember, lambda context: context.workspace)
         look_around = _remembering(around, remember, lambda context: (context.workspace, caller.mark()))
         look_closer = _remembering(
             around_session, remember, lambda context: (context.workspace, context.transcript, caller.mark())
@@ -127,22 +157,7 @@ def open_parts(
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         return look_closer(context)._replace(rules=rules)
 
-    contain, original = containing(where, has_rule)
-    patterns = PatternGuard(store, where, loading, remember=remember or _LIFE)
-    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
-    return Parts(
-        store,
-        configure,
-        surroundings,
-        store.clock,
-        contain=contain,
-        original=original,
-        guard=guard,
-        write_kept=write_kept,
-        consultants=consultants_of(where, store, prolong),
-        timer=time.perf_counter,
-        trace=_trace,
-    )
+    return surroundings
 
 
 def _trace() -> str:
