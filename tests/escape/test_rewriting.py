@@ -41,7 +41,16 @@ def test_a_forgery_is_no_contained_command(text: str) -> None:
     assert original(text, LAUNCH) == text
 
 
-COMMANDS = ("echo 'a'\"b\" $HOME", "cat <<E\n'x'\nE", "cd /tmp && ls\n# end", "printf %s \\\n x", "'", '"', "$(cd x)")
+COMMANDS = (
+    "echo 'a'\"b\" $HOME",
+    "cat <<E\n'x'\nE",
+    "cd /tmp && ls\n# end",
+    "printf %s \\\n x",
+    "'",
+    '"',
+    "$(cd x)",
+    "=ls",
+)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -17,7 +17,8 @@ _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
-"""Characters that mean nothing to a shell, wherever they stand."""
+"""Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
+program."""
 
 _BEFORE, _AFTER = "{ lockgate_folder=$(", ' 3>&1 >&4 4>&-) && cd -- "$lockgate_folder"; } 4>&1'
 """Around a run that tells, as descriptor 3, in which folder it ended: the client asks the shell after it."""
@@ -72,7 +73,7 @@ def original(text: str, launch: Launch) -> str:
 
 
 def _quoted(word: str) -> str:
-    if word and _PLAIN.issuperset(word):
+    if word and word[0] != "=" and _PLAIN.issuperset(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
