@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
     from lockgate.rules.consulting import Objectors
+    from lockgate.sight import Sight
     from lockgate.store.protocol import Store
 
     _T = TypeVar("_T")
@@ -32,8 +33,6 @@ _TRACEPARENT = 55
 _NO_RULES = RuleSets()
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
-_LIFE = 60.0
-"""Seconds for which a library of patterns is kept that a hook has loaded: longer than a hook lives."""
 _REMEMBERED = 1024
 """Projects, transcripts and callers of which a long-lived process remembers what it has looked up."""
 
@@ -69,7 +68,7 @@ def open_parts(
     limit: Callable[[float], None] = lambda _: None,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     program: Mapping[str, Any] | None = None,
-    remember: float = 0.0,
+    sight: Sight | None = None,
     prolong: Callable[[float], float] = float,
     loading: float = LOADING,
     groups: bool = False,
@@ -81,7 +80,7 @@ def open_parts(
         limit: As for :func:`open_gate`.
         has_rule: As for :func:`open_gate`.
         program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
-        remember: Seconds for which files of the configuration are not looked at again. A hook lives too short for any.
+        sight: For how long what was looked up holds. A hook lives too short for looking twice.
         prolong: As for :func:`open_gate`.
         loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
         groups: As for :func:`lockgate.store.opening.open_store`.
@@ -91,12 +90,12 @@ def open_parts(
     """
     store = open_store(where.state, groups=groups)
     contain, original = containing(where, has_rule)
-    patterns = PatternGuard(store, where, loading, remember=remember or _LIFE)
+    patterns = PatternGuard(store, where, loading, sight=sight)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
     return Parts(
         store,
-        _configuring(store, where, limit, program, remember),
-        _looking_around(where, remember),
+        _configuring(store, where, limit, program, sight),
+        _looking_around(where, sight),
         store.clock,
         contain=contain,
         original=original,
@@ -109,7 +108,7 @@ def open_parts(
 
 
 def _configuring(
-    store: Store, where: Folders, limit: Callable[[float], None], program: Mapping[str, Any] | None, remember: float
+    store: Store, where: Folders, limit: Callable[[float], None], program: Mapping[str, Any] | None, sight: Sight | None
 ) -> Callable[[Context], Configuration]:
     """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
 
@@ -125,8 +124,8 @@ def _configuring(
         )
 
     look_up: Callable[[Context], Configuration] = read
-    if remember:
-        look_up = _remembering(read, remember, lambda context: context.workspace)
+    if sight is not None:
+        look_up = _remembering(read, sight, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
         found = look_up(context)
@@ -137,8 +136,8 @@ def _configuring(
     return configure
 
 
-def _looking_around(where: Folders, remember: float) -> Callable[[Context, Rules], Surroundings]:
-    """The look-up of what is around an event on this machine, remembered for so many seconds."""
+def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
+    """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
 
     def around(context: Context, _: Surroundings | None = None) -> Surroundings:
         return surroundings_in(where, context.workspace)
@@ -148,10 +147,10 @@ def _looking_around(where: Folders, remember: float) -> Callable[[Context, Rules
 
     look_around: Callable[[Context], Surroundings] = around
     look_closer: Callable[[Context], Surroundings] = around_session
-    if remember:
-        look_around = _remembering(around, remember, lambda context: (context.workspace, caller.mark()))
+    if sight is not None:
+        look_around = _remembering(around, sight, lambda context: (context.workspace, caller.mark()))
         look_closer = _remembering(
-            around_session, remember, lambda context: (context.workspace, context.transcript, caller.mark())
+            around_session, sight, lambda context: (context.workspace, context.transcript, caller.mark())
         )
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
@@ -239,13 +238,13 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
 
 def _remembering(
-    read: Callable[[Context, _T | None], _T], seconds: float, about: Callable[[Context], Hashable]
+    read: Callable[[Context, _T | None], _T], sight: Sight, about: Callable[[Context], Hashable]
 ) -> Callable[[Context], _T]:
     """The same look-up, which looks at the machine only so often for each thing that it is about.
 
     Args:
         read: Looks at the machine; told what it has found before.
-        seconds: How long that is remembered.
+        sight: For how long a look holds.
         about: What it depends on.
     """
     kept: dict[Hashable, tuple[float, _T]] = {}
@@ -254,7 +253,7 @@ def _remembering(
         name = about(context)
         now = time.monotonic()
         at, found = kept.get(name, (float("-inf"), None))
-        if found is not None and now - at <= seconds:
+        if found is not None and sight.holds(at, now):
             return found
         if len(kept) >= _REMEMBERED:
             kept.clear()

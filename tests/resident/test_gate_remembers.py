@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lockgate import caller
 from lockgate.errors import BadInputError
 from lockgate.folders import Folders
-from lockgate.resident import wire
+from lockgate.resident import deciding, wire
 from lockgate.resident.deciding import Decider, NotHere
 from lockgate.store.sqlite import SqliteStore
+from support.prepared import give_state
 
 
 def read(head: bytes) -> wire.Request:
@@ -109,3 +113,88 @@ def test_a_group_is_not_kept_where_the_store_was_replaced_meanwhile(decider: Dec
 def arguments(decider: Decider) -> tuple[str, ...]:
     home, state, config = decider._where
     return ("claude-code", "--home", home, "--state", state, "--config", config)
+
+
+# ---------------------------------------------------------------- the machine
+def decide(decider: Decider, environ: dict[str, str] | None = None, cwd: str = "/work") -> str:
+    """What is said to a push of a new session."""
+    payload = {
+        "session_id": os.urandom(4).hex(),
+        "cwd": cwd,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "git push origin main"},
+        "tool_use_id": os.urandom(4).hex(),
+    }
+    found = environ or {}
+    asked = wire.Request(1, arguments(decider), found, json.dumps(payload).encode(), hash(frozenset(found.items())))
+    answer = decider.step(decider.begin(asked, 1))
+    assert len(answer) == 3
+    return str(answer[0])
+
+
+@pytest.fixture
+def ready(tmp_path: Path) -> Iterator[Decider]:
+    give_state(tmp_path / "state")
+    (tmp_path / "config").mkdir()
+    made = Decider(Folders(str(tmp_path / "home"), str(tmp_path / "state"), str(tmp_path / "config")))
+    made._sight.seconds = 1000.0
+    yield made
+    made.close()
+
+
+def deny_all(decider: Decider) -> None:
+    Path(decider._where.config, "lockgate.yaml").write_text("table:\n  egress: deny\n")
+
+
+def test_what_was_looked_up_holds_for_a_while(ready: Decider) -> None:
+    """The control of those that follow."""
+    assert "deny" not in decide(ready)
+    deny_all(ready)
+    assert "deny" not in decide(ready)
+
+
+def test_a_look_ahead_sees_what_has_changed(ready: Decider) -> None:
+    assert "deny" not in decide(ready)
+    deny_all(ready)
+    ready.look_ahead()
+    assert "deny" in decide(ready)
+
+
+def test_nobody_is_looked_ahead_for_who_asked_long_ago(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "deny" not in decide(ready)
+    deny_all(ready)
+    monkeypatch.setattr(deciding, "LATELY", -1.0)
+    ready.look_ahead()
+    assert "deny" not in decide(ready)
+
+
+def test_the_secrets_of_each_environment_are_looked_up_for_it(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    look = ready._look_for
+    monkeypatch.setattr(ready, "_look_for", lambda context: (seen.append(caller.environ()["A"]), look(context)))
+    for value in ("1", "2", "1"):
+        decide(ready, {"A": value})
+    ready.look_ahead()
+    assert seen == ["2", "1"]
+    assert caller.current() is None
+
+
+def test_the_last_few_are_looked_ahead_for(ready: Decider) -> None:
+    for number in range(20):
+        decide(ready, cwd=f"/work/{number}")
+    assert [name[0] for name in ready._lately] == [f"/work/{number}" for number in range(12, 20)]
+
+
+def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:
+    decide(ready)
+
+    def fail(_: object) -> None:
+        raise RuntimeError("by the test")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ready, "_look_for", fail)
+        ready.look_ahead()
+    assert ready._sight.seconds == 1000.0
+    assert "RuntimeError" in Path(ready._where.state, "hook.log").read_text()
+    assert "deny" not in decide(ready)

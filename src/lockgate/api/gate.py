@@ -26,6 +26,7 @@ from lockgate.gate import Parts
 from lockgate.model import Subject
 from lockgate.plugins import HookDecision
 from lockgate.runtime import open_parts
+from lockgate.sight import Sight
 from lockgate.store.opening import open_existing
 
 LOADING_SECONDS = 60.0
@@ -94,7 +95,7 @@ class Gate:
 
         def make() -> Parts:
             parts = open_parts(
-                where, has_rule=has_rule, program=program, remember=REMEMBER_SECONDS, loading=LOADING_SECONDS
+                where, has_rule=has_rule, program=program, sight=Sight(REMEMBER_SECONDS), loading=LOADING_SECONDS
             )
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.patterns.fields import Field
     from lockgate.analysis.patterns.scanning import Scanner
     from lockgate.guardrails.opening import Opened
+    from lockgate.sight import Sight
     from lockgate.store.protocol import Store
 
 
@@ -29,7 +30,7 @@ class PatternGuard:
     """Scanners by workspace. A hook, which lives for one event, opens one at most."""
 
     def __init__(
-        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, remember: float = 60.0
+        self, store: Store, where: Folders, seconds: float, *, own_files: bool = True, sight: Sight | None = None
     ) -> None:
         """Open nothing yet.
 
@@ -38,14 +39,14 @@ class PatternGuard:
             where: The folders.
             seconds: How long loading may take, where the library must be compiled first.
             own_files: Whether the files that calls name are this machine's, where a known secret may have its place.
-            remember: Seconds after which a library that is open is looked at again: whether its files, or the secrets
-                of this machine, have changed.
+            sight: For how long a library that is open holds, before it is looked at again: whether its files, or the
+                secrets of this machine, have changed. By default as long as this lives.
         """
         self._store = store
         self._where = where
         self._seconds = seconds
         self._own_files = own_files
-        self._remember = remember
+        self._sight = sight
         self._open: dict[tuple[str, int], tuple[float, Opened]] = {}
 
     def check_input(self, context: Context, call: ToolCall) -> GuardrailResult:
@@ -117,7 +118,7 @@ class PatternGuard:
         name = (context.workspace, caller.mark())
         now = time.monotonic()
         at, opened = self._open.get(name, (0.0, None))
-        if opened is None or now - at > self._remember:
+        if opened is None or not (self._sight is None or self._sight.holds(at, now)):
             opened = self._opened(context, opened)
             if len(self._open) >= _KEPT:
                 self._open.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
+from lockgate.caller import current, reset, stand_in_for
 from lockgate.errors import BadInputError, LockgateError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.hooks.deciding import Asked, has_rule
@@ -18,6 +19,7 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.resident.identity import State
 from lockgate.resident.work import Work, prolong
 from lockgate.runtime import open_parts
+from lockgate.sight import Sight
 from lockgate.store.grouping import GroupingStore
 
 if TYPE_CHECKING:
@@ -25,11 +27,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.adapters import Adapter
+    from lockgate.caller import Caller
     from lockgate.deliberation import Deliberation, Need
+    from lockgate.events import Context
     from lockgate.gate import Monitor
     from lockgate.hooks.options import Options
     from lockgate.resident.wire import Request
 
+LATELY = 60.0
+"""Seconds after the last question for which the machine is looked at ahead of the next one."""
+_MOST_LATELY = 8
+"""Projects and environments for which it is."""
 REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
 LOADING = 0.05
@@ -67,7 +75,8 @@ class Decider:
             StoreError: The state cannot be opened or trusted.
         """
         self._where = where
-        self._parts = open_parts(where, self._limit, remember=REMEMBER, prolong=prolong, loading=LOADING, groups=True)
+        self._sight = Sight(REMEMBER)
+        self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
         self._together = False
@@ -77,6 +86,8 @@ class Decider:
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
+        self._lately: dict[tuple[str, int], tuple[float, Caller, Context]] = {}
+        """For whom something was decided lately, by project and environment: when, and in which session."""
 
     def close(self) -> None:
         """Let go of the store."""
@@ -204,6 +215,7 @@ class Decider:
     def _begun(self, work: Work) -> Deliberation:
         event = work.asked.event
         assert event is not None
+        self._remember(event.context)
         monitor = self._monitor(work.asked.options.client, work.asked.client)
         for told_late in work.asked.client.missed(event):
             monitor.handle(told_late)
@@ -239,13 +251,53 @@ class Decider:
     def warm(self) -> None:
         """Load what the first decisions will need."""
         from lockgate.events import Context
-        from lockgate.model import Subject, ToolCall
+        from lockgate.model import Subject
 
         for name in _LOADED:
             __import__(name)
         context = Context("claude-code", Subject("-"), self._where.home, self._where.home)
-        call = ToolCall("Bash", {"command": "git status | head"}, self._where.home)
-        self._parts.analyse(context, call, self._parts.configure(context))
         self._parts.guard.prepare(context)
         with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
-            self._parts.guard.check_input(context, call)
+            self._look_for(context)
+
+    def _remember(self, context: Context) -> None:
+        asking = current()
+        if asking is not None:
+            name = context.workspace, asking.mark
+            self._lately.pop(name, None)  # so that the dictionary is in the order of the last events
+            self._lately[name] = time.monotonic(), asking, context
+            if len(self._lately) > _MOST_LATELY:
+                del self._lately[next(iter(self._lately))]
+
+    def look_ahead(self) -> None:
+        """Look at the machine for those who have asked lately, so that their next question need not wait for it.
+
+        To be called about as often as a look holds, while nobody waits. What goes wrong is left to the next question.
+        A shared store is not asked for that: it may be far away, or lost.
+        """
+        if self._groups is None:
+            return
+        since = time.monotonic() - LATELY
+        for name, (at, asking, context) in list(self._lately.items()):
+            if at < since or self.state.changed():
+                del self._lately[name]
+                continue
+            token = stand_in_for(asking)
+            try:
+                with self._sight.anew():
+                    self._look_for(context)
+            except LockgateError:
+                del self._lately[name]
+            except Exception as error:  # noqa: BLE001 - the next question meets it too, and is refused for it
+                del self._lately[name]
+                note(self._where.state, "look", type(error).__name__, place_of(error))
+            finally:
+                reset(token)
+
+    def _look_for(self, context: Context) -> None:
+        """Look up all that a decision asks of the machine, and go through the code that does."""
+        from lockgate.model import ToolCall
+
+        call = ToolCall("Bash", {"command": "git status | head"}, context.cwd)
+        self._parts.analyse(context, call, self._parts.configure(context))
+        self._parts.guard.check_input(context, call)

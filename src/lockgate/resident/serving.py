@@ -103,11 +103,23 @@ class Serving:
     def _look(self, now: float) -> None:
         self._watch()
         self._hooks.drop_late(now)
+        if not self._hooks.ready:
+            self._look_ahead()
         self._garbage.looked()
         if self._consulting:
             self.measures.last_at = now  # somebody still waits for an answer
         if not self._going_on(self.measures):
             self.ending = True
+
+    def _look_ahead(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
+        try:
+            self._decider.look_ahead()
+        except TookTooLong:
+            self.ending = True
+            self.measures.failed += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     # ------------------------------------------------------------ deciding
     def _work(self) -> None:

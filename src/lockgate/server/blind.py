@@ -24,6 +24,7 @@ from lockgate.model import Effect, Subject, ToolCall
 from lockgate.remote.messages import CONTAIN, Request
 from lockgate.runtime import open_parts
 from lockgate.server.groups import Group
+from lockgate.sight import Sight
 
 SEED_SESSION = "commands"
 """The session of requests in the short form, which name none."""
@@ -77,7 +78,7 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where)
-    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, remember=_REMEMBER)
+    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=Sight(_REMEMBER))
     return parts._replace(
         configure=_configure(parts, where, current),
         surroundings=lambda context, rules: _surroundings(current(), context, rules),
