@@ -21,6 +21,7 @@ from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Co
 from lockgate.observability.gauges import Chain, Gauges, look, verified
 from lockgate.observability.prometheus import exposition
 from lockgate.observability.tailing import Kept
+from lockgate.session.sessions import SELF_TEST
 from lockgate.store.links import canonical
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
@@ -94,6 +95,14 @@ def test_everything_is_counted_and_nothing_that_names_a_session_or_a_call() -> N
     assert at(page, "audit_records_total", event="decision") == 1
     assert b"secret-session-id" not in page
     assert b"secret command" not in page
+
+
+def test_the_doctors_own_trial_is_no_decision() -> None:
+    counts = Counts()
+    count(counts, row({**DECISION, "session": SELF_TEST}))
+    page = exposition(counts, Gauges(), None)
+    assert b'verdict="deny"' not in page
+    assert at(page, "audit_records_total", event="decision") == 1
 
 
 def test_every_metric_is_documented() -> None:

@@ -40,7 +40,8 @@ def fields(row: AuditRow) -> Fields:
         "kind": kind["ocsf"],
         "signature": ":".join(str(body[name]) for name in ("event", "verdict") if name in kind and name in body),
         "severity": mapping()["severities"][severity],
-        "alert": body.get("verdict") == "deny" or bool(found(body, "guardrail.matches[].rule")),
+        "alert": (body.get("verdict") == "deny" and kind.get("alert", True))
+        or bool(found(body, "guardrail.matches[].rule")),
         "version": __version__,
     }
 
@@ -54,8 +55,13 @@ def _body(text: str) -> dict[str, Any]:
 
 
 def _fits(kind: Fields, body: Fields) -> bool:
-    said = {name: value for name, value in kind.items() if name in ("event", "verdict")}
+    said = {name: value for name, value in kind.items() if name in ("event", "verdict", "session")}
     return all(value == "*" or body.get(name) == value for name, value in said.items())
+
+
+def _is_alert(kind: Fields, body: Fields) -> bool:
+    denied = body.get("verdict") == "deny" and kind.get("alert", True)
+    return denied or bool(found(body, "guardrail.matches[].rule"))
 
 
 def _severity(least: str, body: Fields) -> str:
