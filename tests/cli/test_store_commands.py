@@ -251,6 +251,16 @@ def test_a_gate_gets_the_name_that_use_gives_it(state: Path, url: str) -> None:
     there.close()
 
 
+def test_two_gates_of_one_name_are_told_of(
+    state: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told("migrate", url)
+    assert not run("use", url, "--gate", "laptop").stderr
+    monkeypatch.setenv("HOME", str(tmp_path / "other"))
+    assert "another gate is called laptop too" in run("use", url, "--gate", "laptop").stderr
+    assert not run("use", url, "--gate", "build-1").stderr
+
+
 def test_a_machine_that_gets_another_role_is_bound_to_it(state: Path, postgres_server: Server, url: str) -> None:
     for role in ("first_role", "second_role"):
         if not postgres_server.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{role}'"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -25,6 +25,7 @@ from lockgate.store.postgres.notes import NOTES
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.where import address_of, read_where, shown
 from lockgate.store.protocol import Store
+from lockgate.store.rows import GateRow
 from lockgate.store.sqlite import SqliteStore
 from lockgate.text import visible
 
@@ -170,6 +171,14 @@ def _try(state: str, url: str, name: str) -> None:
         if name:  # `copy`, or a former `use`, may have made this gate known by another one
             with found.transaction() as tx:
                 tx.call_gate(name)
+        with found.reading() as tx:
+            _warn_of_namesakes(tx.gates())
+
+
+def _warn_of_namesakes(gates: Sequence[GateRow]) -> None:
+    own = next((gate.name for gate in gates if gate.own), None)
+    if sum(gate.name == own for gate in gates) > 1:
+        click.echo(f"another gate is called {visible(own or '', 100)} too: give this one a name with --gate", err=True)
 
 
 def _is_used(state: str, url: str) -> bool:
