@@ -290,7 +290,11 @@ def find_named(folder: Path, name: str, *, homes_below: bool) -> tuple[Place, ..
 
 
 def _spells(place: Place, pattern: Names, folder: Path, name: str, homes_below: bool) -> bool:
-    if pattern[-1][:1] in {"*", "?", "["} or not names_meet(pattern[-1], name.casefold()):
+    last = pattern[-1]
+    if last[:1] in {"*", "?", "["}:
+        return False
+    # Two names with stars meet in one that hardly anybody has.
+    if (is_wild(name) and is_wild(last)) or not names_meet(last, name.casefold()):
         return False
     if floats(pattern):
         return place.kind == "tamper" or homes_below

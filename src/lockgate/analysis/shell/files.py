@@ -21,6 +21,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.surroundings import Surroundings
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
@@ -28,6 +29,7 @@ _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
 _ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
 _STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
 """Names in the gate's state whose contents can answer for a person, or tell what does."""
+_OWN_NAMES = "the gate's own state lies below it, with files of such names"
 _MARKS = "*/_."
 """What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
@@ -173,17 +175,37 @@ def _any_file_in(text: str) -> str | None:
 
 def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
     """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
-    folder, _, name = text.rpartition("/")
-    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name or PLAIN in name or is_wild(name):
-        return []
+    folder, slash, name = text.rpartition("/")
     around = machine.around
+    if PLAIN in name and name.strip(PLAIN):
+        # What is unknown of the name can hold folders, too.
+        name = name.replace(PLAIN, "*")
+        above = absolute(folder or slash or ".", cwd, around) if known(folder + name) else None
+        return _swept(above, name, cwd, around) if above is not None else []
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name.strip(PLAIN + "*"):
+        return []
     above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
     if above is None:
         return []
+    if is_wild(name):
+        return _swept(above, name, cwd, around)
     found = [*named_write_effects(above, name, cwd, around)]
     for own in around.own_paths:
         if inside(own, above) and (name in own.split("/") or name in _STATE_FILES):
             found += write_effects(own, "", around)
+    return found
+
+
+def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
+    """What is meant by a name with stars, where it is looked for in a folder that the gate's state lies below.
+
+    In all others, a project's above all, such names are the ordinary way to say which files are meant.
+    """
+    if not any(inside(state, above) for state in around.state_paths):
+        return []
+    found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
+    if any(names_meet(file, name) for file in _STATE_FILES):
+        found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
     return found
 
 

@@ -20,6 +20,40 @@ def tampers(command: str, cwd: str = "/home/user/work") -> list[Variant]:
 @pytest.mark.parametrize(
     "command",
     [
+        "find / -name '*.db' -delete",
+        "find / -name '*.db' -exec shred -u {} \\;",
+        "find ~ -name '*.db*' -exec rm {} +",
+        "find ~/.local -iname 'lockgate.d?' -exec truncate -s 0 {} +",
+        "find ~ -name '*.json' | xargs sed -i s/a/b/",
+        "find .. -name '*.json' -delete",
+        "cd ~; find . -name 'store.*' -exec cp x {} \\;",
+        "cd ~; find . -name 'settings.js*' -exec cp x {} \\;",
+    ],
+)
+def test_changing_what_may_be_the_states_own_by_a_name_with_stars(command: str) -> None:
+    assert tampers(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . -name '*.json' -exec sed -i s/a/b/ {} +",
+        "find . -name '*.db' -delete",
+        "find ../other -name '*.db' -delete",
+        "find ~ -name '*.orig' -delete",
+        "find ~ -name '*.pyc' -delete",
+        "find / -name '*.log' -mtime +7 -delete",
+        "for i in 1 2; do rm -f a$i.db; done",
+        "rm -f *.json",
+    ],
+)
+def test_other_names_with_stars_are_the_persons(command: str) -> None:
+    assert not tampers(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "grep -rho 'login=.*' ~/.local/state",
         "grep -r x ~",
         "rg x ../.local",
