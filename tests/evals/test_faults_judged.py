@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "evals/faults"))
-
-from book import Book, judged
-
 from lockgate.benchmark.stories import ASKED, DENIED, HELD, SILENT
+
+# By its path: the folder's other modules have names that others have too.
+_FILE = Path(__file__).resolve().parents[2] / "evals/faults/book.py"
+_SPEC = importlib.util.spec_from_file_location("evals_faults_book", _FILE)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+book = sys.modules[_SPEC.name] = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(book)
+Book, judged = book.Book, book.judged
 
 
 def decision(word: str) -> bytes:
