@@ -198,7 +198,8 @@ class Decider:
 
     def consult(self, work: Work, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer. In any thread."""
-        return work.context.copy().run(self._parts.consultants.said, need)
+        assert work.consultants is not None, "a question comes of a decision that has begun"
+        return work.context.copy().run(work.consultants.said, need)
 
     def _step(self, work: Work, said: Any) -> Need | tuple[str, str, int]:
         if work.deliberation is None:
@@ -217,6 +218,7 @@ class Decider:
         assert event is not None
         self._remember(event.context)
         monitor = self._monitor(work.asked.options.client, work.asked.client)
+        work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
         for told_late in work.asked.client.missed(event):
             monitor.handle(told_late)
         return monitor.deliberate(event)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lockgate.deliberation import Deliberation
+    from lockgate.gate import Consultants
     from lockgate.hooks.deciding import Asked
     from lockgate.resident.wire import Request
 
@@ -40,6 +41,8 @@ class Work:
         self.tell_wait: Callable[[float], None] = lambda _: None
         """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
         self.deliberation: Deliberation | None = None
+        self.consultants: Consultants | None = None
+        """Whom it asks: with what the hook's client objects to by itself."""
         self._data = request.payload
         self._caller = Caller(request.environ, pid, request.parent, request.mark)
         self.context = copy_context()
