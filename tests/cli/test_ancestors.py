@@ -62,7 +62,10 @@ def test_a_circle_ends() -> None:
 
 
 def test_real_processes_are_looked_up() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()", "a word"], stdin=subprocess.PIPE) as process:
+    words = [sys.executable, "-c", "print(1, flush=True); input()", "a word"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # within its start a process has no words
         found = looked_up(process.pid)
         assert found is not None
         assert found.parent == os.getpid()
