@@ -40,11 +40,6 @@ def reset(token: Token[Caller | None]) -> None:
     _CURRENT.reset(token)
 
 
-def current() -> Caller | None:
-    """On whose behalf something is decided; ``None`` for this process itself."""
-    return _CURRENT.get()
-
-
 def environ() -> Mapping[str, str]:
     """The caller's environment."""
     caller = _CURRENT.get()

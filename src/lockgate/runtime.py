@@ -125,7 +125,7 @@ def _configuring(
 
     look_up: Callable[[Context], Configuration] = read
     if sight is not None:
-        look_up = _remembering(read, sight, lambda context: context.workspace)
+        look_up = remembering(read, sight, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
         found = look_up(context)
@@ -139,22 +139,19 @@ def _configuring(
 def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
 
-    def around(context: Context, _: Surroundings | None = None) -> Surroundings:
-        return surroundings_in(where, context.workspace)
+    def look(context: Context) -> Surroundings:
+        return in_session(surroundings_in(where, context.workspace), where, context.transcript)
 
-    def around_session(context: Context, _: Surroundings | None = None) -> Surroundings:
-        return in_session(look_around(context), where, context.transcript)
-
-    look_around: Callable[[Context], Surroundings] = around
-    look_closer: Callable[[Context], Surroundings] = around_session
+    look_up: Callable[[Context], Surroundings] = look
     if sight is not None:
-        look_around = _remembering(around, sight, lambda context: (context.workspace, caller.mark()))
-        look_closer = _remembering(
-            around_session, sight, lambda context: (context.workspace, context.transcript, caller.mark())
+        look_up = remembering(
+            lambda context, _: look(context),
+            sight,
+            lambda context: (context.workspace, context.transcript, caller.mark()),
         )
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
-        return look_closer(context)._replace(rules=rules)
+        return look_up(context)._replace(rules=rules)
 
     return surroundings
 
@@ -237,7 +234,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     )
 
 
-def _remembering(
+def remembering(
     read: Callable[[Context, _T | None], _T], sight: Sight, about: Callable[[Context], Hashable]
 ) -> Callable[[Context], _T]:
     """The same look-up, which looks at the machine only so often for each thing that it is about.

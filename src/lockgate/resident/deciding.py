@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from lockgate.caller import current, reset, stand_in_for
+from lockgate.caller import reset, stand_in_for
 from lockgate.errors import BadInputError, LockgateError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.hooks.deciding import Asked, has_rule
@@ -216,7 +216,7 @@ class Decider:
     def _begun(self, work: Work) -> Deliberation:
         event = work.asked.event
         assert event is not None
-        self._remember(event.context)
+        self._remember(work.caller, event.context)
         monitor = self._monitor(work.asked.options.client, work.asked.client)
         work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
         for told_late in work.asked.client.missed(event):
@@ -262,14 +262,12 @@ class Decider:
         with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
             self._look_for(context)
 
-    def _remember(self, context: Context) -> None:
-        asking = current()
-        if asking is not None:
-            name = context.workspace, asking.mark
-            self._lately.pop(name, None)  # so that the dictionary is in the order of the last events
-            self._lately[name] = time.monotonic(), asking, context
-            if len(self._lately) > _MOST_LATELY:
-                del self._lately[next(iter(self._lately))]
+    def _remember(self, asking: Caller, context: Context) -> None:
+        name = context.workspace, asking.mark
+        self._lately.pop(name, None)  # so that the dictionary is in the order of the last events
+        self._lately[name] = time.monotonic(), asking, context
+        if len(self._lately) > _MOST_LATELY:
+            del self._lately[next(iter(self._lately))]
 
     def look_ahead(self) -> None:
         """Look at the machine for those who have asked lately, so that their next question need not wait for it.

@@ -26,14 +26,12 @@ class Measures:
         self.failed = 0
         self._seconds: deque[float] = deque(maxlen=_LAST)
 
-    def took(self, event: str, seconds: float) -> None:
+    def took(self, seconds: float) -> None:
         """Count an answer.
 
         Args:
-            event: The event's name.
             seconds: What the gate itself took for it.
         """
-        del event
         self.answered += 1
         self.last_at = time.monotonic()
         self._seconds.append(seconds)

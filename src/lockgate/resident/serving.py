@@ -214,7 +214,7 @@ class Serving:
                 self._hooks.decline(connection)
 
     def _give(self, connection: Connection, work: Work, frame: bytes) -> None:
-        self.measures.took(work.asked.name or "-", work.spent)
+        self.measures.took(work.spent)
         self._hooks.say(connection, frame, last=True)
         self._garbage.decided()
 

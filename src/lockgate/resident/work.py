@@ -44,18 +44,19 @@ class Work:
         self.consultants: Consultants | None = None
         """Whom it asks: with what the hook's client objects to by itself."""
         self._data = request.payload
-        self._caller = Caller(request.environ, pid, request.parent, request.mark)
+        self.caller = Caller(request.environ, pid, request.parent, request.mark)
+        """On whose behalf it is decided on."""
         self.context = copy_context()
         self.context.run(self._stand_in)
 
     def _stand_in(self) -> None:
-        stand_in_for(self._caller)
+        stand_in_for(self.caller)
         _PROLONG.set(self._prolong)
 
     def read(self) -> bool:
         """Read the payload; whether there is an event to decide on."""
         data, self._data = self._data, b""
-        return self.asked.read(data, self._caller.environ) is not None
+        return self.asked.read(data, self.caller.environ) is not None
 
     def _prolong(self, seconds: float) -> float:
         most = deadline.most(self.asked.name) - (time.monotonic() - self.began)

@@ -7,7 +7,6 @@ machine, where something else may have the same name.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from lockgate.gate import Consultants, Guard, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.model import Effect, Subject, ToolCall
 from lockgate.remote.messages import CONTAIN, Request
-from lockgate.runtime import open_parts
+from lockgate.runtime import open_parts, remembering
 from lockgate.server.groups import Group
 from lockgate.sight import Sight
 
@@ -78,9 +77,10 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where)
-    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=Sight(_REMEMBER))
+    sight = Sight(_REMEMBER)
+    patterns = PatternGuard(parts.store, where, _COMPILING, own_files=False, sight=sight)
     return parts._replace(
-        configure=_configure(parts, where, current),
+        configure=_configure(parts, where, current, sight),
         surroundings=lambda context, rules: _surroundings(current(), context, rules),
         parents=lambda _: (),
         history=lambda context: not context.subject.session.endswith(f"/{SEED_SESSION}"),
@@ -94,28 +94,24 @@ def blind_parts(where: Folders, current: Callable[[], Case]) -> Parts:
     )
 
 
-def _configure(parts: Parts, where: Folders, current: Callable[[], Case]) -> Callable[[Context], Configuration]:
+def _configure(
+    parts: Parts, where: Folders, current: Callable[[], Case], sight: Sight
+) -> Callable[[Context], Configuration]:
     """The configuration of this machine's person, with the profile of the group. A container has no say in it."""
-    kept: dict[str, tuple[float, Configuration]] = {}
 
-    def look_up(_: Context) -> Configuration:
+    def read(_: Context, before: Configuration | None) -> Configuration:
         profile = current().group.profile
-        at, found = kept.get(profile, (0.0, None))
-        now = time.monotonic()
-        if found is None or now - at > _REMEMBER:
-            program = {"profile": profile} if profile else None
-            found = configuration.load(
-                parts.store,
-                home=where.home,
-                config_dir=where.config,
-                workspace="",
-                state=where.state,
-                program=program,
-            )
-            kept[profile] = (now, found)
-        return found
+        return configuration.load(
+            parts.store,
+            home=where.home,
+            config_dir=where.config,
+            workspace="",
+            state=where.state,
+            program={"profile": profile} if profile else None,
+            before=before,
+        )
 
-    return look_up
+    return remembering(read, sight, lambda _: current().group.profile)
 
 
 def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
