@@ -130,6 +130,13 @@ def test_a_default_cannot_stand_before_a_field_without_one() -> None:
             b: int  # type: ignore[misc]
 
 
+def test_a_record_whose_fields_cannot_be_read_is_refused() -> None:
+    """Python 3.14 keeps no annotations in the body of a class where they are no text."""
+    source = "class Wrong(Record):\n    a: int\n"
+    with pytest.raises(TypeError, match="text"):
+        exec(compile(source, "wrong", "exec", dont_inherit=True), {"Record": Record, "__name__": "wrong"})
+
+
 def test_a_record_cannot_be_extended() -> None:
     with pytest.raises(TypeError, match="extended"):
 

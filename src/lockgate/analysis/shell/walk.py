@@ -1,5 +1,7 @@
 """Finding commands in a syntax tree, wherever they hide."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from lockgate.analysis.shell.syntax import Simple

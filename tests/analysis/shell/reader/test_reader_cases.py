@@ -61,9 +61,9 @@ def test_bash_runs_what_is_listed(case: dict[str, Any], ran: dict[str, list[Comm
 
 
 def test_bash_agrees_on_the_syntax_of_refused_texts() -> None:
-    texts = [case["text"] for case in _REFUSED]
+    expected = {case["text"]: case["bash"] for case in _REFUSED if case["bash"] != "either"}
 
-    assert dict(zip(texts, accepts(texts), strict=True)) == {case["text"]: case["bash"] for case in _REFUSED}
+    assert dict(zip(expected, accepts(list(expected)), strict=True)) == expected
 
 
 @pytest.mark.parametrize("text", _TABLE["bash_only"])
