@@ -34,7 +34,9 @@ else:
         def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             if any(getattr(base, "_fields", ()) for base in bases):
                 raise TypeError(f"{name}: a record cannot be extended")
-            fields = tuple(body.get("__annotations__", ()))
+            fields = tuple(notes := body.get("__annotations__", {}))
+            if "__annotate_func__" in body or (fields and type(notes[fields[0]]) is not str):
+                raise TypeError(f"{name}: annotations must be text; Python 3.14 shows no others here")
             defaults = {field: body[field] for field in fields if field in body}
             if tuple(defaults) != fields[len(fields) - len(defaults) :]:
                 raise TypeError(f"{name}: a field without a default follows one with a default")
