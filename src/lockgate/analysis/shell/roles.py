@@ -78,6 +78,7 @@ ROLES = {
     "loaded": "running.loaded",
     "perl-file": "running.perl_file",
     "perl-separator": "running.perl_separator",
+    "python-setting": "running.python_setting",
     "passed": "running.passed",
     "compiled": "running.compiled",
     "code-perl": "running.code:perl",

@@ -21,8 +21,17 @@ _MOST_LINES = 12
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
-_LOCAL_MODULES = frozenset({"json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"})
+_LOCAL_MODULES = frozenset(
+    {"json", "json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"}
+)
 """Modules of the standard library that only read, and whose names nobody shadows by accident."""
+_X = """
+    context_aware_warnings cpu_count dev disable-remote-debug disable_remote_debug faulthandler frozen_modules gil
+    importtime int_max_str_digits lazy_imports no_debug_ranges pathconfig_warnings perf perf_jit showrefcount
+    thread_inherit_context tlbc tracemalloc utf8 warn_default_encoding
+"""
+_HARMLESS_SETTINGS = frozenset(_X.split())
+"""What ``-X`` sets (``python3 --help-xoptions`` of 3.11 to 3.15), without ``pycache_prefix`` and ``presite``."""
 
 
 def command(call: Invocation, words: list[Arg], _: str) -> None:
@@ -235,6 +244,13 @@ def perl_separator(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
 
 
+def python_setting(call: Invocation, words: list[Arg], option: str) -> None:
+    """``python -X NAME=value``: one says where compiled modules are loaded from, one imports a module first."""
+    for word in words:
+        if word.text.partition("=")[0] not in _HARMLESS_SETTINGS:
+            call.opaque(f"`{option} {word.shown}` can make Python load other code")
+
+
 def module(call: Invocation, words: list[Arg], _: str) -> None:
     """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
     from lockgate.analysis.shell.knowledge import lookup
@@ -248,8 +264,8 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
         if problem := shadow(call.machine, call.scope):
             call.opaque(problem)
         read(call, call.matched.operands, "")
-        if name == "json.tool":
-            # A file after the first is where the result goes.
+        if name in ("json", "json.tool"):
+            # Python 3.14 has the first name for it too. A file after the first is where the result goes.
             write(call, call.matched.operands[1:], "")
     else:
         because = f"`python -m {name}` runs code that can lie in this folder"
