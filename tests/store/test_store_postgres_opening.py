@@ -252,6 +252,7 @@ from lockgate.store.opening import open_store
 store = open_store(sys.argv[1])
 with store.transaction() as tx:
     tx.append_audit(store.clock(), {"event": "test"})
+store.close()
 print("done")
 """
 
