@@ -24,6 +24,7 @@ from lockgate.layers import (
     text_digest,
     trusted_of,
 )
+from lockgate.model import Verdict
 from lockgate.policy.rules import Policy, policy
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -73,6 +74,8 @@ class Configuration(Record):
     options: Options = Options()
     compiled: tuple[Mapping[str, Any], ...] = ()
     """What the policies were made of, with the layer of each value."""
+    judges: bool = False
+    """Whether the table that decides has a judge asked about some calls."""
     digest: str = ""
     """Changes with every file that counts; empty where the configuration was not loaded for a decision."""
 
@@ -255,11 +258,13 @@ def _configuration(value: Mapping[str, Any]) -> Configuration:
     scalars = value["compiled"][0]["scalars"]
     options = {key: scalars[key][0] for key in Options._fields if key in scalars}
     options["plugins"] = tuple(options.get("plugins", ()))
+    policies = tuple(map(policy, value["compiled"]))
     return Configuration(
-        policies=tuple(map(policy, value["compiled"])),
+        policies=policies,
         problems=tuple(ConfigError(*problem) for problem in value["problems"]),
         layers=tuple(LayerState(*layer) for layer in value["layers"]),
         options=Options(**options),
         compiled=tuple(value["compiled"]),
+        judges=policies[0].profile.says(Verdict.JUDGE),
         digest=value.get("key", ""),
     )

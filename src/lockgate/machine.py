@@ -24,6 +24,9 @@ _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 PORTS = "ports"
 """The folder of the state folder with a file for each port at which a person is answered, named by it."""
+_ONLY_PATH = getattr(os, "O_PATH", 0)
+_GONE = " (deleted)"
+"""How a name in ``/proc/self/fd`` ends where the file has been removed since (proc(5))."""
 _SHELL_TOOL = "Bash"
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
@@ -41,13 +44,14 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
     variables["HOME"] = where.home
     return Surroundings(
         home=where.home,
+        real_home=real_path(where.home),
         workspace=workspace,
         own_paths=own_paths(where),
         state_paths=_state_paths(where),
         own_ports=lambda: own_ports(where.state),
         own_database=lambda: _own_database(where.state),
         variables=variables,
-        realpath=os.path.realpath,
+        realpath=real_path,
         may_be_zsh=_may_be_zsh(),
         python_files=_python_files,
         is_git_folder=_is_git_folder,
@@ -73,7 +77,7 @@ def own_paths(where: Folders) -> tuple[str, ...]:
     environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
         paths.add(environment)
-    return tuple(sorted(paths | {os.path.realpath(path) for path in paths}))
+    return tuple(sorted(paths | {real_path(path) for path in paths}))
 
 
 def own_ports(state: str) -> frozenset[int]:
@@ -97,7 +101,7 @@ def _own_database(state: str) -> OwnDatabase | None:
 def _state_paths(where: Folders) -> tuple[str, ...]:
     # A program may keep its state elsewhere: what the other gates of this user know is no agent's to read all the same.
     paths = {where.state, os.path.join(where.home, ".local", "state", "lockgate")}
-    return tuple(sorted(paths | {os.path.realpath(path) for path in paths}))
+    return tuple(sorted(paths | {real_path(path) for path in paths}))
 
 
 def _may_be_zsh() -> bool:
@@ -179,7 +183,7 @@ def _client_paths(where: Folders, transcript: str, tasks: Sequence[str]) -> tupl
 
 def _task_folders() -> list[str]:
     temporary = (caller.environ().get("TMPDIR") or "/tmp", "/tmp")  # noqa: S108 - only looked at
-    names = (name for folder in temporary for name in (os.path.normpath(folder), os.path.realpath(folder)))
+    names = (name for folder in temporary for name in (os.path.normpath(folder), real_path(folder)))
     return [f"{folder}/claude-{os.getuid()}" for folder in dict.fromkeys(names)]
 
 
@@ -192,7 +196,7 @@ def _session_results(transcript: str, task_folders: Sequence[str]) -> tuple[str,
     session = os.path.basename(folder)
     if suffix != ".jsonl" or not os.path.isabs(folder) or not session.replace("-", "").isalnum():
         return ()
-    kept = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
+    kept = dict.fromkeys((os.path.normpath(folder), real_path(folder)))
     tasks = (f"{tasks}/*/{session}/tasks/b*.output" for tasks in task_folders)
     return (*(f"{results}/tool-results/*" for results in kept), *tasks)
 
@@ -244,3 +248,30 @@ def write_kept(context: Context, path: str, change: Callable[[str], str]) -> Non
 
     folder, _ = os.path.splitext(context.transcript)
     rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript, ()) else [], change)
+
+
+def real_path(path: str) -> str:
+    """Where an absolute path leads, as :func:`os.path.realpath` tells: quickly, where there is something.
+
+    The kernel resolves it as a whole: a file that is opened for its path only (``O_PATH``, Linux: open(2)) is not read,
+    and its name in ``/proc/self/fd`` is where it is.
+
+    Raises:
+        ValueError: It holds a character that no path can hold.
+    """
+    found = _from_kernel(path) if _ONLY_PATH else ""
+    # What is no path is no file of a folder: a pipe, or a file out of reach of this process's root.
+    return found if found.startswith("/") and not found.endswith(_GONE) else os.path.realpath(path)
+
+
+def _from_kernel(path: str) -> str:
+    try:
+        file = os.open(path, _ONLY_PATH | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.readlink(f"/proc/self/fd/{file}")
+    except OSError:
+        return ""
+    finally:
+        os.close(file)

@@ -40,9 +40,10 @@ else:
             defaults = {field: body[field] for field in fields if field in body}
             if tuple(defaults) != fields[len(fields) - len(defaults) :]:
                 raise TypeError(f"{name}: a field without a default follows one with a default")
-            for index, field in enumerate(fields):
+            places = {field: index for index, field in enumerate(fields)}
+            for field, index in places.items():
                 body[field] = _getter(index, "")
-            body.update(__slots__=(), __match_args__=fields, _fields=fields, _field_defaults=defaults)
+            body.update(_places=places, __slots__=(), __match_args__=fields, _fields=fields, _field_defaults=defaults)
             body["_last"] = tuple(defaults.values())
             return type.__new__(mcs, name, bases, body)
 
@@ -68,11 +69,11 @@ else:
 
         def _replace(self, **changes: Any) -> Record:
             """A copy with other values in some fields."""
-            fields, values = self._fields, list(self)
+            places, values = self._places, list(self)
             for name, value in changes.items():
-                if name not in fields:
+                if name not in places:
                     raise TypeError(f"{type(self).__name__} has no field {name!r}")
-                values[fields.index(name)] = value
+                values[places[name]] = value
             return tuple.__new__(type(self), values)
 
         def _asdict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.machine import containing, in_session, surroundings_in, write_kept
-from lockgate.model import ToolCall, Verdict
+from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
 
@@ -190,7 +190,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
 
     def can_judge(configuration: Configuration) -> bool:
         # Calls go to a model where a trusted layer says so: a project that nobody trusts cannot have them sent.
-        if not configuration.policies[0].profile.says(Verdict.JUDGE):
+        if not configuration.judges:
             return False
         from lockgate.escape.judge.keys import can_be_asked
 

@@ -91,7 +91,7 @@ def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
         return [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
     written = [*_aliases(_normal(joined)), *_aliases(_real(joined, around))]
     spellings = dict.fromkeys([*written, *_moved_client(written, around)])
-    homes = (names_of(around.home), names_of(_real(around.home, around)))
+    homes = (names_of(around.home), names_of(around.real_home or _real(around.home, around)))
     return [_form(spelling, homes) for spelling in spellings]
 
 

@@ -104,6 +104,8 @@ class Surroundings(Record):
     """Facts about the machine and the project, as values and pure look-ups."""
 
     home: str = "/home/user"
+    real_home: str = ""
+    """The same with links resolved; empty: ``realpath`` tells."""
     workspace: str = ""
     """The project's root folder, absolute; empty where it is not known."""
     own_paths: tuple[str, ...] = ()

@@ -136,13 +136,12 @@ def _judge(seen: Look) -> Iterator[Check]:
     from lockgate import configuration
     from lockgate.escape.judge.keys import why_not
     from lockgate.escape.judge.settings import settings_of
-    from lockgate.model import Verdict
 
     try:
         found = configuration.load_for_cli(seen.project)
     except LockgateError:
         return  # said above
-    if not found.policies[0].profile.says(Verdict.JUDGE):
+    if not found.judges:
         return
     problem = why_not(found.options.judge, os.environ, seen.folders.state)
     if problem:

@@ -19,6 +19,7 @@ A version that means something else by these bytes has another first line, to wh
 from __future__ import annotations
 
 import os
+import sys
 from types import MappingProxyType
 
 from lockgate.errors import BadInputError
@@ -36,6 +37,8 @@ MAX_PAYLOAD = 1024 * 1024
 NOT_HERE = b"N"
 _ANSWER = 10
 """Bytes before an answer's stdout."""
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+"""What :func:`os.fsdecode` reads bytes with."""
 _ENVIRONMENTS, _LONGEST = 32, 64 * 1024
 """Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
 
@@ -84,7 +87,7 @@ def request(head: bytes, payload: bytes) -> Request:
         raise BadInputError("the head does not say how many arguments it has")
     variables = words.pop()
     environ, mark = _KNOWN.get(variables) or _environment(variables)
-    return Request(int(parent), tuple(map(os.fsdecode, words)), environ, payload, mark)
+    return Request(int(parent), tuple([word.decode(_ENCODING, _ERRORS) for word in words]), environ, payload, mark)
 
 
 _KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}

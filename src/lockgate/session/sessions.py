@@ -106,10 +106,10 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
             _unwatched(tx, context.subject.session, "", now)
         row = _new(context, "", now)
     else:
+        if known.seen_at <= now < known.seen_at + _SEEN and _is_as_known(known, context):
+            return known
         # An end that was told stays told: a call of the old context may still come back after a clear.
         row = _go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why)
-        if known.seen_at <= now < known.seen_at + _SEEN and row._replace(seen_at=known.seen_at) == known:
-            return known
     tx.put_session(row)
     return row
 
@@ -146,6 +146,16 @@ def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
         seen_at=max(now, known.seen_at),
         ended_at=0.0,
         why="",
+    )
+
+
+def _is_as_known(known: SessionRow, context: Context) -> bool:
+    """Whether :func:`_go_on` would change nothing but when the session was seen, and that it has not ended."""
+    return (
+        context.process == known.process
+        and context.cwd in ("", known.cwd)
+        and context.workspace in ("", known.workspace)
+        and context.client in ("", known.client)
     )
 
 
