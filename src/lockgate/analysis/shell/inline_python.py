@@ -55,7 +55,13 @@ def _tree(call: Invocation, text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            try:
+                return ast.parse(text)
+            except IndentationError:
+                from textwrap import dedent
+
+                # Python 3.14 takes off what all lines of ``-c`` begin with; others run nothing of such a text.
+                return ast.parse(dedent(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -74,13 +80,14 @@ class _Program:
         self.attributes = frozenset(known["attributes"].split())
         self.builtins = frozenset(known["builtins"].split())
         self.methods = frozenset(known["methods"].split())
+        self.syntax = frozenset(known["syntax"].split())
         self.sinks: dict[str, str] = known["sinks"]
         self.nodes = list(ast.walk(tree))
         self.names = Names(self.nodes)
         self.calls = Calls(call, self.names, known)
 
     def run(self) -> None:
-        ast, call = self.ast, self.call
+        call = self.call
         for node in self.nodes:
             self.calls.visit(node)
         self.calls.finish()
@@ -88,7 +95,7 @@ class _Program:
         for node in self.nodes:
             self._sink(node)
         problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")
-        if not problem and any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in self.nodes):
+        if not problem:
             from lockgate.analysis.shell.python_shadows import shadow
 
             problem = shadow(call.machine, call.scope, self.names.imported)
@@ -152,7 +159,8 @@ class _Program:
             captures = isinstance(node.cls, ast.Name) and node.cls.id in _CAPTURING and len(node.patterns) < 2
             if node.kwd_attrs or not (captures or not node.patterns):
                 return "a pattern reads members that it does not name"
-        return ""
+        kind = type(node).__name__
+        return "" if kind in self.syntax else f"what `{kind}` does in a newer Python is not known here"
 
     def _module(self, name: str) -> str:
         return "" if name in self.modules else f"the module `{name}` can do more than compute"

@@ -1,14 +1,17 @@
 """Files that Python would import in place of a module of its own.
 
 ``python -c`` and ``python -m`` look for modules in the working folder first, so a ``json.py`` there runs where a
-program imports ``json``, or imports something that does.
+program imports ``json``, or imports something that does. One that imports nothing is no exception: since Python 3.13 an
+interpreter imports ``linecache`` for the text of ``-c``, and ``traceback`` where a program fails.
 """
 
 from __future__ import annotations
 
 import posixpath
 import sys
-from typing import TYPE_CHECKING
+
+from lockgate.analysis.shell.languages import language
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -44,4 +47,9 @@ def _stands_in(name: str, imported: AbstractSet[str]) -> bool:
     stem = name.partition(".")[0]
     # A folder has no ending; one with the name of a module is a package.
     is_module = "." not in name or name.endswith(_ENDINGS)
-    return is_module and (stem in imported or (stem in sys.stdlib_module_names and stem not in _NEVER_IMPORTED))
+    return is_module and (stem in imported or (_is_library(stem) and stem not in _NEVER_IMPORTED))
+
+
+def _is_library(stem: str) -> bool:
+    """Whether the library of some Python has the module: the one that runs it may not be this one."""
+    return stem in sys.stdlib_module_names or stem in language("python")["elsewhere"].split()

@@ -1,12 +1,13 @@
 """Tables of inline code, one file a language: the name of the file says how the code is run."""
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.shell.languages import build
+from lockgate.analysis.shell import analyse_shell, inline_python
+from lockgate.analysis.shell.languages import build, language
 from support import tables
 
 HERE = Path(__file__).parent
@@ -56,6 +57,37 @@ def test_examples_of_the_knowledge_hold(table, around):
 @pytest.mark.parametrize("table", build.tables(), ids=lambda table: table.stem)
 def test_compiled_table_is_fresh(table):
     assert table.with_suffix(".json").read_text(encoding="ascii") == build.compiled(table)
+
+
+NEWER = [
+    ((3, 12), "def first[T](values: list[T]) -> T: return values[0]\nprint(first([1]))", set()),
+    ((3, 12), "type Pair = tuple[int, int]\nprint(1)", set()),
+    ((3, 12), "def f[T: eval('1')](): pass", {"execute"}),
+    ((3, 12), "import os\ntype A = os.system('git push')", {"egress"}),
+    ((3, 12), "import os\nprint(f'{os.system('git push')}')", {"egress"}),
+    ((3, 14), "x = 1\nprint(t'{x}')", set()),
+    ((3, 14), "t'{eval('1')}'", {"execute"}),
+    ((3, 14), "import os\nt'{os.system('git push')}'", {"egress"}),
+    ((3, 14), "t'{type(1)}'.values[0]('X', (), {})", {"execute"}),
+    ((3, 14), "import os\ntry: pass\nexcept ValueError, OSError: os.system('git push')", {"egress"}),
+    ((3, 15), "import os\n[*os.popen('git push') for x in [1]]", {"egress"}),
+    ((3, 15), "lazy import socket", {"execute"}),
+    ((4, 0), "print('what nobody can read yet') ?", {"execute"}),
+]
+
+
+@pytest.mark.parametrize(("since", "code", "effects"), NEWER)
+def test_what_this_python_cannot_read_is_not_seen_through(since, code, effects, around):
+    readable = sys.version_info >= since
+    assert effects_of(f"python3 -c {shlex.quote(code)}", around) == (effects if readable else {"execute"})
+
+
+def test_a_node_that_is_not_known_is_not_seen_through(around, monkeypatch):
+    known = language("python")
+    less = {**known, "syntax": known["syntax"].replace(" Lambda ", " ")}
+    monkeypatch.setattr(inline_python, "language", lambda _: less)
+    assert effects_of("python3 -c 'print(1)'", around) == set()
+    assert effects_of("python3 -c 'print((lambda: 1)())'", around) == {"execute"}
 
 
 @pytest.mark.parametrize("program", ["python2", "python2.7", "ipython"])
