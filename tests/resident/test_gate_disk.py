@@ -56,10 +56,10 @@ finally:
 print("told")
 """
 _FILL = """
-    with open(os.path.join(state, "filler"), "wb") as filler:
+    with open(os.path.join(state, "filler"), "wb", buffering=0) as filler:
         try:
             while True:
-                filler.write(bytes(65536)); filler.flush()
+                filler.write(bytes(65536))
         except OSError:
             pass
 """.strip()
