@@ -91,14 +91,14 @@ class Entry(Record):
 
 
 def lookup(program: str) -> Entry | None:
-    """The entry of a program, also of one named with its version (``python3.12``, ``clang-format-18``)."""
+    """The entry of a program, also of one named with its version (``python3.14t``, ``clang-format-18``)."""
     if program in _cache:
         entry: Entry | None = _cache[program]
         return entry
     family = _row("index", program)
     name = program
     if family is None:
-        name = re.sub(r"(?<![\d.])-?\d++(?:\.\d++)*+$", "", program)
+        name = re.sub(r"(?<![\d.])-?\d++(?:(?:\.\d++)++t?+)?+$", "", program)
         family = _row("index", name) if name != program else None
     if family is None:
         return None
