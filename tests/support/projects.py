@@ -15,4 +15,4 @@ def surroundings(files: Mapping[str, str], there: Iterable[str] = ()) -> Surroun
     """A machine on which the project holds these files, named from its root, and others that nobody reads."""
     held = {f"{PROJECT}/{name}": ScriptFile(text, CHANGED) for name, text in files.items()}
     paths = {*held, *(f"{PROJECT}/{name}" for name in there)}
-    return Surroundings("/home/user", PROJECT, read_script=held.get, is_there=paths.__contains__)
+    return Surroundings(home="/home/user", workspace=PROJECT, read_script=held.get, is_there=paths.__contains__)

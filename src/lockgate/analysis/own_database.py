@@ -43,12 +43,14 @@ def reached(call: Invocation) -> Effect | None:
         return None
     found = [database for word in named for database in _database(word)] or [_default(call)]
     every = client.get("every", "")
-    if every == "always" or call.matched.given.intersection(every.split()) or call.matched.surprises:
+    if every in ("always", "roles") or call.matched.given.intersection(every.split()) or call.matched.surprises:
         found.append(_UNKNOWN)
     found += _went_over(call)
     if own.name not in found and _UNKNOWN not in found:
         return None
-    return Effect(EffectKind.TAMPER, program, "address:own", _BECAUSE, Variant.SELF)
+    # Who may do what on the whole server is also other people's business.
+    variant = Variant.PLAIN if every == "roles" else Variant.SELF
+    return Effect(EffectKind.TAMPER, program, "address:own", _BECAUSE, variant)
 
 
 def _talks(call: Invocation, client: Mapping[str, str]) -> bool:

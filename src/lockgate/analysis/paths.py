@@ -21,6 +21,7 @@ from lockgate.analysis.spelling import (
     has_state_below,
     in_project,
     inside,
+    may_begin_in,
     names_of,
     outside_workspace,
 )
@@ -196,6 +197,8 @@ def _inside(folders: tuple[str, ...]) -> tuple[Names, ...]:
 
 
 def _is_own(form: Path, own_paths: tuple[str, ...], *, whole: bool = False) -> bool:
+    if form.names[0] == "**":
+        return any(may_begin_in(form.names[1:], own) for own in own_paths)
     for pattern in _inside(own_paths):
         if _meets(pattern, form) or (whole and form.names == pattern[:-1][: len(form.names)]):
             return True

@@ -10,6 +10,8 @@ from lockgate.analysis.places import HOME, Path
 from lockgate.analysis.surroundings import Surroundings
 
 _LONGEST = 4096
+_PROCESSES = ("/proc", "/dev/", "/p?", "/p*", "/*", "/?", "/[", "//", "/.", "/d?", "/d*")
+"""How a path can begin that leads through the folders of processes."""
 _SYSTEM_NAMES = frozenset({"bin", "sbin", "lib", "lib64", "libexec", "local", "share", "etc", "games", "include"})
 
 
@@ -40,10 +42,67 @@ def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
     if text.startswith("~"):
         name, _, rest = text[1:].partition("/")
         return f"{_home_of(name, around)}/{rest}"
-    if text.startswith("/"):
-        return text
-    start = cwd or ""
-    return f"{start}/{text}" if start.startswith("/") else None
+    if not text.startswith("/"):
+        text = f"{cwd}/{text}" if cwd.startswith("/") else ""
+    return led(text, cwd)[0] if text.startswith(_PROCESSES) else text or None
+
+
+def entered(cwd: str, folder: str) -> str:
+    """The working folder after a change to another one; empty where it is not known."""
+    path = folder if folder.startswith("/") else f"{cwd}/{folder}" if cwd else ""
+    if path.startswith(_PROCESSES):
+        # A shell takes the name before ``..`` away; the kernel goes to the folder above the one that is meant.
+        path = "" if ".." in path else led(path, cwd)[0] or ""
+    return posixpath.normpath(path) if path else ""
+
+
+def is_of_a_process(path: str, cwd: str) -> bool:
+    """Whether a path goes through a folder that only a process knows: another's, or one that was opened before."""
+    text = path if path.startswith("/") else f"{cwd}/{path}"
+    return text.startswith(_PROCESSES) and led(text, cwd)[0] is None
+
+
+def led(path: str, cwd: str) -> tuple[str | None, str]:
+    """Where an absolute path leads that goes through a folder of a process (``/proc/self/cwd/..``).
+
+    Returns:
+        The path without that folder, ``None`` where it is another process's or one that was opened before; and what of
+        the path lies behind it.
+    """
+    names: list[str] = []
+    given = path.split("/")
+    begun = path
+    for at, name in enumerate(given):
+        if name in {"", "."}:
+            continue
+        if name == "..":
+            del names[-1:]
+            continue
+        names.append(name)
+        folder = _folder_of_process(names, more=any(given[at + 1 :]))
+        if not folder:
+            continue
+        rest = "/".join(given[at + 1 :])
+        if folder == "other" or (folder == "cwd" and (not cwd.startswith("/") or cwd.startswith(_PROCESSES))):
+            return None, rest
+        names = cwd.split("/")[1:] if folder == "cwd" else []
+        begun = "/".join(["", *names, rest])
+    return begun, ""
+
+
+def _folder_of_process(names: list[str], *, more: bool) -> str:
+    """What the names of a path lead to: this process's working folder (``cwd``), the ``root``, or another folder."""
+    *above, name = names
+    if len(above) > 3 and _may_be(above[2], "task"):
+        del above[2:4]
+    if len(above) == 2 and _may_be(above[0], "proc"):
+        if any(map(is_wild, (above[0], name))):
+            return "other" if any(_may_be(name, folder) for folder in ("cwd", "root")) else ""
+        own = "cwd" if above[1] in {"self", "thread-self"} else "other"
+        return {"root": "root", "cwd": own}.get(name, "")
+    opened = len(above) == 3 and _may_be(above[0], "proc") and _may_be(above[2], "fd")
+    opened = opened or (len(above) == 2 and _may_be(above[0], "dev") and _may_be(above[1], "fd"))
+    return "other" if opened and more else ""
 
 
 def _home_of(name: str, around: Surroundings) -> str:
@@ -86,7 +145,8 @@ def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
     """The path as the table asks about it: as written, and with links resolved."""
     joined = _joined(path, cwd, around)
     if joined is None:
-        names = tuple(name for name in _fold(path).split("/") if name not in {"", ".", ".."})
+        text = led(path, cwd)[1] if path.startswith("/") else path
+        names = tuple(name for name in _fold(text).split("/") if name not in {"", ".", ".."})
         # The folder is not known, so it may be the home folder.
         return [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
     written = [*_aliases(_normal(joined)), *_aliases(_real(joined, around))]
@@ -163,6 +223,15 @@ def has_state_below(form: Path, around: Surroundings) -> bool:
     """Whether the gate's own state lies below a folder, or can where a shell still expands its name."""
     states = map(names_of, around.state_paths)
     return any(len(form.names) < len(state) and all(map(_may_be, form.names, state)) for state in states)
+
+
+def may_begin_in(names: Names, folder: str) -> bool:
+    """Whether names that begin in a folder nobody knows can lead into another one, of which they spell the end."""
+    wanted = names_of(folder)
+    return any(
+        len(names) >= len(wanted) - start and all(map(_may_be, names, wanted[start:]))
+        for start in range(1, len(wanted) - 1)
+    )
 
 
 def _may_be(written: str, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 
 from lockgate.analysis.shell import builtins_names as names
@@ -10,6 +9,7 @@ from lockgate.analysis.shell import output
 from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, harmless, known, positional
+from lockgate.analysis.spelling import entered
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,15 +30,9 @@ def cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> st
         if folder is None or "CDPATH" in scope.variables:
             scope.enter("")
         else:
-            scope.enter(*(_below(cwd, folder) for cwd in before))
+            scope.enter(*(entered(cwd, folder) for cwd in before))
     scope.variables["OLDPWD"] = before[0] if len(before) == 1 and before[0] else PLAIN
     return OPAQUE if "CDPATH" in scope.variables or any(arg.text == "-" for arg in words) else ""
-
-
-def _below(cwd: str, folder: str) -> str:
-    if folder.startswith("/"):
-        return posixpath.normpath(folder)
-    return posixpath.normpath(f"{cwd}/{folder}") if cwd else ""
 
 
 def pushd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -47,7 +41,7 @@ def pushd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     if folder is None or folder[:1] in "+-":
         scope.enter("")
     else:
-        scope.enter(*(_below(cwd, folder) for cwd in scope.cwds))
+        scope.enter(*(entered(cwd, folder) for cwd in scope.cwds))
     return f"{PLAIN}\n"
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _MOST_ROUNDS = 12
+_MOST_PATTERNS = 4
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
 
@@ -113,7 +114,9 @@ def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
     texts = [file_name(value) for value in values]
     if node.select or len(texts) > _MOST_ROUNDS or any(value.static is None or value.loose for value in values):
         # How often it runs is not known.
-        return _until_known(machine, scope, partial(_round, node, blur(*texts), machine, scope, stdin))
+        several = list(dict.fromkeys(texts))
+        several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]
+        return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))
     before = scope.copy()
     shape = ""
     for text in texts:
@@ -133,6 +136,16 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
 def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | None) -> str:
     scope.assign(node.name, text)
     return machine.run(node.body, scope, machine.rest(stdin))
+
+
+def _any_of(node: For, texts: list[str], machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """One round for each of some texts, any of which may stand for no word at all."""
+    shape = ""
+    for text in texts:
+        before = scope.copy()
+        shape += _round(node, text, machine, scope, stdin)
+        scope.join(before)
+    return shape
 
 
 def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:

@@ -14,7 +14,7 @@ from lockgate.analysis.paths import (
     write_effects,
 )
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
-from lockgate.analysis.spelling import absolute, inside, outside_workspace
+from lockgate.analysis.spelling import absolute, inside, is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -57,7 +57,24 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
+    if _may_be_any_file(arg.text, machine, scope):
+        because = "it cannot be told before it runs which file this reads"
+        found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-read", because))
     return found
+
+
+def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
+    """Whether a word may turn out to name a file that is nothing to read for everybody.
+
+    What the environment says, and what a file is called that ``find`` meets by its path, lies where the word begins.
+    """
+    if OPAQUE in text or any(is_of_a_process(text, cwd) for cwd in scope.cwds):
+        return True
+    at = text.find(ENVIRONMENT)
+    if at <= 0:
+        return at == 0 or ("" in scope.cwds and not text.startswith(("/", "~")))
+    folder = text[:at].rpartition("/")[0] or ("/" if text.startswith("/") else ".")
+    return any(recursive_read_effects(folder, cwd, machine.around) for cwd in scope.cwds)
 
 
 def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
@@ -66,7 +83,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
         return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
     parts = arg.text.split("/")
     at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN), -1)
-    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*")
+    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
     if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
         return []
     folder = "/".join(parts[:at]) or ("/" if arg.text.startswith("/") else ".")
@@ -86,7 +103,7 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
         return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
     found: list[Effect] = []
     relative = not text.startswith(("/", "~"))
-    linked = text.startswith("/dev/fd/") or (text.startswith("/proc/") and ".." in text)
+    linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
     if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
@@ -191,7 +208,7 @@ def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
         return _swept(above, name, cwd, around)
     found = [*named_write_effects(above, name, cwd, around)]
     for own in around.own_paths:
-        if inside(own, above) and (name in own.split("/") or name in _STATE_FILES):
+        if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
             found += write_effects(own, "", around)
     return found
 
@@ -204,7 +221,7 @@ def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect
     if not any(inside(state, above) for state in around.state_paths):
         return []
     found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
-    if any(names_meet(file, name) for file in _STATE_FILES):
+    if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
         found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
     return found
 

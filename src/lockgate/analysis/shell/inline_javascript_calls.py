@@ -6,7 +6,7 @@ from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.inline_javascript_names import FUNCTIONS, Names, literal, text_of
 from lockgate.analysis.shell.inline_python_calls import is_here
-from lockgate.analysis.shell.scope import OPAQUE, Arg
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known
 from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.record import TYPE_CHECKING
 
@@ -102,7 +102,9 @@ class Calls:
             arg = Arg(text)
             if role in ("read", "source", "move"):
                 call.own += files.read(arg, call.machine, call.scope, below=role == "move")
-                self._reads_unknown |= OPAQUE in text
+                self._reads_unknown |= not known(text)
+            # Which of the files that are there is changed still matters.
+            arg = Arg(text.replace(PLAIN, OPAQUE))
             if role in ("write", "move"):
                 call.own += files.write(arg, call.machine, call.scope, below=role == "move")
             if role in ("delete", "tree"):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 
-from lockgate.analysis.shell.scope import OPAQUE, known
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 FUNCTIONS = frozenset({"arrow_function", "function_expression"})
 """Kinds of nodes that are functions written out."""
 _COUNTS = frozenset({"number", "update_expression"})
 _DEEPEST = 10
+_MOST = 20
+LISTED = "\0listed"
+"""Stands among the values of a name for each of the files that a folder holds."""
+_PART = frozenset({"filter", "sort", "slice", "reverse", "toSorted", "toReversed"})
+_EACH = frozenset({"forEach", "map", "filter", "flatMap", "some", "every", "find"})
 _GLOBAL = """
     Function eval globalThis global window self top process require module exports constructor Reflect Proxy WebAssembly
     Worker fetch WebSocket EventSource XMLHttpRequest Deno Bun import importScripts setTimeout setInterval setImmediate
@@ -55,7 +61,9 @@ class Names:
         others = {name for name, values in self.values.items() if not all(_is_function(value) for value in values)}
         self.functions = self.values.keys() - others
         self.numbers = {
-            name for name, values in self.values.items() if all(v is not None and v.type in _COUNTS for v in values)
+            name
+            for name, values in self.values.items()
+            if all(v not in (None, LISTED) and v.type in _COUNTS for v in values)
         }
         several = _NEVER_BOUND | modules | self.aliases.keys()
         self.doubtful = self._odd | (self.bound & several)
@@ -80,8 +88,35 @@ class Names:
         elif kind in ("formal_parameters", "for_in_statement", "catch_clause", "arrow_function"):
             field = {"for_in_statement": "left", "catch_clause": "parameter", "arrow_function": "parameter"}.get(kind)
             place = node if field is None else node.child_by_field_name(field)
-            if place is not None:
+            if place is not None and (names := self._goes_through(node, place)) is not None:
+                self._bind(names, LISTED)
+            elif place is not None:
                 self._pattern(place)
+
+    def _goes_through(self, node: Any, place: Any) -> Any:
+        """The name that stands for what lies in a folder, one after the other; ``None`` where none does."""
+        if node.type == "for_in_statement":
+            return place if place.type == "identifier" and self._lists(node.child_by_field_name("right")) else None
+        function = node if node.type == "arrow_function" else node.parent
+        arguments = function.parent
+        call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
+        member = call.child_by_field_name("function") if call is not None and call.type == "call_expression" else None
+        if member is None or member.type != "member_expression" or arguments.named_child(0).id != function.id:
+            return None
+        name = place if place.type == "identifier" else place.named_child(0) if place.named_child_count == 1 else None
+        through = text_of(member.child_by_field_name("property")) in _EACH
+        listed = through and self._lists(member.child_by_field_name("object"))
+        return name if listed and name is not None and name.type == "identifier" else None
+
+    def _lists(self, node: Any) -> bool:
+        """Whether a value is what a folder holds, or a part of that: only the names."""
+        if node.type != "call_expression":
+            return False
+        function = node.child_by_field_name("function")
+        if self.qualified(function) == "fs.readdirSync":
+            return bool(node.child_by_field_name("arguments").named_child_count == 1)
+        part = function.type == "member_expression" and text_of(function.child_by_field_name("property")) in _PART
+        return part and self._lists(function.child_by_field_name("object"))
 
     def _pattern(self, node: Any) -> None:
         """All names that a pattern binds. What is a default value in it counts as bound too, which is stricter."""
@@ -165,17 +200,19 @@ class Names:
         """The texts that a value can be, unknown parts as placeholders."""
         if depth > _DEEPEST or node is None:
             return [OPAQUE]
+        if node == LISTED:
+            return [PLAIN]
         if node.type in ("string", "template_string"):
-            return [self._filled(node)]
+            return [self._filled(node, depth)]
         if node.type == "number":
             return [text_of(node)]
         if node.type == "identifier" and (values := self.values.get(text_of(node))):
-            return list(dict.fromkeys(text for value in values for text in self.texts(value, depth + 1)))[:20]
+            return _few(dict.fromkeys(text for value in values for text in self.texts(value, depth + 1)))
         if node.type == "identifier" and text_of(node) == "__dirname":
             return ["."]
         if node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
             left, right = (self.texts(node.child_by_field_name(side), depth + 1) for side in ("left", "right"))
-            return [a + b for a in left for b in right][:20]
+            return _few(a + b for a in left for b in right)
         if node.type == "parenthesized_expression" and node.named_child_count == 1:
             return self.texts(node.named_child(0), depth + 1)
         if node.type == "call_expression" and self.qualified(node.child_by_field_name("function")) in (
@@ -186,11 +223,24 @@ class Names:
             return ["/".join(part[0] if len(part) == 1 else OPAQUE for part in parts)]
         return [OPAQUE]
 
-    def _filled(self, node: Any) -> str:
+    def _filled(self, node: Any, depth: int) -> str:
         whole = literal(node)
         if whole is not None:
             return whole if known(whole) else OPAQUE
-        return "".join(text_of(child) if child.type == "string_fragment" else OPAQUE for child in node.named_children)
+        return "".join(
+            text_of(child) if child.type == "string_fragment" else self._substituted(child, depth)
+            for child in node.named_children
+        )
+
+    def _substituted(self, node: Any, depth: int) -> str:
+        """What is filled into a text: known where it is one of the files that a folder holds."""
+        plain = node.type == "template_substitution" and node.named_child_count == 1
+        return PLAIN if plain and self.texts(node.named_child(0), depth + 1) == [PLAIN] else OPAQUE
+
+
+def _few(texts: Iterable[str]) -> list[str]:
+    found = list(texts)
+    return found if len(found) <= _MOST else [OPAQUE]
 
 
 def literal(node: Any) -> str | None:
@@ -212,4 +262,4 @@ def literal(node: Any) -> str | None:
 
 
 def _is_function(node: Any) -> bool:
-    return node is not None and node.type in (*FUNCTIONS, "function_declaration")
+    return node not in (None, LISTED) and node.type in (*FUNCTIONS, "function_declaration")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import OPAQUE, Arg, known
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known
 from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.record import TYPE_CHECKING
 
@@ -99,8 +99,10 @@ class Calls:
                 self.handled.add(id(function))
         elif function.attr in self.members and (full is None or full.count(".") > 1):
             self.handled.add(id(function))
-            # With two arguments it is a text's: a path's has one, and the class itself is not handed around.
-            if not (function.attr == "replace" and plain and len(node.args) > 1):
+            # With two arguments it is a text's, and with none a list's: a path's has one, and the class itself is not
+            # handed around.
+            others = {"replace": len(node.args) > 1, "copy": not node.args}.get(function.attr, False)
+            if not (others and plain):
                 self._play(self.members[function.attr], node, function.value)
 
     def finish(self) -> None:
@@ -158,7 +160,7 @@ class Calls:
         call = self.call
         for text in texts or ():
             call.own += files.read(Arg(text), call.machine, call.scope)
-            self.reads_unknown |= OPAQUE in text
+            self.reads_unknown |= not known(text)
 
     def _list(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         self.listed |= dict.fromkeys(texts or ["."], True)
@@ -172,11 +174,11 @@ class Calls:
 
     def _write(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.write(Arg(text), self.call.machine, self.call.scope)
+            self.call.own += files.write(_changed(text), self.call.machine, self.call.scope)
 
     def _whole(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.write(Arg(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += files.write(_changed(text), self.call.machine, self.call.scope, below=True)
 
     def _edit(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         self._read(texts, given)
@@ -190,15 +192,15 @@ class Calls:
         sources = self.texts(given.get("source") or given.get("moved"))
         for text in texts or ():
             words = [Arg(source) for source in sources]
-            self.call.own += files.write_into(Arg(text), words, self.call.machine, self.call.scope)
+            self.call.own += files.write_into(_changed(text), words, self.call.machine, self.call.scope)
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.delete(Arg(text), self.call.machine, self.call.scope, below=False)
+            self.call.own += files.delete(_changed(text), self.call.machine, self.call.scope, below=False)
 
     def _tree(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.delete(Arg(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += files.delete(_changed(text), self.call.machine, self.call.scope, below=True)
 
     def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
         self._opaque("this touches files whose names are not known")
@@ -252,6 +254,11 @@ _ROLES = {
     "shell": Calls._shell,
     "command": Calls._command,
 }
+
+
+def _changed(text: str) -> Arg:
+    """A file that is changed: which of those it is that are there still matters."""
+    return Arg(text.replace(PLAIN, OPAQUE))
 
 
 def is_here(place: str) -> bool:

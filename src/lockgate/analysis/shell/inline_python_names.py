@@ -5,6 +5,7 @@ Scopes are not told apart: a name stands for all that it is bound to anywhere in
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.inline_python_listing import Elements, bindings, changed
 from lockgate.analysis.shell.scope import OPAQUE, known
 from lockgate.record import TYPE_CHECKING
 
@@ -51,12 +52,15 @@ class Names:
                     self.values.setdefault(node.id, []).extend(plain[id(node)])
                 else:
                     self.unknown.add(node.id)
+        self.changed = changed(nodes, self)
+        """Names of which the elements may not be those that the program was seen to put in there."""
         self._arguments(nodes)
 
     def _arguments(self, nodes: list[ast.AST]) -> None:
         ast = self.ast
         read = {id(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load)
-                and isinstance(n.slice, ast.Constant)}  # fmt: skip
+                and isinstance(n.slice, (ast.Constant, ast.Slice))}  # fmt: skip
+        read |= {id(n.iter) for n in nodes if isinstance(n, (ast.For, ast.comprehension))}
         uses = {id(n) for n in nodes if isinstance(n, (ast.Name, ast.Attribute)) and self.qualified(n) == "sys.argv"}
         self.plain_argv = uses <= read
 
@@ -84,8 +88,8 @@ class Names:
             plain.update({id(target): [node.value] for target in node.targets})
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             plain[id(node.target)] = [node.value]
-        elif isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, (ast.List, ast.Tuple)):
-            plain[id(node.target)] = node.iter.elts
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            plain.update(bindings(node, self))
 
     def _opaque(self, name: str | None) -> None:
         if name:
@@ -146,6 +150,8 @@ class _Texts:
             if node.id in names.unknown or node.id not in names.values:
                 return [OPAQUE]
             return [text for value in names.values[node.id] for text in self.of(value, depth)]
+        if isinstance(node, ast.Starred):
+            return Elements(names, self.argv, self.of).of(node.value, depth)
         if isinstance(node, ast.JoinedStr):
             return self._joined([self._piece(value, depth) for value in node.values])
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

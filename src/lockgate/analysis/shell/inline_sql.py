@@ -154,7 +154,7 @@ class _Script:
         if kind in self.words["containers"] and first != "ALTER":
             if first == "DROP":
                 self.call.add("destroy")
-            return ""
+            return "" if _copies_none(rest) else "the new database is a copy of another one"
         return "" if kind in self.words["objects"] else f"`{first} {kind}` can make code that the server runs"
 
     def _pragma(self, rest: list[str]) -> str:
@@ -176,6 +176,14 @@ class _Script:
             if not (plain and (upper[index] in self.words["keywords"] or upper[index] in self.words["functions"])):
                 return f"nothing is known about the function `{token}`"
         return ""
+
+
+def _copies_none(rest: list[str]) -> bool:
+    """Whether a new database is made from none that anybody keeps something in."""
+    if "TEMPLATE" not in rest:
+        return True
+    behind = [word.strip('"').upper() for word in rest[rest.index("TEMPLATE") + 1 :] if word != "="]
+    return behind[:1] in (["TEMPLATE0"], ["TEMPLATE1"])
 
 
 def _inserts(before: list[str]) -> bool:

@@ -280,8 +280,8 @@ class Invocation:
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)
         self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
-        # Its grammar is not known: nothing in its words is taken for harmless.
-        self.matched = self.matched._replace(operands=[], surprises=[])
+        # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
+        self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
         return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
 
     def _options(self, options: list[Option]) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
+_PATTERNS = frozenset({"-path", "-ipath", "-wholename", "-iwholename"})
 _LOOKING_UP = frozenset({"which", "whereis", "command"})
 """Programs that print where another one lies."""
 _LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
@@ -80,8 +81,8 @@ def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
         endings = _endings(call) if call.entry.name in _FD else []
         return [f"{PLAIN}.{ending}" for ending in endings] if all(map(harmless, endings)) and endings else [PLAIN]
     for before, arg in zip(call.args, call.args[1:], strict=False):
-        if arg.text in _BY_PATH and before.text not in ("!", "-not"):
-            return [ENVIRONMENT]
+        if before.text in _BY_PATH:
+            return [ENVIRONMENT + _end_of_path(before.text, arg)]
     from lockgate.analysis.shell import find_expression
 
     words = [arg.text for arg in call.args[1:]]
@@ -93,6 +94,15 @@ def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
         name = text.replace("?", PLAIN).replace("*", PLAIN)
         names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
     return names
+
+
+def _end_of_path(test: str, pattern: Arg) -> str:
+    """How all paths end that a test of ``find`` lets through: what stands behind the last mark of a pattern."""
+    if test not in _PATTERNS or not known(pattern.text):
+        return ""
+    last = max(map(pattern.text.rfind, "*?[]\\"))
+    end = pattern.text[max(last, 0) :]
+    return end[end.find("/") :] if "/" in end else ""
 
 
 def _endings(call: Invocation) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import posixpath
-
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.scope import PLAIN, Arg, known
-from lockgate.analysis.spelling import inside
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, known
+from lockgate.analysis.spelling import entered, inside
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -38,6 +36,10 @@ def read_below(call: Invocation, words: list[Arg], _: str) -> None:
     call.read_words += words
     for word in words:
         call.own += files.read(word, call.machine, call.scope, below=True)
+        if word.text.startswith("@"):
+            # For many that pack files it is a list of names.
+            call.own += files.read(Arg(word.text[1:]), call.machine, call.scope)
+            call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
 def name(call: Invocation, words: list[Arg], _: str) -> None:
@@ -47,7 +49,9 @@ def name(call: Invocation, words: list[Arg], _: str) -> None:
 
 def look(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are read, also out of a revision (``HEAD:.env``), by a program whose output does not name them."""
-    for word in words:
+    # What the environment or another command names in one word is taken for a revision, where there can be one.
+    plain = "--no-index" not in call.matched.given
+    for word in (word._replace(text=word.text.replace(ENVIRONMENT, PLAIN)) if plain else word for word in words):
         # Beside a repository two folders are compared as they lie there; what is said from its root is known to it.
         beside = word.text.startswith(("/", "~", "../"))
         call.own += files.read(word, call.machine, call.scope, below=beside)
@@ -195,17 +199,8 @@ def cwd(call: Invocation, words: list[Arg], _: str) -> None:
     """The folder in which all else happens."""
     call.scope = call.scope.copy()
     for word in words:
-        folders = [_joined(cwd, word, call) for cwd in call.scope.cwds]
+        folders = [entered(cwd, word.text) if word.static is not None else "" for cwd in call.scope.cwds]
         call.scope.cwds = tuple(dict.fromkeys(folders))
-
-
-def _joined(cwd: str, word: Arg, call: Invocation) -> str:
-    text = word.text
-    if word.static is None:
-        return ""
-    if text.startswith("/"):
-        return posixpath.normpath(text)
-    return posixpath.normpath(f"{cwd}/{text}") if cwd else ""
 
 
 def paged(call: Invocation, words: list[Arg], option: str) -> None:

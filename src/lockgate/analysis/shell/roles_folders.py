@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.roles_files import ADDRESS
-from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.scope import OPAQUE, Arg
 from lockgate.analysis.spelling import folders, has_state_below, outside_workspace
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -36,9 +36,13 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read whose names stand in a file, or come from standard input: so a flag says, and ``-``."""
     from lockgate.analysis.shell.roles_files import read
 
-    read(call, [word for word in words if word.text != "-"], option)
-    if not words or any(word.text == "-" for word in words):
-        for name in (call.stdin or "").splitlines()[:_MOST_NAMES]:
+    lists = [word for word in words if word.text != "-"]
+    read(call, lists, option)
+    if lists:
+        call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
+    if len(lists) < len(words) or not words:
+        names = (call.stdin or "").splitlines()
+        for name in names if len(names) <= _MOST_NAMES else [OPAQUE]:
             call.own += files.read(Arg(name), call.machine, call.scope)
 
 

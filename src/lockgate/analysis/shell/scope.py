@@ -69,7 +69,8 @@ def blur(*texts: str) -> str:
     """A text that could be any of the given ones."""
     if all(text == texts[0] for text in texts):
         return texts[0]
-    if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in " \t\n"):
+    if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in (" ", "\t", "\n", "..")):
+        # One that leads out of a folder may lead to any file.
         return unknown(*texts)
     # Harmless as words, but not as places: which of several files is written still matters.
     return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
