@@ -157,6 +157,13 @@ def test_without_a_store_on_this_machine_there_is_nothing_to_guard(command: str)
     assert not is_stopped(found(command, None))
 
 
+@pytest.mark.parametrize("command", ["createuser -s me", "createuser -h localhost me", "dropuser me"])
+def test_who_may_come_to_the_server_is_asked_about(command: str) -> None:
+    assert (EffectKind.TAMPER, Variant.PLAIN) in [(effect.kind, effect.variant) for effect in found(command)]
+    assert EffectKind.TAMPER not in [effect.kind for effect in found(command, None)]
+    assert EffectKind.TAMPER not in [effect.kind for effect in found(f"{command} -p 5433")]
+
+
 def test_a_store_at_another_port() -> None:
     own = OwnDatabase("lockgate", 6543)
     assert is_stopped(found("psql -p 6543 lockgate -c 'select 1'", own))

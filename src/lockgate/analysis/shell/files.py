@@ -82,7 +82,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     if arg.static is None and not _pattern(arg.text).strip(_MARKS):
         return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
     parts = arg.text.split("/")
-    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN), -1)
+    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)
     name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
     if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
         return []

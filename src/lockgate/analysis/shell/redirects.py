@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
+_OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")
 
 
 class Output:
@@ -78,8 +79,8 @@ def apply_redirects(
             if operator == ">&" or redirect.fd not in ("", "0"):
                 output.descriptor(redirect.fd, target)
             elif target != "0":
-                # Some other descriptor becomes the input.
-                stdin = OPAQUE
+                # Some other descriptor becomes the input, or it is closed.
+                stdin = OPAQUE if target else None
         else:
             # ``<>`` opens the input, unless it says otherwise.
             fd = redirect.fd or ("0" if operator in ("<>", "<&") else "1")
@@ -94,13 +95,17 @@ def _is_descriptor(redirect: Redirect) -> bool:
     return literal is not None and (literal.rstrip("-").isdigit() or literal == "-")
 
 
-def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str:
+def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str | None:
     parts = redirect.target.parts
     if len(parts) == 1 and isinstance(parts[0], ProcessSub) and parts[0].direction == "<":
         return machine.capture(parts[0].script, scope)
-    for arg in expand(redirect.target, machine, scope):
+    args = expand(redirect.target, machine, scope)
+    for arg in args:
         if not socket(arg.text, machine):
             machine.findings.merge(read(arg, machine, scope), ())
+    if len(args) == 1 and args[0].text.startswith("/dev/") and not args[0].text.startswith(_OTHER_INPUTS):
+        # Who looks whether there is something to read finds a device, and takes it for none.
+        return "" if args[0].text == "/dev/null" else None
     return machine.content()
 
 
