@@ -34,6 +34,7 @@ ROLES = {
     "recursive": "files.recursive",
     "keep": "folders.keep",
     "listed": "folders.listed",
+    "either": "folders.either",
     "rights": "folders.rights",
     "source-below": "folders.source_below",
     "mount": "folders.mount",

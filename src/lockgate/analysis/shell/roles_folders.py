@@ -46,6 +46,14 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.read(Arg(name), call.machine, call.scope)
 
 
+def either(call: Invocation, words: list[Arg], _: str) -> None:
+    """The value that an option has for some of the programs that share an entry: for others it is an operand."""
+    below = call.recursive or any(role.startswith(("read-below", "source-below")) for role in call.entry.operands)
+    for word in words:
+        if not word.text.isdecimal():
+            call.own += files.read(word, call.machine, call.scope, below=below)
+
+
 def rights(call: Invocation, words: list[Arg], _: str) -> None:
     """Files get other rights: those of a folder also decide who comes to what lies below it."""
     for word in words:

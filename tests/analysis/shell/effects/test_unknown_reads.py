@@ -146,3 +146,15 @@ def test_the_folders_of_processes_lead_to_the_state_as_well(command: str) -> Non
 )
 def test_secrets_on_such_ways_give_the_label(command: str) -> None:
     assert Label.SECRET in analyse_shell(command, PROJECT, AROUND).gives
+
+
+@pytest.mark.parametrize(
+    "command", ["od -c .env", "hexdump -C .env", "pr -l .env", "fold -s .env", "grep -h -o .env .env"]
+)
+def test_a_flag_that_another_program_of_the_entry_gives_a_value_hides_no_file(command: str) -> None:
+    assert Label.SECRET in analyse_shell(command, PROJECT, AROUND).gives
+
+
+@pytest.mark.parametrize("command", ["grep -e .env src/a.py", "cut -d . -f 1 a", "column -t -s , a.csv", "head -n 5 a"])
+def test_values_of_options_are_no_files(command: str) -> None:
+    assert kinds(command) == set()

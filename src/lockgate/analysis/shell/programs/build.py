@@ -25,6 +25,8 @@ LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces
          "saves")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
          "feeds", "any_case", "recipes", "needs", "here")  # fmt: skip
+READING = frozenset({"read", "read-below", "look", "edit", "packed", "paged", "source", "source-below", "move"})
+"""Roles of operands whose files are read."""
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 
@@ -121,7 +123,22 @@ def family(file: str, raw_programs: dict[str, Any]) -> dict[str, Any]:
                 raise KnowledgeError(f"{file}: {other} stands there twice")
             result[other] = name
         result[name] = entry(f"{file}: {name}", name, raw)
+        if list(result.values()).count(name):
+            share(result[name])
     return result
+
+
+def share(compiled_entry: dict[str, Any]) -> None:
+    """Let a value that an option has for one of several programs count as an operand as well.
+
+    What takes a value for one (``cut -c 1``) is a flag of another (``od -c FILE``), and the next word is its file.
+    """
+    if not READING.intersection(role.removesuffix("...") for role in compiled_entry.get("operands", [])):
+        return
+    kept = compiled_entry.get("replaces_first", [])
+    for name, meaning in compiled_entry.get("options", {}).items():
+        if meaning == ["local", 1] and len(name) == 2 and name not in kept:
+            meaning[0] = "either"
 
 
 def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = frozenset()) -> dict[str, Any]:
@@ -191,6 +208,8 @@ def commands(where: str, name: str, raw: dict[str, Any], above: frozenset[str]) 
                 raise KnowledgeError(f"{where}: the subcommand {one} stands there twice")
             result[one] = first
         result[first] = entry(f"{where} {first}", f"{name}/{first}", below, above)
+        if others:
+            share(result[first])
     return result
 
 
