@@ -1,17 +1,23 @@
-"""SHA-256 and BLAKE2b from the interpreter's own modules.
+"""What digests are made with: SHA-256 and BLAKE2b, and the one text that a value has in JSON.
 
-``hashlib`` gives the same functions, and prefers OpenSSL's: importing that costs a hook more than all the hashing that
-it does. Where an interpreter was built without its own (a FIPS build may be), ``hashlib`` has them.
+The hashes are those of the interpreter's own modules. ``hashlib`` gives the same functions, and prefers OpenSSL's:
+importing that costs a hook more than all the hashing that it does. Where an interpreter was built without its own (a
+FIPS build may be), ``hashlib`` has them. ``json`` makes an encoder for each text, which takes as long as writing a
+short one: here it is made once.
 """
 
 from __future__ import annotations
 
+import json
+import json.encoder
 import sys
 
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from hashlib import blake2b, sha256
+    from typing import Any
 else:
     try:
         from _blake2 import blake2b
@@ -23,4 +29,27 @@ else:
     except ImportError:
         from hashlib import blake2b, sha256
 
-__all__ = ["blake2b", "sha256"]
+
+def canonical_json(*, default: Callable[[Any], Any] | None = None, allow_nan: bool = False) -> Callable[[Any], str]:
+    """What writes a value's one text in JSON: sorted keys, no spaces, ASCII.
+
+    Args:
+        default: Makes a value that JSON has of one that it does not have.
+        allow_nan: Whether NaN and infinities are written, as JavaScript spells them.
+
+    Returns:
+        A function that raises ``ValueError`` (NaN), ``TypeError`` (a value that JSON does not have) and
+        ``RecursionError`` (nested too deep, or for ever).
+    """
+    encoder = json.JSONEncoder(
+        sort_keys=True, separators=(",", ":"), default=default, allow_nan=allow_nan, check_circular=False
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # another interpreter than CPython
+        return encoder.encode
+    ascii_text = json.encoder.encode_basestring_ascii
+    write = make(None, encoder.default, ascii_text, None, ":", ",", True, False, allow_nan)  # as JSONEncoder.iterencode
+    return lambda value: "".join(write(value, 0))
+
+
+__all__ = ["blake2b", "canonical_json", "sha256"]

@@ -1,4 +1,4 @@
-"""Reading and replacing regular files, where somebody else may have put something else in their place.
+"""Finding, reading and replacing files, where somebody else may have put something else in their place.
 
 A path that an agent can write may be a named pipe, a device, a link or a file without end by the time it is opened.
 Nothing here waits for a writer, reads anything but a regular file, or reads more than it is told.
@@ -13,6 +13,9 @@ import stat
 # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ONLY_PATH = getattr(os, "O_PATH", 0)
+_GONE = " (deleted)"
+"""How a name in ``/proc/self/fd`` ends where the file has been removed since (proc(5))."""
 
 
 def open_regular(path: str, *, follow: bool = True, folder: int | None = None) -> int:
@@ -102,3 +105,46 @@ def replace(
     except BaseException:
         os.unlink(draft, dir_fd=folder)
         raise
+
+
+def real_path(path: str) -> str:
+    """Where an absolute path leads, as :func:`os.path.realpath` tells: quickly, where there is something.
+
+    The kernel resolves it as a whole: a file that is opened for its path only (``O_PATH``, Linux: open(2)) is not read,
+    and its name in ``/proc/self/fd`` is where it is.
+
+    Raises:
+        ValueError: It holds a character that no path can hold.
+    """
+    return (_from_kernel(path) if _ONLY_PATH else "") or os.path.realpath(path)
+
+
+def _from_kernel(path: str) -> str:
+    try:
+        return _opened_at(path)
+    except FileNotFoundError:
+        return _of_what_is_missing(path)
+    except OSError:
+        return ""
+
+
+def _opened_at(path: str, flags: int = 0) -> str:
+    file = os.open(path, _ONLY_PATH | os.O_CLOEXEC | flags)
+    try:
+        found = os.readlink(f"/proc/self/fd/{file}")
+    finally:
+        os.close(file)
+    # What is no path is no file of a folder: a pipe, or a file out of reach of this process's root.
+    return found if found.startswith("/") and not found.endswith(_GONE) else ""
+
+
+def _of_what_is_missing(path: str) -> str:
+    """A file that may be made: it will be in the folder that there is. A link to nothing leads elsewhere."""
+    folder, _, name = path.rpartition("/")
+    if not name or name in {".", ".."} or os.path.lexists(path):
+        return ""
+    try:
+        found = _opened_at(folder or "/", os.O_DIRECTORY)
+    except OSError:
+        return ""
+    return found and f"{found.rstrip('/')}/{name}"

@@ -10,6 +10,7 @@ import lockgate
 from lockgate import caller
 from lockgate.analysis.surroundings import OwnDatabase, Rules, ScriptFile, Surroundings
 from lockgate.events import Context
+from lockgate.files import real_path
 from lockgate.folders import Folders
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
@@ -24,9 +25,6 @@ _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 PORTS = "ports"
 """The folder of the state folder with a file for each port at which a person is answered, named by it."""
-_ONLY_PATH = getattr(os, "O_PATH", 0)
-_GONE = " (deleted)"
-"""How a name in ``/proc/self/fd`` ends where the file has been removed since (proc(5))."""
 _SHELL_TOOL = "Bash"
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
@@ -202,7 +200,9 @@ def _session_results(transcript: str, task_folders: Sequence[str]) -> tuple[str,
 
 
 def containing(
-    where: Folders, has_rule: Callable[[Context, ToolCall], bool]
+    where: Folders,
+    has_rule: Callable[[Context, ToolCall], bool],
+    problem: Callable[[Context], str] | None = None,
 ) -> tuple[
     Callable[[Context, ToolCall], Mapping[str, Any] | None],
     Callable[[Context, ToolCall], ToolCall],
@@ -213,10 +213,13 @@ def containing(
         where: The folders.
         has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
             another spelling.
+        problem: Why this machine can contain nothing, empty where it can. By default it is found out for each call.
     """
 
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
+            return None
+        if unable(context):
             return None
         from lockgate.escape.containment.rewriting import contained_input
 
@@ -231,7 +234,15 @@ def containing(
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
 
+    unable = problem or (lambda _: why_uncontained(where))
     return contain, original
+
+
+def why_uncontained(where: Folders) -> str:
+    """Why this machine can contain nothing, for a person; empty where it can."""
+    from lockgate.escape.containment.host import problem
+
+    return problem(where.state)
 
 
 def _launch(where: Folders, context: Context) -> Launch:
@@ -248,30 +259,3 @@ def write_kept(context: Context, path: str, change: Callable[[str], str]) -> Non
 
     folder, _ = os.path.splitext(context.transcript)
     rewrite(path, [os.path.join(folder, "tool-results")] if _session_results(context.transcript, ()) else [], change)
-
-
-def real_path(path: str) -> str:
-    """Where an absolute path leads, as :func:`os.path.realpath` tells: quickly, where there is something.
-
-    The kernel resolves it as a whole: a file that is opened for its path only (``O_PATH``, Linux: open(2)) is not read,
-    and its name in ``/proc/self/fd`` is where it is.
-
-    Raises:
-        ValueError: It holds a character that no path can hold.
-    """
-    found = _from_kernel(path) if _ONLY_PATH else ""
-    # What is no path is no file of a folder: a pipe, or a file out of reach of this process's root.
-    return found if found.startswith("/") and not found.endswith(_GONE) else os.path.realpath(path)
-
-
-def _from_kernel(path: str) -> str:
-    try:
-        file = os.open(path, _ONLY_PATH | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return os.readlink(f"/proc/self/fd/{file}")
-    except OSError:
-        return ""
-    finally:
-        os.close(file)

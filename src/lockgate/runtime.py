@@ -13,7 +13,7 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
-from lockgate.machine import containing, in_session, surroundings_in, write_kept
+from lockgate.machine import containing, in_session, surroundings_in, surroundings_of, write_kept
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
@@ -138,20 +138,26 @@ def _configuring(
 
 def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
-
-    def look(context: Context) -> Surroundings:
-        return in_session(surroundings_in(where, context.workspace), where, context.transcript)
-
-    look_up: Callable[[Context], Surroundings] = look
-    if sight is not None:
-        look_up = remembering(
-            lambda context, _: look(context),
-            sight,
-            lambda context: (context.workspace, context.transcript, caller.mark()),
-        )
+    if sight is None:
+        return lambda context, rules: surroundings_of(where, context.workspace, context.transcript, rules)
+    look = remembering(
+        lambda context, _: surroundings_in(where, context.workspace),
+        sight,
+        lambda context: (context.workspace, caller.mark()),
+    )
+    kept: dict[Hashable, tuple[Surroundings, Surroundings]] = {}
+    """What a project's surroundings are in a session, with those that it was made of."""
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
-        return look_up(context)._replace(rules=rules)
+        around = look(context)
+        name = (context.workspace, context.transcript, caller.mark())
+        project, found = kept.get(name, (None, None))
+        if found is None or project is not around:
+            if len(kept) >= _REMEMBERED:
+                kept.clear()
+            found = in_session(around, where, context.transcript)
+            kept[name] = (around, found)
+        return found._replace(rules=rules)
 
     return surroundings
 

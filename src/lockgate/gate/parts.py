@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate import session
@@ -20,7 +19,7 @@ from lockgate.deliberation import (
     RuleSets,
     RulesQuestion,
 )
-from lockgate.digests import sha256
+from lockgate.digests import canonical_json, sha256
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
@@ -150,12 +149,12 @@ class Parts(Record):
         return session.ensure_subject(tx, context, now, history=lambda: self.history(context))
 
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+_TEXT = canonical_json(default=str, allow_nan=True)
 
 
 def canonical(call: ToolCall) -> str:
     """The exact call as canonical JSON: tool, input and working folder."""
-    return _ENCODER.encode([call.tool, dict(call.tool_input), call.cwd])
+    return _TEXT([call.tool, dict(call.tool_input), call.cwd])
 
 
 def call_digest(call: ToolCall) -> str:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +23,7 @@ from lockgate.analysis.patterns.redaction import redact
 from lockgate.analysis.patterns.scanning import Request, Scanner
 from lockgate.errors import ConfigError
 from lockgate.guardrails.layers import shipped_layer
+from lockgate.guardrails.opening import ProcessorTime
 from lockgate.layers import read_file
 from lockgate.libraries import library
 
@@ -68,7 +68,7 @@ class PatternLibrary:
             raise state.problems[0]
         hyperscan, re2 = library("hyperscan"), library("re2")
         artefact = compile_library(link(state).library, hyperscan)
-        return cls(Scanner(Matcher(artefact, hyperscan, lambda: re2), time.thread_time, key))
+        return cls(Scanner(Matcher(artefact, hyperscan, lambda: re2), ProcessorTime(), key))
 
 
 def validate_tool_input(

@@ -230,9 +230,11 @@ class Decider:
 
     def _made(self, client: Adapter) -> Monitor:
         from lockgate.gate import Monitor
-        from lockgate.machine import containing
+        from lockgate.machine import containing, why_uncontained
+        from lockgate.runtime import remembering
 
-        contain, original = containing(self._where, has_rule(client, self._where))
+        problem = remembering(lambda *_: why_uncontained(self._where), self._sight, lambda _: "")
+        contain, original = containing(self._where, has_rule(client, self._where), problem)
         parts = self._parts._replace(
             contain=contain, original=original, parents=client.parents_of, history=client.has_history
         )

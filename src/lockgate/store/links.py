@@ -13,10 +13,9 @@ these can hold a line break, so no two records have the same text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from lockgate.digests import blake2b, sha256
+from lockgate.digests import blake2b, canonical_json, sha256
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import AuditCheckpoint
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 ROOT = "0" * 64
 """What the first record names as its previous digest."""
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+_TEXT = canonical_json()
 _RECORD = "lockgate audit record 1"
 _HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
 _CUT = b"lockgate cut 1"
@@ -41,10 +40,11 @@ def canonical(body: Mapping[str, Any]) -> str:
     """The one text of a body: sorted keys, no spaces, ASCII, no NaN.
 
     Raises:
-        ValueError: The body holds a value that JSON has no text for (NaN, a cycle).
+        ValueError: The body holds a number that JSON has no text for (NaN).
         TypeError: The body holds a value of another type.
+        RecursionError: It is nested too deep.
     """
-    return _ENCODER.encode(body)
+    return _TEXT(body)
 
 
 def link_digest(previous: str, seq: int, at: float, body: str) -> str:

@@ -48,7 +48,7 @@ class QuestionQueries(Statements):
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
             " agent = excluded.agent, tool = excluded.tool, digest = excluded.digest, state = excluded.state,"
             " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at",
-            (*row[:6], json.dumps(row.quiet), json.dumps(dict(row.facts)), row.at),
+            (*row[:6], json.dumps(row.quiet) if row.quiet else "[]", json.dumps(dict(row.facts)), row.at),
         )
 
     def calls(self, session: str, *, state: str = "") -> list[CallRow]:

@@ -7,7 +7,7 @@ which the time is looked at; RE2 then looks at the few thousand bytes around a h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lockgate.analysis.patterns.model import Rule, Severity
 from lockgate.errors import PatternError
@@ -24,6 +24,8 @@ PIECE = 256 * 1024
 """Bytes that are scanned at once."""
 _OVERLAP = 2 * UNBOUNDED
 """Bytes that two pieces share: a match and what is before it are whole in one of them."""
+_SHORT, _REMEMBERED = 64, 4096
+"""Bytes of a text that is remembered where nothing is found in it, and how many such texts are."""
 _MANY = 2000
 """Hits of one anchor in one piece that are kept."""
 _AGAIN = 32
@@ -58,6 +60,9 @@ class Hits(Record):
     """Where something encoded may be: the spot's name, and where its match ends."""
     start: int
     stop: int
+
+
+_NOTHING = (Hits({}, [], 0, 0),)
 
 
 def expression(rule: Rule) -> str:
@@ -96,6 +101,8 @@ class Matcher:
         self._patterns: dict[int, tuple[Any, int, int]] = {}
         self._compiled: dict[str, tuple[Any, int, int]] = {}
         self._re2 = re2
+        self._empty: set[bytes] = set()
+        """Short texts in which nothing was found: names of parameters, folders and commands come again and again."""
         self._spots: list[str] = self.header["spots"]
         self._anchors: list[list[int]] = self.header["anchors"]
         self._windows: list[list[int]] = self.header["windows"]
@@ -139,12 +146,24 @@ class Matcher:
         names = compiled.groupindex
         return compiled, names.get(b"value", 0), names.get(b"key", 0)
 
-    def pieces(self, data: bytes) -> Iterator[Hits]:
+    def pieces(self, data: bytes) -> Iterable[Hits]:
         """Look at a text piece by piece. Pieces overlap, so that a match is whole in one of them."""
+        if len(data) > _SHORT:
+            return self._overlapping(data) if len(data) > PIECE else (self._hits(data, 0, len(data)),)
+        if data in self._empty:
+            return _NOTHING
+        hits = self._hits(data, 0, len(data))
+        if not (hits.ends or hits.spots):
+            if len(self._empty) >= _REMEMBERED:
+                self._empty.clear()
+            self._empty.add(data)
+        return (hits,)
+
+    def _overlapping(self, data: bytes) -> Iterator[Hits]:
         start = 0
         while True:
             stop = min(start + PIECE, len(data))
-            yield self._hits(data if stop - start == len(data) else data[start:stop], start, stop)
+            yield self._hits(data[start:stop], start, stop)
             if stop == len(data):
                 return
             start = stop - _OVERLAP

@@ -43,7 +43,7 @@ class Timing:
 
     def elapsed(self) -> float:
         """Seconds since the beginning."""
-        return self.clock() - self._began
+        return max(self.clock() - self._began, 0.0)
 
     def expire(self, use: Use, because: str) -> None:
         """A group cannot be evaluated whole. The first reason stands."""

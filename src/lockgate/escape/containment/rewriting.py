@@ -37,13 +37,16 @@ class Launch(Record):
 
 
 def contained_input(tool_input: Mapping[str, Any], launch: Launch) -> Mapping[str, Any] | None:
-    """A shell tool's input that runs the same command contained; ``None`` where that cannot be done here."""
-    from lockgate.escape.containment.host import misfit, problem
+    """A shell tool's input that runs the same command contained; ``None`` where it or its project cannot be.
+
+    Whether this machine can contain anything at all is another question.
+    """
+    from lockgate.escape.containment.host import misfit
 
     command = tool_input.get("command")
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         return None
-    if misfit(launch.workspace, launch.home) or problem(launch.state):
+    if misfit(launch.workspace, launch.home):
         return None
     background = bool(tool_input.get("run_in_background"))
     return {**tool_input, "command": contained(command, launch, background=background)}

@@ -1,0 +1,64 @@
+"""The one text of a value: what the standard library writes, by a shorter way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.digests import canonical_json
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+    max_leaves=20,
+)
+
+
+def _plainly(value: Any, **options: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), **options)
+
+
+@given(_VALUES)
+def test_it_is_what_the_standard_library_writes(value: Any) -> None:
+    assert canonical_json()(value) == _plainly(value)
+
+
+def test_lone_surrogates_are_written_as_escapes() -> None:
+    assert canonical_json()({"\udcff": "\ud800"}) == '{"\\udcff":"\\ud800"}'
+
+
+def test_nothing_is_kept_from_one_text_to_the_next() -> None:
+    write = canonical_json()
+    with pytest.raises(TypeError):
+        write([1, {"a": object()}])
+    assert write([1, {"a": 2}]) == '[1,{"a":2}]'
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")], ids=str)
+def test_a_number_that_json_does_not_have(number: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        canonical_json()([number])
+    assert canonical_json(allow_nan=True)([number]) == _plainly([number])
+
+
+def test_what_json_does_not_have_is_made_into_something_else() -> None:
+    write = canonical_json(default=str)
+    assert write([1j, {"a": {2}}]) == _plainly([1j, {"a": {2}}], default=str)
+
+
+def test_what_has_no_end_is_an_error() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(RecursionError):
+        canonical_json()(endless)
+
+
+def test_another_interpreter_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"b": [1, 2.5, None, "é"], "a": {"d": True, "c": "\n"}}
+    quickly = canonical_json()(value)
+    monkeypatch.setattr("json.encoder.c_make_encoder", None)
+    assert canonical_json()(value) == quickly == _plainly(value)
