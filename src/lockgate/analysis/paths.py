@@ -140,6 +140,20 @@ def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) ->
     return _unique(found)
 
 
+def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    """Effects of reading whatever has a name at some depth of a folder: ``~/.kube/config`` where that is ``config``.
+
+    What has such a name in the project is read by that name alone.
+    """
+    found: list[Effect] = []
+    for form in forms(root, cwd, around):
+        if not in_project(form, around):
+            homes_below = names_of(around.home)[: len(form.names)] == form.names or form.names in _AROUND_HOMES
+            hits = (_read(place, root) for place in find_named(form, name, homes_below=homes_below))
+            found += [effect for effect in hits if effect and effect.kind is EffectKind.READ_SECRET]
+    return _unique(found)
+
+
 def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of a client loading a file of instructions by itself.
 

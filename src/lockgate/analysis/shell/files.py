@@ -6,6 +6,7 @@ from lockgate.analysis.globs import is_wild, names_meet
 from lockgate.analysis.paths import (
     OWN_BELOW,
     OWN_STATE,
+    named_read_effects,
     named_write_effects,
     read_effects,
     recursive_read_effects,
@@ -55,8 +56,11 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
     found = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     if (folder := _any_file_in(arg.text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    named = _looked_for(arg.text)
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
+        if named is not None:
+            found += named_read_effects(*named, cwd, machine.around)
     if _may_be_any_file(arg.text, machine, scope):
         because = "it cannot be told before it runs which file this reads"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-read", because))
@@ -86,7 +90,7 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
     if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
         return []
-    folder = "/".join(parts[:at]) or ("/" if arg.text.startswith("/") else ".")
+    folder = "/".join(parts[:at]).replace(PLAIN, "*") or ("/" if arg.text.startswith("/") else ".")
     return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
 
 
@@ -190,6 +194,16 @@ def _any_file_in(text: str) -> str | None:
     return (folder or "/") if slash and name == PLAIN and known(folder) else None
 
 
+def _looked_for(text: str) -> tuple[str, str] | None:
+    """The folder and the name where a word says what is looked for at any depth of a folder."""
+    if OPAQUE in text or (PLAIN not in text and ENVIRONMENT not in text):
+        return None
+    *folders, name = text.split("/")
+    name = name.replace(PLAIN, "*").replace(ENVIRONMENT, "*")
+    at = next((at for at, part in enumerate(folders) if not known(part)), len(folders))
+    return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
+
+
 def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
     """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
     folder, slash, name = text.rpartition("/")
@@ -254,6 +268,6 @@ def _pattern(text: str) -> str:
     for part in text.split("/"):
         bare = part.replace(OPAQUE, "").replace(PLAIN, "").replace(ENVIRONMENT, "")
         unknown = part != bare
-        parts.append("_" if unknown and not bare.strip(".") else
+        parts.append("_" if unknown and not bare.strip(".") and bare != "." else
                      part.replace(OPAQUE, "*").replace(PLAIN, "*").replace(ENVIRONMENT, "*"))  # fmt: skip
     return "/".join(parts)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
-_OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")
+_OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")  # noqa: S108 - only compared
 
 
 class Output:

@@ -84,6 +84,10 @@ def test_what_could_be_any_file_is_read_only_contained(command: str) -> None:
         "git diff-tree --no-commit-id --name-only -r HEAD | xargs wc -l",
         "find . -name '*.py' | while read -r f; do head \"$f\"; done",
         "find . -path '*/src/*' -exec cat {} +",
+        "find . -name config -exec cat {} +",
+        "find ~ -name package.json -exec cat {} +",
+        "find ~ -name '*.md' -exec cat {} +",
+        "for d in ~/*/; do cat $d/package.json; done",
         "find . -regex '.*\\.\\(py\\|md\\)' -exec head {} +",
         'grep -rl foo src | while read f; do head "$f"; done',
         "head $(rg -l foo)",
@@ -142,6 +146,12 @@ def test_the_folders_of_processes_lead_to_the_state_as_well(command: str) -> Non
         "cat /proc/self/cwd/../.aws/credentials",
         "find / -wholename '*/.ssh/id_rsa' -exec cat {} +",
         "find / -samefile ~/.ssh/id_rsa -exec cat {} +",
+        "find ~ -name config -exec cat {} +",
+        "find / -name shadow -exec cat {} +",
+        "find .. -name 'hosts.*' | xargs head",
+        "find ~ -name '*.toml' -exec head {} +",
+        "for d in ~/.*/; do head ${d}config; done",
+        "for d in ~/.c*/*/; do head ${d}hosts.yml; done",
     ],
 )
 def test_secrets_on_such_ways_give_the_label(command: str) -> None:
