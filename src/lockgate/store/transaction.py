@@ -84,7 +84,8 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
         if not limit:
             return [_taint(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
-        return [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, (*subject, limit)))]
+        values = (*subject, *(value for _ in Label for value in (*subject, limit)))
+        return [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
 
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
@@ -209,13 +210,14 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         return self._write(f"DELETE FROM sessions WHERE session IN ({old})", (before,)).rowcount  # noqa: S608
 
 
-_TAINTS = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ?1 AND agent = ?2"
-# A long session has thousands: each part is read from an index that is in this order, and no further.
+_TAINTS = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ? AND agent = ?"
+# A long session has thousands: each part is read from an index that is in this order, and no further. Python 3.14 takes
+# no numbered placeholders with values in a row.
 _OLDEST_TAINTS = " UNION ALL ".join(
     [
         f"{_TAINTS} AND state = 'pending'",
         *(
-            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?3)"  # noqa: S608
+            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?)"  # noqa: S608
             for label in Label
         ),
     ]
