@@ -35,6 +35,7 @@ ROLES = {
     "keep": "folders.keep",
     "listed": "folders.listed",
     "either": "folders.either",
+    "unnamed": "folders.unnamed",
     "rights": "folders.rights",
     "source-below": "folders.source_below",
     "mount": "folders.mount",

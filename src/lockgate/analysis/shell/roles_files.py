@@ -29,6 +29,7 @@ def read(call: Invocation, words: list[Arg], option: str) -> None:
             url(call, [word], option)
         else:
             call.own += files.read(word, call.machine, call.scope, below=call.recursive)
+            _listed(call, word)
 
 
 def read_below(call: Invocation, words: list[Arg], _: str) -> None:
@@ -36,10 +37,14 @@ def read_below(call: Invocation, words: list[Arg], _: str) -> None:
     call.read_words += words
     for word in words:
         call.own += files.read(word, call.machine, call.scope, below=True)
-        if word.text.startswith("@"):
-            # For many that pack files it is a list of names.
-            call.own += files.read(Arg(word.text[1:]), call.machine, call.scope)
-            call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
+        _listed(call, word)
+
+
+def _listed(call: Invocation, word: Arg) -> None:
+    """For many programs ``@file`` is a list of names."""
+    if word.text[:1] == "@":
+        call.own += files.read(Arg(word.text[1:]), call.machine, call.scope)
+        call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
 def name(call: Invocation, words: list[Arg], _: str) -> None:

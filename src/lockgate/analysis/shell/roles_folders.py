@@ -17,19 +17,29 @@ _OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
 _SOURCE = frozenset({"source", "src"})
 _ABOVE = "the gate's own state lies below it, which this can open to others or close to the gate"
 _HERE = Arg(".")
+_LISTS = frozenset({"--pathspec-from-file", "--targets"})
+"""Options that name a file with the names of what is kept."""
 _MOST_NAMES = 100
+_EMPTY = frozenset({"-", "/dev/null"})
+"""Inputs that name no other file, where nothing is on standard input."""
 
 
-def keep(call: Invocation, words: list[Arg], _: str) -> None:
+def keep(call: Invocation, words: list[Arg], option: str) -> None:
     """All that lies in folders is kept in a repository, which shows it to later commands. A flag means this folder.
 
-    What a project keeps of its own files is its business; the gate's state is not to be had this way either.
+    What a project keeps of its own files is its business; the gate's state is not to be had this way either, nor are
+    secrets in folders that are no project.
     """
+    if option in _LISTS:
+        call.own += [effect for word in words for effect in files.read(word, call.machine, call.scope)]
+        words = []
+    around, cwds = call.machine.around, call.scope.cwds
     for word in words or [_HERE]:
         # A pattern of the repository's own (``:/``, ``'*'``) can mean all of it.
         folder = _HERE if word.text.startswith((":", "*")) else word
         found = files.read(folder, call.machine, call.scope, below=True)
-        call.own += [effect for effect in found if effect.rule in _OF_STATE]
+        away = any(cwd and outside_workspace(folder.text, cwd, around) for cwd in cwds)
+        call.own += found if away else [effect for effect in found if effect.rule in _OF_STATE]
 
 
 def listed(call: Invocation, words: list[Arg], option: str) -> None:
@@ -44,6 +54,15 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
         names = (call.stdin or "").splitlines()
         for name in names if len(names) <= _MOST_NAMES else [OPAQUE]:
             call.own += files.read(Arg(name), call.machine, call.scope)
+
+
+def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files are read that no word names: what a source includes, what stands in a list."""
+    from lockgate.analysis.shell.roles_files import read
+
+    read(call, [] if option else words, option)
+    if call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
+        call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
 def either(call: Invocation, words: list[Arg], _: str) -> None:

@@ -113,6 +113,8 @@ def test_other_names_with_stars_are_the_persons(command: str) -> None:
         "tar c ~/.l*",
         "grep -d recurse x ~/.local/state",
         "git -C ~/.local add :/",
+        "cd ~; git add --pathspec-from-file=list",
+        "cd ~; svn add --targets list",
         "git -C ~/.local add '*'",
     ],
 )
