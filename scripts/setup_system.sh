@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need from the system and no Python package has: bubblewrap (real shells run only inside it),
 # zsh (differential tests), npm (to install the agent clients and axe-core), Chromium (the dashboard's tests), PostgreSQL
-# (the tests of the shared store start servers of their own), a C compiler (the native hook client). Only what is missing.
+# (the tests of the shared store start servers of their own), a C compiler (the native hook client), and small programs
+# that a minimal system may not have. Only what is missing.
 set -euo pipefail
 
 missing=()
@@ -19,6 +20,10 @@ database() { # the same places as tests/support/postgres.py
 }
 database || missing+=(postgresql)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
+command -v curl >/dev/null || missing+=(curl)
+command -v openssl >/dev/null || missing+=(openssl)
+command -v ps >/dev/null || missing+=(procps)
+command -v ip >/dev/null || [[ "$(uname -s)" == Darwin ]] || missing+=(iproute2)
 if [[ ${#missing[@]} -eq 0 ]]; then
   exit 0
 fi
