@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
+import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -213,6 +215,30 @@ def test_what_is_wrong_is_found(
     assert found[name][0] == state
     assert says in found[name][1]
     assert code == 1 or state == "warn"
+
+
+@pytest.mark.parametrize(
+    ("group", "members", "mode", "state"),
+    [
+        pytest.param("ann", [], 0o775, "ok", id="a group of one's own"),
+        pytest.param("ann", ["ann"], 0o775, "ok", id="named as its member"),
+        pytest.param("ann", ["ann", "bob"], 0o775, "fail", id="somebody else is in it"),
+        pytest.param("staff", [], 0o775, "fail", id="a group of many"),
+        pytest.param("ann", [], 0o777, "fail", id="everybody"),
+    ],
+)
+def test_who_may_write_by_their_group(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, group: str, members: list[str], mode: int, state: str
+) -> None:
+    _mode(".config/lockgate/lockgate.yaml", 0o600)(machine)
+    folder = machine.home / ".config/lockgate"
+    (folder / "lockgate.yaml").write_text("")
+    folder.chmod(mode)
+    own = folder.stat().st_gid
+    ann = ("ann", "x", os.geteuid(), own, "", str(machine.home), "/bin/sh")
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd(ann))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: grp.struct_group((group, "x", number, members)))
+    assert machine.found()[1]["configuration folder"][0] == state
 
 
 def test_a_broken_chain(machine: Machine) -> None:

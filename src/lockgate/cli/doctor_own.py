@@ -43,10 +43,23 @@ def _mode(name: str, path: str, forbidden: int) -> Check:
         return Check(name, "fail", f"{path} belongs to another user", f"make it yours: {path}")
     if stat.S_ISLNK(found.st_mode):
         return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
-    if stat.S_IMODE(found.st_mode) & forbidden:
+    others = forbidden & ~stat.S_IRWXG if _is_own_group(found.st_gid) else forbidden
+    if stat.S_IMODE(found.st_mode) & others:
         tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
         return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
     return Check(name, "ok", f"{path} is safe from others")
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether nobody but this user is in a group: many systems give each user one, and let it write (umask 002)."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
 
 
 def _hook_client(hook: str) -> Check:
