@@ -22,6 +22,8 @@ _RUNNING = """
     xauthlocation
 """
 _SSH_RUNNING = frozenset(_RUNNING.split())
+_AWAY = ("/", "~", "../")
+"""How a path begins that is plainly one, and none of the project's."""
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PEER = lazy_re(r"(?:^|\s)[46]?(?:tcp|udp)?@([^\s:]+)|\b(?:dst|src)[\s=!]+(?![\s:*])([^\s:)]+)", re.IGNORECASE)
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
@@ -43,12 +45,14 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
 
 
 def unlisted(call: Invocation) -> None:
-    """Addresses that are the values of options which the knowledge does not have (``--config=https://...``)."""
+    """Addresses and paths that are values of options which the knowledge does not have (``--config=https://...``)."""
     doubtful = {id(arg) for arg in call.matched.unknown}
     for arg, following in zip(call.args, [*call.args[1:], Arg("")], strict=True):
         if id(arg) in doubtful:
-            value = arg.text.partition("=")[2]
-            url(call, [word for word in (Arg(value, arg.glob), following) if ADDRESS.match(word.text)], arg.text)
+            value = Arg(arg.text.partition("=")[2], arg.glob)
+            url(call, [word for word in (value, following) if ADDRESS.match(word.text)], arg.text)
+            if value.text.startswith(_AWAY):
+                call.own += files.read(value, call.machine, call.scope)
 
 
 def remote_name(call: Invocation, _words: list[Arg], _: str) -> None:
