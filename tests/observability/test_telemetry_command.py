@@ -214,14 +214,23 @@ def lives(connection: socket.socket) -> bool:
         return False
 
 
-def test_traces_and_logs_go_where_the_configuration_says(home: Path, store: SqliteStore) -> None:
+def test_traces_and_logs_go_where_the_configuration_says(
+    home: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Also a variable that the libraries listen to, and that is kept from them, is the configuration's to name.
+    name = "OTEL_EXPORTER_OTLP_HEADERS"
+    monkeypatch.setenv(name, "x-key=k")
     with collecting() as collector:
-        configure(home, otlp={"endpoint": collector.endpoint}, metrics={"interval_seconds": 1})
+        otlp = {"endpoint": collector.endpoint, "headers_env": name}
+        configure(home, otlp=otlp, metrics={"interval_seconds": 1})
         with running():
             until(lambda: (home / ".local/state/lockgate/telemetry.json").exists())
             record(store, "later")
             until(collector.logs)
-        assert [log.event_name for log in collector.logs()] == ["lockgate.later"]
+            record(store, "last")
+            until(lambda: len(collector.logs()) == 2)
+        assert [log.event_name for log in collector.logs()] == ["lockgate.later", "lockgate.last"]
+        assert [headers["x-key"] for _, headers, _ in collector.requests] == ["k", "k"]
         collector.requests.clear()
         assert run("check").output == f"{collector.endpoint} takes what is sent\n"
         assert len(collector.logs()) == 1

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Mapping
 
 import click
 
@@ -89,7 +90,8 @@ def run(parent: int) -> None:
     """
     from lockgate.observability.running import alone
 
-    settings = configured()
+    variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
+    settings = configured(variables)
     if settings == Settings():
         raise click.ClickException("nothing is configured: see `observability` in docs/configuration.md")
     stop = threading.Event()
@@ -99,9 +101,9 @@ def run(parent: int) -> None:
         with alone(state_dir()) as mine:
             if not mine:
                 raise click.ClickException("another one runs already for this state folder")
-            while _export(settings, stop, parent):
+            while _export(settings, variables, stop, parent):
                 # Also with nothing, which may be a file that is being edited: then it waits for something.
-                settings = configured()
+                settings = configured(variables)
                 click.echo("the configuration has changed: going on with what it says now", err=True)
     except ImportError:
         raise click.ClickException(_MISSING) from None
@@ -111,14 +113,14 @@ def run(parent: int) -> None:
         raise unreadable(error) from error
 
 
-def _export(settings: Settings, stop: threading.Event, parent: int) -> bool:
+def _export(settings: Settings, variables: Mapping[str, str], stop: threading.Event, parent: int) -> bool:
     """Follow the audit until the end, or until other settings are configured; gives whether it was that."""
     from lockgate.observability.answering import answering
     from lockgate.observability.running import Exporter
 
     def changed() -> bool:
         try:
-            return _configured() != settings
+            return _configured(variables) != settings
         except StoreError:
             return False  # what cannot be read now changes nothing
 
@@ -176,15 +178,15 @@ def check() -> None:
         raise click.exceptions.Exit(WRONG)
 
 
-def configured() -> Settings:
+def configured(variables: Mapping[str, str] = os.environ) -> Settings:
     """What the trusted layers of the configuration say; exits with 3 where the state cannot be read."""
     try:
-        return _configured()
+        return _configured(variables)
     except StoreError as error:
         raise unreadable(error) from error
 
 
-def _configured() -> Settings:
+def _configured(variables: Mapping[str, str]) -> Settings:
     from lockgate.configuration import load_for_cli
 
-    return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, os.environ)
+    return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, variables)
