@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,18 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.audit import pruning
+from lockgate.errors import StoreError
 from lockgate.logs import NAME, note
 from lockgate.observability import tailing
 from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, count
 from lockgate.observability.gauges import Chain, Gauges, look, verified
 from lockgate.observability.prometheus import exposition
-from lockgate.observability.tailing import Kept
+from lockgate.observability.running import Exporter
+from lockgate.observability.settings import Settings
+from lockgate.observability.tailing import Kept, Place
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.links import canonical
+from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
 
@@ -218,6 +223,46 @@ def test_another_chain_is_counted_from_its_beginning(store: SqliteStore, tmp_pat
     assert total(tailing.counted(again, state, kept._replace(counts=Counts()))) == 12
 
 
+def test_a_look_that_fails_half_way_counts_nothing_twice(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(store, 5)
+    monkeypatch.setattr(tailing, "_PAGE", 2)
+    pages, kept = tailing.pages, Kept(Counts())
+
+    def broken(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
+        yield next(pages(store, place))
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(tailing, "pages", broken)
+    with pytest.raises(StoreError):
+        tailing.counted(store, str(tmp_path), kept)
+    assert total(kept) == 0
+    monkeypatch.setattr(tailing, "pages", pages)
+    assert total(tailing.counted(store, str(tmp_path), kept)) == 5
+
+
+def test_an_exporter_follows_the_state_where_it_is(tmp_path: Path) -> None:
+    state, told = tmp_path / "state", list[str]()
+
+    def recorded(count: int) -> None:
+        store = SqliteStore.open(str(state))
+        append(store, count)
+        store.close()
+
+    recorded(3)
+    exporter = Exporter(str(state), Settings(), told.append)
+    exporter.look()
+    state.rename(tmp_path / "aside")
+    recorded(5)
+    exporter.look()
+    assert at(exporter.page, "audit_last_record") == 5
+    (state / "key").unlink()
+    exporter.look()
+    exporter.look()
+    assert (at(exporter.page, "store_up"), len(told)) == (0, 1)
+
+
 @pytest.mark.parametrize("spoilt", ["", "[]", "{}", "nonsense", '{"format":1,"counts":{"decisions":[[["a"],[1]]]}}'])
 def test_what_cannot_be_read_is_begun_anew(store: SqliteStore, tmp_path: Path, spoilt: str) -> None:
     state = tmp_path / "state"
@@ -253,7 +298,9 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
         tx.put_session(SessionRow("open", seen_at=now))
         tx.put_session(SessionRow("ended", seen_at=now, ended_at=now))
         tx.put_session(SessionRow("lost", seen_at=now - 2 * 86400))
+        tx.put_session(SessionRow(SELF_TEST, seen_at=now))
         tx.put_approval(ApprovalRow("k", "open", "", "", "", "", "", {}, "pending", now, now + 60))
+        tx.put_approval(ApprovalRow("over", "open", "", "", "", "", "", {}, "pending", now - 60, now - 1))
     append(store, 5)
     with store.transaction() as tx:
         pruning.cut(tx, store.key, 2, 77.0, {})

@@ -182,6 +182,27 @@ def test_a_record_of_another_shape_is_a_span_too(cascade: object) -> None:
     assert root.start <= root.end
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"at": 1e300},
+        {"at": "yesterday"},
+        {"digest": "gone"},
+        {"digest": "\ud800"},
+        {"body": canonical({"event": "decision", "cascade": {"ms": 1e11}})},
+        {"body": canonical({"event": "decision", "cascade": {"trace": f"00-{'f' * 60}-{'f' * 30}-01"}})},
+        {"body": canonical({"event": "decision", "tool": "\ud800"})},
+        {"body": canonical({"event": "\ud800"})},
+    ],
+)
+def test_a_record_that_somebody_has_changed_stops_nothing(collector: Collector, changed: dict[str, Any]) -> None:
+    """What the chain tells of it must still get out."""
+    sender = Sender(Otlp(collector.endpoint))
+    assert sender.send([row({"ms": 1.0})._replace(**changed), row({"ms": 1.0})]) == ""
+    assert len(collector.logs()) == 2
+    sender.close()
+
+
 def test_headers_are_read_as_opentelemetry_writes_them() -> None:
     from lockgate.observability.settings import settings_of
 

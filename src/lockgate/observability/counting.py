@@ -67,6 +67,13 @@ class Counts:
             if len(labels) == len(METRICS[name].labels) and len(numbers) == size:
                 self.values[name][tuple(labels)] = [float(number) for number in numbers]
 
+    def copy(self) -> Counts:
+        """The same counts, to go on from without changing these."""
+        found = Counts()
+        for name, values in self.values.items():
+            found.values[name] = {labels: list(numbers) for labels, numbers in values.items()}
+        return found
+
     def kept(self) -> dict[str, Any]:
         """All of it as a JSON value."""
         return {

@@ -10,6 +10,7 @@ from lockgate.errors import StoreError
 from lockgate.model import Subject
 from lockgate.record import Record
 from lockgate.session import column
+from lockgate.session.sessions import SELF_TEST
 from lockgate.store.protocol import Store
 
 _SESSIONS = 1000
@@ -55,13 +56,13 @@ def look(store: Store | None, state: str) -> Gauges:
             now = store.clock()
             sessions = dict.fromkeys(("clean", "untrusted", "secret", "both"), 0)
             for row in tx.sessions(limit=_SESSIONS):
-                if not row.ended_at and now - row.seen_at < _FRESH:
+                if not row.ended_at and now - row.seen_at < _FRESH and row.session != SELF_TEST:
                     sessions[column(tx, Subject(row.session)).value] += 1
             base = tx.audit_checkpoint()
             return Gauges(
                 True,
                 sessions,
-                len(tx.approvals(state="pending")),
+                sum(row.expires_at > now for row in tx.approvals(state="pending")),
                 base.seq + 1,
                 tx.audit_head().seq,
                 base.at,

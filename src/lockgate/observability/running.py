@@ -19,6 +19,7 @@ from lockgate.observability.prometheus import exposition
 from lockgate.observability.settings import Settings
 from lockgate.observability.tailing import Kept, Place
 from lockgate.resident.places import make_run_folder
+from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 
 LOCK = "telemetry.lock"
@@ -51,25 +52,23 @@ class Exporter:
         self._tell = tell
         self._kept = tailing.load(state)
         self._sender = Sender(settings.otlp) if settings.otlp is not None else None
-        self._store: Store | None = None
         self._chain: gauges.Chain | None = None
         self._problems: frozenset[str] = frozenset()
 
     def look(self) -> None:
         """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
         problems: set[str] = set()
-        if self._store is None:
-            self._store = tailing.opened(self._state)
+        # Opened each time: the state may be moved aside meanwhile, or be kept in a database from now on.
+        store = self._opened(problems)
         try:
-            if self._store is not None:
-                self._follow(self._store, problems)
-        except StoreError as error:
-            problems.add(str(error))
-            self._let_go()
-        self.page = exposition(self._kept.counts, gauges.look(self._store, self._state), self._chain)
+            found = gauges.look(self._followed(store, problems), self._state)
+        finally:
+            if store is not None:
+                store.close()
+        self.page = exposition(self._kept.counts, found, self._chain)
         try:
             self._write()
-            if self._store is not None:
+            if store is not None:
                 tailing.save(self._state, self._kept)
         except OSError as error:
             problems.add(f"cannot write {error.filename}: {error.strerror}")
@@ -96,16 +95,30 @@ class Exporter:
                     return not stop.is_set()
             return False
         finally:
-            self._let_go()
             if self._sender is not None:
                 self._sender.close()
 
-    def _follow(self, store: Store, problems: set[str]) -> None:
-        self._kept = tailing.counted(store, self._state, self._kept)
-        if self._sender is not None:
-            self._kept = self._sent(store, self._sender, problems)
-        if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
-            self._chain = gauges.verified(store)
+    def _opened(self, problems: set[str]) -> Store | None:
+        try:
+            return open_existing(self._state)
+        except StoreError as error:
+            problems.add(str(error))
+            return None
+
+    def _followed(self, store: Store | None, problems: set[str]) -> Store | None:
+        """Count and send what is new; gives the store where it can be read."""
+        if store is None:
+            return None
+        try:
+            self._kept = tailing.counted(store, self._state, self._kept)
+            if self._sender is not None:
+                self._kept = self._sent(store, self._sender, problems)
+            if self._chain is None or not 0 <= time.time() - self._chain.at < _CHECK_SECONDS:
+                self._chain = gauges.verified(store)
+        except StoreError as error:
+            problems.add(str(error))
+            return None
+        return store
 
     def _sent(self, store: Store, sender: Sender, problems: set[str]) -> Kept:
         """Send what is new. The first time that is nothing: what was before nobody asked for."""
@@ -128,11 +141,6 @@ class Exporter:
         path = self._settings.metrics.file if self._settings.metrics is not None else ""
         if path:
             write_textfile(path, self.page)
-
-    def _let_go(self) -> None:
-        if self._store is not None:
-            self._store.close()
-            self._store = None
 
 
 def write_textfile(path: str, page: bytes) -> None:

@@ -9,10 +9,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lockgate.digests import sha256
+from lockgate.lazy import lazy_re
 from lockgate.observability.formats.mapping import fields
 from lockgate.record import Record
 from lockgate.store.rows import AuditRow
 
+_DIGEST = lazy_re("[0-9a-f]{64}")
 _NS = 1_000_000_000
 _TEXT = 200
 _BEFORE = ("configuration", "analysis", "patterns", "rules")
@@ -58,15 +61,16 @@ def spans(row: AuditRow, *, calls: bool) -> list[Span]:
         row: The record.
         calls: Whether what was called is told too.
     """
-    body = fields(row)["body"]
+    record = fields(row)
+    body = record["body"]
     if body.get("event") != "decision":
         return []
     cascade = _object(body.get("cascade"))
     trace_id, parent = _trace(row, cascade)
     steps = {name: _ns(ms) for name, ms in _object(cascade.get("steps")).items()}
-    decided = int(row.at * _NS)  # the clock of the transaction that decided
+    decided = int(record["at"] * _NS)  # the clock of the transaction that decided
     end = decided + steps.get("transaction", 0)
-    start = end - _ns(cascade.get("ms"))
+    start = max(end - _ns(cascade.get("ms")), 0)
     own = _id(row, 0)
     root = Span(
         "lockgate.decision", trace_id, own, parent, parent != 0, start, end, _attributes(row, body, calls=calls)
@@ -115,7 +119,7 @@ def log(row: AuditRow, *, calls: bool) -> Log:
     decision = body.get("event") == "decision"
     trace_id, _ = _trace(row, _object(body.get("cascade")))
     return Log(
-        int(row.at * _NS),
+        int(record["at"] * _NS),
         trace_id if decision else 0,
         _id(row, 0) if decision else 0,
         next(word for word, said in _severities().items() if said == record["severity"]),
@@ -140,7 +144,7 @@ def _attributes(row: AuditRow, body: Mapping[str, Any], *, calls: bool) -> dict[
     told: dict[str, Value] = {
         "lockgate.event": _text(body.get("event")),
         "lockgate.audit.seq": row.seq,
-        "lockgate.audit.digest": row.digest,
+        "lockgate.audit.digest": _text(row.digest),
         "lockgate.client": _text(body.get("client")),
         "session.id": _text(body.get("session")),
         "gen_ai.agent.id": _text(body.get("agent")),
@@ -168,14 +172,20 @@ def _trace(row: AuditRow, cascade: Mapping[str, Any]) -> tuple[int, int]:
     parts = _text(cascade.get("trace")).split("-")
     try:
         _, trace, parent, _ = parts
-        return int(trace, 16), int(parent, 16)
+        return int(trace, 16) % (1 << 128), int(parent, 16) % (1 << 64)
     except ValueError:
-        return int(row.digest[:32], 16), 0
+        return int(_digest(row)[:32], 16), 0
 
 
 def _id(row: AuditRow, number: int) -> int:
     """A span's identifier, 64 bits and not 0."""
-    return ((int(row.digest[32:48], 16) + number) % (1 << 64)) or 1
+    return ((int(_digest(row)[32:48], 16) + number) % (1 << 64)) or 1
+
+
+def _digest(row: AuditRow) -> str:
+    """A record's digest; where somebody has put something else in its place, a digest of that."""
+    told = str(row.digest)
+    return told if _DIGEST.fullmatch(told) else sha256(told.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _ns(ms: object) -> int:
@@ -183,11 +193,16 @@ def _ns(ms: object) -> int:
 
 
 def _text(value: object) -> str:
-    return str(value)[:_TEXT] if value is not None else ""
+    return _written(value, _TEXT) if value is not None else ""
 
 
 def _texts(values: list[Any], most: int = _TEXT) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(value)[:most] for value in values[:_MOST] if value))
+    return tuple(dict.fromkeys(_written(value, most) for value in values[:_MOST] if value))
+
+
+def _written(value: object, most: int) -> str:
+    """A text as UTF-8 has it: JSON can hold half a surrogate pair, and OTLP cannot."""
+    return str(value)[:most].encode("utf-8", "backslashreplace").decode()
 
 
 def _object(value: object) -> Mapping[str, Any]:

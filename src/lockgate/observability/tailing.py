@@ -10,12 +10,10 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 
-from lockgate.errors import StoreError
 from lockgate.files import read_regular, replace
 from lockgate.logs import NAME
 from lockgate.observability.counting import Counts, count
 from lockgate.record import Record
-from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
 
@@ -115,13 +113,14 @@ def counted(store: Store, state: str, kept: Kept) -> Kept:
         StoreError: The store cannot be read.
     """
     place, missed = settled(store, kept.counted)
+    counts = kept.counts.copy()  # a look that fails half-way has counted nothing, and the next one begins where it did
     if missed:
-        kept.counts.add("audit_records_missed", by=missed)
+        counts.add("audit_records_missed", by=missed)
     for page in pages(store, place):
         for row in page:
-            count(kept.counts, row)
+            count(counts, row)
         place = Place(page[-1].seq, page[-1].digest)
-    return _errors_counted(state, kept._replace(counted=place))
+    return _errors_counted(state, kept._replace(counts=counts, counted=place))
 
 
 def _errors_counted(state: str, kept: Kept) -> Kept:
@@ -153,11 +152,3 @@ def _lines_counted(path: str, start: int, counts: Counts) -> int:
         # when, what was being done (which may be several words), the error's class, the place
         counts.add("errors", words[-2] if len(words) >= 4 and words[-2].isidentifier() else "unreadable")
     return len(whole)
-
-
-def opened(state: str) -> Store | None:
-    """The store of a state folder, or ``None`` where there is none, or it cannot be read."""
-    try:
-        return open_existing(state)
-    except StoreError:
-        return None

@@ -12,6 +12,8 @@ from lockgate import __version__
 from lockgate.store.rows import AuditRow
 
 Fields = Mapping[str, Any]
+_LATEST = 1e10
+"""Seconds since the epoch up to which a time is one; nanoseconds of it still fit into 64 bits."""
 _ORDER = ("informational", "low", "medium", "high")
 
 
@@ -32,7 +34,7 @@ def fields(row: AuditRow) -> Fields:
     severity = _severity(kind["severity"], body)
     return {
         "seq": row.seq,
-        "at": row.at,
+        "at": _moment(row.at),
         "digest": row.digest,
         "previous": row.previous,
         "body": body,
@@ -40,8 +42,7 @@ def fields(row: AuditRow) -> Fields:
         "kind": kind["ocsf"],
         "signature": ":".join(str(body[name]) for name in ("event", "verdict") if name in kind and name in body),
         "severity": mapping()["severities"][severity],
-        "alert": (body.get("verdict") == "deny" and kind.get("alert", True))
-        or bool(found(body, "guardrail.matches[].rule")),
+        "alert": _is_alert(kind, body),
         "version": __version__,
     }
 
@@ -52,6 +53,11 @@ def _body(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         body = None
     return body if isinstance(body, dict) else {"event": "unreadable"}
+
+
+def _moment(at: object) -> float:
+    """A record's time; 0 where somebody has put something else in its place."""
+    return float(at) if isinstance(at, int | float) and 0 <= at < _LATEST else 0.0
 
 
 def _fits(kind: Fields, body: Fields) -> bool:
