@@ -1,20 +1,26 @@
-"""Telling the gate at which port a person is answered, so that it lets no agent talk to it."""
+"""Telling the gate at which port a person is answered, so that it lets no agent talk to it.
+
+A file stands for a port, and each dashboard that listens there holds a shared lock on it (``flock``), which goes with
+its process: so it is known of one that was killed, wherever it listened, and no dashboard takes another's mark away.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
-import socket
 from contextlib import suppress
 
 from lockgate.machine import PORTS, own_ports
 from lockgate.store.files import own_folder
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class OwnPort:
     """A port, from when it is listened at until it is let go of."""
 
     def __init__(self, state: str, port: int) -> None:
-        """Say it. What dashboards that were killed have said, and where nobody listens now, is taken back.
+        """Say it. What dashboards that were killed have said is taken back.
 
         Raises:
             StoreError: The state folder cannot be used.
@@ -23,24 +29,42 @@ class OwnPort:
         own_folder(state, create=True)
         folder = os.path.join(state, PORTS)
         own_folder(folder, create=True)
-        self._path = os.path.join(folder, str(port))
         for old in own_ports(state) - {port}:
-            if not _is_listened_at(old):
-                with suppress(OSError):
-                    os.unlink(os.path.join(folder, str(old)))
-        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            with suppress(OSError):
+                path = os.path.join(folder, str(old))
+                _let_go(path, os.open(path, _FLAGS))
+        self._path = os.path.join(folder, str(port))
+        self._held = _hold(self._path)
 
     def remove(self) -> None:
         """Take it back."""
+        _let_go(self._path, self._held)
+
+
+def _hold(path: str) -> int:
+    """Make a mark, and hold it; gives the descriptor."""
+    while True:
+        held = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+        fcntl.flock(held, fcntl.LOCK_SH)  # waits only for one who is just taking away what nobody held
+        if _is_there(path, held):
+            return held
+        os.close(held)
+
+
+def _let_go(path: str, held: int) -> None:
+    """Let go of a mark, and take it away unless another dashboard holds it."""
+    try:
         with suppress(OSError):
-            os.unlink(self._path)
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_there(path, held):
+                os.unlink(path)
+    finally:
+        os.close(held)
 
 
-def _is_listened_at(port: int) -> bool:
-    """Whether anybody listens at a port of loopback."""
-    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-        with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as trial:
-            trial.settimeout(0.2)
-            trial.connect((host, port))
-            return True
-    return False
+def _is_there(path: str, held: int) -> bool:
+    """Whether an open file still has its name: another may have been made since it was opened."""
+    try:
+        return os.path.samestat(os.fstat(held), os.lstat(path))
+    except FileNotFoundError:
+        return False
