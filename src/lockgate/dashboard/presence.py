@@ -22,8 +22,8 @@ def silent(tx: Transaction, rows: Sequence[SessionRow], now: float) -> frozenset
         rows: The sessions in question.
         now: Seconds since the epoch.
     """
-    # A store that several machines share says of no process on which of them it is.
-    local = len(tx.gates()) <= 1
+    # A store that other machines use says of no process on which of them it is.
+    local = all(gate.own for gate in tx.gates())
     return frozenset(row.session for row in rows if not row.ended_at and _is_silent(row, now, local=local))
 
 

@@ -6,14 +6,15 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from lockgate.dashboard import presence, sessions
 from lockgate.model import Label
-from lockgate.store.rows import AgentRow, BriefRow
+from lockgate.store.protocol import Transaction
+from lockgate.store.rows import AgentRow, BriefRow, GateRow, SessionRow
 from support.api_server import Machine
 
 
@@ -91,6 +92,22 @@ def test_a_session_whose_client_was_killed_is_silent(tmp_path: Path, process: st
         assert row is not None
         assert sessions.whole(tx, row, now).silent is expected
     machine.store.close()
+
+
+def test_of_a_process_on_another_machine_nothing_is_known(tmp_path: Path) -> None:
+    class Look:
+        def __init__(self, *own: bool) -> None:
+            self.rows = [GateRow(f"g{number}", "", 0.0, 1, own=each) for number, each in enumerate(own)]
+
+        def gates(self) -> list[GateRow]:
+            return self.rows
+
+    row = SessionRow("s", process=ended_process(), seen_at=1000.0)
+
+    def is_silent(*own: bool) -> bool:
+        return bool(presence.silent(cast(Transaction, Look(*own)), [row], 4600.0))
+
+    assert (is_silent(True), is_silent(True, False), is_silent(False)) == (True, False, False)
 
 
 @pytest.mark.parametrize(
