@@ -108,6 +108,12 @@ def lookup(program: str) -> Entry | None:
     return entry
 
 
+def family(entry: Entry) -> str:
+    """The family that a program's entry stands in: the name of its file."""
+    name: str = _row("index", entry.name)
+    return name
+
+
 def subcommand(entry: Entry, word: str) -> Entry | None:
     """The entry of a subcommand, or ``None``.
 

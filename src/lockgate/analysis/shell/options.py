@@ -10,11 +10,11 @@ from lockgate.analysis.shell.knowledge import COMMAND, DIGITS, NO_VALUE, OPTIONA
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
 from lockgate.record import Record
 
-HARMLESS = frozenset({"local", "composed"})
+HARMLESS = frozenset({"local", "composed", "left-out", "left-out-next", "left-out-glob", "follows-links"})
 """Roles that have no effect whatever the value is."""
 
 
-_GREEDY = frozenset({"argv", "package-argv", "project-argv", "shell-argv", "lock-argv"})
+_GREEDY = frozenset({"argv", "argv-inside", "package-argv", "project-argv", "shell-argv", "lock-argv"})
 """Roles that take all words from where they stand."""
 
 

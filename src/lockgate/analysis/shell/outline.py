@@ -27,6 +27,8 @@ _ROLES = {
     "read": _READS,
     "look": _READS,
     "read-below": "reads all in",
+    "read-but": _READS,
+    "read-below-but": "reads all in",
     "write": "writes",
     "write-first": "writes",
     "edit": "changes",

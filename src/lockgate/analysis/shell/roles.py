@@ -23,6 +23,8 @@ ROLES = {
     "packed": "files.packed",
     "read": "files.read",
     "read-below": "files.read_below",
+    "read-but": "files.read",
+    "read-below-but": "files.read_below",
     "paged": "files.paged",
     "archive": "files.archive",
     "write": "files.write",
@@ -61,6 +63,7 @@ ROLES = {
     "output": "running.output",
     "argv": "running.argv",
     "package-argv": "packages.package_argv",
+    "argv-inside": "inside.argv",
     "project-argv": "packages.project_argv",
     "exec": "running.execute_found",
     "shell-argv": "running.shell_argv",
@@ -119,7 +122,12 @@ def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
     name, _, made_for = ROLES[role].partition(":")
     room, _, function = name.partition(".")
     found = getattr(_room(room), function)
+    before = len(call.own)
     (found(made_for) if made_for else found)(call, words, option)
+    if role.endswith("-but") and len(call.own) > before:
+        from lockgate.analysis.shell.walks import leave_out
+
+        leave_out(call, words, before)
 
 
 def _room(name: str) -> ModuleType:
@@ -132,6 +140,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_folders
 
         return roles_folders
+    if name == "inside":
+        from lockgate.analysis.shell import inside
+
+        return inside
     if name == "network":
         from lockgate.analysis.shell import roles_network
 

@@ -34,12 +34,12 @@ def test_every_word_of_the_format_is_described(name):
 @pytest.mark.parametrize(
     ("command", "need"),
     [
-        ("docker exec web ls", "service"),
+        ("docker exec web npm test", "service"),
         ("docker compose exec web pytest", "service"),
         ("docker-compose ps", "service"),
         ("systemctl --user restart x", "service"),
         ("pytest; service nginx restart", "service"),
-        ("podman exec web ls", "privilege"),
+        ("podman exec web npm test", "privilege"),
         ("sudo -n make", "privilege"),
         ("env A=1 doas make", "privilege"),
         ("su -c 'make' bob", "privilege"),

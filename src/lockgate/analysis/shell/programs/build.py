@@ -25,7 +25,8 @@ LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces
          "saves")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
          "feeds", "any_case", "recipes", "needs", "here")  # fmt: skip
-READING = frozenset({"read", "read-below", "look", "edit", "packed", "paged", "source", "source-below", "move"})
+READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "packed", "paged", "source",
+                     "source-below", "move"})  # fmt: skip
 """Roles of operands whose files are read."""
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 

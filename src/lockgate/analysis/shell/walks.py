@@ -1,0 +1,134 @@
+"""Walks through whole folders that leave something out: ``grep -r --exclude-dir=NAME``, ``tar --exclude=PATH``.
+
+What is left out can only be the gate's own state: all else that a walk meets counts as ever. Links below the folder
+lead into what is left out by another name, so a walk that follows them leaves nothing out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from lockgate.analysis.globs import name_matches
+from lockgate.analysis.paths import OWN_BELOW
+from lockgate.analysis.spelling import absolute, folders, has_state_below, inside
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.options import Option
+    from lockgate.analysis.shell.scope import Arg
+
+_OUT, _NEXT, _GLOB, _FOLLOWS = "left-out", "left-out-next", "left-out-glob", "follows-links"
+_FOLLOWING = frozenset({"-R", "--dereference-recursive"})
+"""Options that go down into folders, and into links as well."""
+
+
+def leave_out(call: Invocation, words: list[Arg], before: int) -> None:
+    """Take back what was found of the gate's state in folders, where a walk leaves it out; or say how it would.
+
+    Args:
+        call: The command.
+        words: The folders.
+        before: How many effects there were before these were found.
+    """
+    found = call.own[before:]
+    if all(effect.rule != OWN_BELOW for effect in found):
+        return
+    options = call.matched.options
+    follows = any(each.role == _FOLLOWS or (each.role == "recursive" and each.name in _FOLLOWING) for each in options)
+    above = [word for word in words if _has_state_below(call, word)]
+    if above and not (follows or call.matched.unknown) and all(_leaves_out_state(call, word) for word in above):
+        call.own[before:] = [effect for effect in found if effect.rule != OWN_BELOW]
+        return
+    how = _how(call)
+    call.own[before:] = [
+        effect._replace(because=f"{effect.because}; {how}") if effect.rule == OWN_BELOW else effect for effect in found
+    ]
+
+
+def _has_state_below(call: Invocation, word: Arg) -> bool:
+    around = call.machine.around
+    if word.static is None or word.glob or word.loose:
+        return True
+    return any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around))
+
+
+def _leaves_out_state(call: Invocation, word: Arg) -> bool:
+    """Whether each folder of the gate's state that lies below a folder is left out."""
+    around = call.machine.around
+    if word.static is None or word.glob or word.loose:
+        return False
+    for cwd in call.scope.cwds:
+        folder = absolute(word.text, cwd, around)
+        if folder is None or around.realpath(folder) != folder:
+            return False
+        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call)]
+        for state in around.state_paths:
+            names = state[len(folder.rstrip("/")) + 1 :].split("/")
+            if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
+                return False
+    return True
+
+
+def _names(call: Invocation) -> Iterator[list[str]]:
+    """Names of folders that are left out wherever they are."""
+    for text in _given(call, _OUT):
+        if text and "/" not in text.rstrip("/"):
+            yield [text.rstrip("/")]
+
+
+def _globs(call: Invocation) -> Iterator[list[str]]:
+    """The same as patterns that begin with ``!``.
+
+    The others take something in again; with a slash inside they count from another folder.
+    """
+    globs = list(_given(call, _GLOB))
+    if all(text.startswith("!") for text in globs):
+        yield from ([name] for name in (text[1:].rstrip("/") for text in globs) if name and "/" not in name)
+
+
+def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
+    """Ends of paths that are left out of the operands behind them; one from the root is the beginning of a path."""
+    for option in call.matched.options:
+        text = option.value[0].static if option.role == _NEXT and option.value else None
+        if not text or not _stands_before(call, option, word):
+            continue
+        if not text.startswith("/"):
+            yield text.rstrip("/").split("/")
+        elif word.text.startswith(("/", "~")) and text.startswith(f"{folder.rstrip('/')}/"):
+            yield ["", *text[len(folder.rstrip("/")) + 1 :].rstrip("/").split("/")]
+
+
+def _given(call: Invocation, role: str) -> Iterator[str]:
+    """The values of the options of a role, empty where one is not known."""
+    return (o.value[0].static or "" for o in call.matched.options if o.role == role and o.value)
+
+
+def _stands_before(call: Invocation, option: Option, word: Arg) -> bool:
+    """Whether an option stands before an operand, wherever else it stands too."""
+    text = option.value[0].text
+    spelt = (text, f"{option.name}={text}")
+    at = [index for index, arg in enumerate(call.args) if arg.text in spelt]
+    here = next((index for index, arg in enumerate(call.args) if arg is word), -1)
+    return bool(at) and max(at) < here
+
+
+def _stops(pattern: list[str], names: list[str]) -> bool:
+    """Whether a folder on the way has these names at its end, or with an empty one before them, no others."""
+    if pattern[0] == "":
+        return len(pattern) <= len(names) + 1 and all(map(name_matches, pattern[1:], names))
+    starts = range(len(names) - len(pattern) + 1)
+    return any(all(map(name_matches, pattern, names[start:])) for start in starts)
+
+
+def _how(call: Invocation) -> str:
+    """How to leave the state out, for a person and for the agent."""
+    state = posixpath.basename(call.machine.around.state_paths[0])
+    for name, (role, _) in call.entry.options.items():
+        if role in (_OUT, _NEXT):
+            return f"`{name}={state}` leaves it out"
+        if role == _GLOB:
+            return f"`{name} '!{state}'` leaves it out"
+    return "name the folders that are meant"
