@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from contract import APPROVAL
@@ -121,6 +122,29 @@ def test_hearers_who_come_and_go_leave_a_lost_database_its_pause() -> None:
         assert select.select([listener._changed], [], [], 0)[0] == []
     finally:
         listener.end()
+
+
+def test_a_listener_that_is_ended_while_it_connects_keeps_its_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    connecting, on = threading.Event(), threading.Event()
+
+    def slowly(*_: object) -> None:
+        connecting.set()
+        on.wait(WAKE)
+        raise OSError("it is not to be had")
+
+    monkeypatch.setattr(listening, "connected", slowly)
+    monkeypatch.setattr(listening, "_CONNECT_SECONDS", -1.0)  # the end does not wait
+    listener = listening._Listener(SimpleNamespace(address={}, limits=None))  # type: ignore[arg-type]
+    token = listener.add(lambda _: None, watching=False)
+    assert connecting.wait(WAKE)
+    listener.remove(token)
+    listener.end()
+    os.fstat(listener._changed)  # no other file can have its number yet
+    on.set()
+    assert listener._thread is not None
+    listener._thread.join(WAKE)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(listener._changed)
 
 
 def test_only_the_question_that_changed_is_told_and_everybody_hears(asker: Path, person: PostgresStore) -> None:

@@ -39,6 +39,8 @@ class _Listener:
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self._changed, self._change = os.pipe()
+        self._holders = 1
+        """Who still has the pipe: who ends this, and the thread."""
         self._thread: threading.Thread | None = None
 
     def add(self, heard: Callable[[str], None], *, watching: bool) -> object:
@@ -47,6 +49,7 @@ class _Listener:
             self._hearers[token] = (heard, watching)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="lockgate-listen", daemon=True)
+                self._holders += 1
                 self._thread.start()
             elif watching:
                 self._ready.clear()
@@ -70,10 +73,27 @@ class _Listener:
         os.write(self._change, b"e")
         if self._thread is not None:
             self._thread.join(_CONNECT_SECONDS + 1)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the pipe with the last who has it: a thread that waits for a lost database can be later than its end.
+
+        It would read from whatever other file had the same number by then.
+        """
+        with self._lock:
+            self._holders -= 1
+            if self._holders:
+                return
         os.close(self._changed)
         os.close(self._change)
 
     def _run(self) -> None:
+        try:
+            self._go_on()
+        finally:
+            self._let_go()
+
+    def _go_on(self) -> None:
         while self._hearers:
             try:
                 connection = self._connected()
