@@ -41,7 +41,7 @@ class FakeDecider:
 
     def begin(self, _: wire.Request, __: int) -> Any:
         asked = SimpleNamespace(name="PreToolUse", refused=lambda _: REFUSED)
-        return SimpleNamespace(asked=asked, spent=0.0, tell_wait=None, end=lambda: None)
+        return SimpleNamespace(asked=asked, spent=0.0, waiting=SimpleNamespace(tell=None), end=lambda: None)
 
     def step(self, _: Any, __: Any = None) -> Any:
         self.done.append("step")

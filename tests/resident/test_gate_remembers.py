@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterator
@@ -198,3 +199,17 @@ def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, m
     assert ready._sight.seconds == 1000.0
     assert "RuntimeError" in Path(ready._where.state, "hook.log").read_text()
     assert "deny" not in decide(ready)
+
+
+# ---------------------------------------------------------------- memory
+def test_nothing_of_a_decision_is_left_for_the_garbage_collector(ready: Decider) -> None:
+    for _ in range(3):
+        decide(ready)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            decide(ready)
+        assert gc.collect() < 20, "something that each decision leaves points at itself"
+    finally:
+        gc.enable()

@@ -172,7 +172,7 @@ class Serving:
             self._hooks.decline(connection)
             return
         connection.work = work
-        work.tell_wait = lambda seconds: self._hooks.bell.tell(
+        work.waiting.tell = lambda seconds: self._hooks.bell.tell(
             lambda: self._hooks.say(connection, wire.wait(seconds), last=False)
         )
         self._step(connection, work, None)

@@ -21,6 +21,27 @@ _PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=f
 """Has the hook wait longer for whom something is decided."""
 
 
+class Waiting:
+    """How long a hook waits. It knows nothing of the :class:`Work` in whose context it stands.
+
+    So a work is freed as soon as it is answered, and its memory is used for the next one while the processor has it.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        """The hook waits from here on."""
+        self._asked = asked
+        self.began = time.monotonic()
+        self.tell: Callable[[float], None] = lambda _: None
+        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
+
+    def prolong(self, seconds: float) -> float:
+        """Have it wait longer; the seconds that it really will."""
+        most = deadline.most(self._asked.name) - (time.monotonic() - self.began)
+        lent = max(min(seconds, most), 0.0)
+        self.tell(lent)
+        return lent
+
+
 class Work:
     """One request that is being decided on."""
 
@@ -33,13 +54,11 @@ class Work:
             pid: The hook's process.
         """
         self.asked = asked
-        self.began = time.monotonic()
+        self.waiting = Waiting(asked)
         self.allowed: float | None = None
         """Seconds that the configuration gives a decision, where it does."""
         self.spent = 0.0
         """Seconds that the steps took."""
-        self.tell_wait: Callable[[float], None] = lambda _: None
-        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
         self.deliberation: Deliberation | None = None
         self.consultants: Consultants | None = None
         """Whom it asks: with what the hook's client objects to by itself."""
@@ -51,18 +70,12 @@ class Work:
 
     def _stand_in(self) -> None:
         stand_in_for(self.caller)
-        _PROLONG.set(self._prolong)
+        _PROLONG.set(self.waiting.prolong)
 
     def read(self) -> bool:
         """Read the payload; whether there is an event to decide on."""
         data, self._data = self._data, b""
         return self.asked.read(data, self.caller.environ) is not None
-
-    def _prolong(self, seconds: float) -> float:
-        most = deadline.most(self.asked.name) - (time.monotonic() - self.began)
-        lent = max(min(seconds, most), 0.0)
-        self.tell_wait(lent)
-        return lent
 
     def end(self) -> None:
         """Give it up: nobody waits for the answer any more."""
