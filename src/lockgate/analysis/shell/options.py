@@ -10,7 +10,8 @@ from lockgate.analysis.shell.knowledge import COMMAND, DIGITS, NO_VALUE, OPTIONA
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
 from lockgate.record import Record
 
-HARMLESS = frozenset({"local", "composed", "left-out", "left-out-next", "left-out-glob", "follows-links"})
+_WALKS = "left-out left-out-next left-out-glob only-names not-names follows-links"
+HARMLESS = frozenset({"local", "composed", *_WALKS.split()})
 """Roles that have no effect whatever the value is."""
 
 

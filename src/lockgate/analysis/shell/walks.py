@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import posixpath
 
-from lockgate.analysis.globs import name_matches
-from lockgate.analysis.paths import OWN_BELOW
+from lockgate.analysis.globs import name_matches, names_meet
+from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
+from lockgate.analysis.shell import files
+from lockgate.analysis.shell.scope import PLAIN, Arg
 from lockgate.analysis.spelling import absolute, folders, has_state_below, inside
 from lockgate.record import TYPE_CHECKING
 
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.shell.options import Option
-    from lockgate.analysis.shell.scope import Arg
 
 _OUT, _NEXT, _GLOB, _FOLLOWS = "left-out", "left-out-next", "left-out-glob", "follows-links"
+_ONLY, _NOT = "only-names", "not-names"
 _FOLLOWING = frozenset({"-R", "--dereference-recursive"})
 """Options that go down into folders, and into links as well."""
 
@@ -64,12 +66,32 @@ def _leaves_out_state(call: Invocation, word: Arg) -> bool:
         folder = absolute(word.text, cwd, around)
         if folder is None or around.realpath(folder) != folder:
             return False
+        if _takes_others(call, word):
+            continue
         patterns = [*_names(call), *_paths(call, word, folder), *_globs(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
             if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
                 return False
     return True
+
+
+def _takes_others(call: Invocation, word: Arg) -> bool:
+    """Whether only files of some names are taken, and none of the gate's has such a name."""
+    # Where the first is one that leaves out, what no pattern is for is taken (grep).
+    listed = [option for option in call.matched.options if option.role in (_ONLY, _NOT)]
+    wanted = [_text(option) for option in listed if option.role == _ONLY] if listed and listed[0].role == _ONLY else []
+    wanted += [text for text in _given(call, _GLOB) if not text.startswith("!")]
+    return bool(wanted) and all(wanted) and not any(_means_state(call, word, name) for name in wanted)
+
+
+def _means_state(call: Invocation, word: Arg, name: str) -> bool:
+    """Whether a pattern is also for a file of the gate's state below a folder, or for a folder on the way to it."""
+    found = files.read(Arg(f"{word.text.rstrip('/')}/{PLAIN}/{name}"), call.machine, call.scope)
+    on_the_way = {part for state in call.machine.around.state_paths for part in state.split("/")}
+    return any(effect.rule in (OWN_BELOW, OWN_STATE) for effect in found) or any(
+        names_meet(part, name.rstrip("/")) for part in on_the_way
+    )
 
 
 def _names(call: Invocation) -> Iterator[list[str]]:
@@ -92,7 +114,7 @@ def _globs(call: Invocation) -> Iterator[list[str]]:
 def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
     """Ends of paths that are left out of the operands behind them; one from the root is the beginning of a path."""
     for option in call.matched.options:
-        text = option.value[0].static if option.role == _NEXT and option.value else None
+        text = _text(option) if option.role == _NEXT else ""
         if not text or not _stands_before(call, option, word):
             continue
         if not text.startswith("/"):
@@ -103,7 +125,11 @@ def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
 
 def _given(call: Invocation, role: str) -> Iterator[str]:
     """The values of the options of a role, empty where one is not known."""
-    return (o.value[0].static or "" for o in call.matched.options if o.role == role and o.value)
+    return (_text(option) for option in call.matched.options if option.role == role)
+
+
+def _text(option: Option) -> str:
+    return (option.value[0].static or "") if option.value else ""
 
 
 def _stands_before(call: Invocation, option: Option, word: Arg) -> bool:
