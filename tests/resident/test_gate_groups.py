@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -113,6 +114,18 @@ def test_nobody_is_asked_about_a_decision_that_was_not_kept(tmp_path: Path) -> N
     heard, done = served(tmp_path, [ANSWER, QUESTION], keeps=False)
     assert heard == [wire.NOT_HERE] * 2
     assert done[:4] == ["begin", "step", "step", "fail"]
+
+
+def test_a_hook_decides_by_itself_where_there_can_be_no_thread_to_ask_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    heard, _ = served(tmp_path, [QUESTION, ANSWER])
+    assert heard[0].endswith(wire.NOT_HERE)
+    assert heard[1] == wire.answer(*ANSWER), "and the gate goes on"
 
 
 def test_a_hook_that_is_alone_has_no_group(tmp_path: Path) -> None:

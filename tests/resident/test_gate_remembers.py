@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,6 +118,10 @@ def arguments(decider: Decider) -> tuple[str, ...]:
 
 
 # ---------------------------------------------------------------- the machine
+PUSH = b"""{"session_id": "s", "cwd": "/work", "hook_event_name": "PreToolUse", "tool_use_id": "t", "tool_name": "Bash",
+"tool_input": {"command": "git push origin main"}}"""
+
+
 def decide(decider: Decider, environ: dict[str, str] | None = None, cwd: str = "/work") -> str:
     """What is said to a push of a new session."""
     payload = {
@@ -199,6 +204,21 @@ def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, m
     assert ready._sight.seconds == 1000.0
     assert "RuntimeError" in Path(ready._where.state, "hook.log").read_text()
     assert "deny" not in decide(ready)
+
+
+# ---------------------------------------------------------------- time
+@pytest.mark.parametrize(("configured", "most"), [("", "0.05"), ("9", "0.05"), ("0.06", "0.06")])
+def test_the_shorter_deadline_holds(
+    ready: Decider, monkeypatch: pytest.MonkeyPatch, configured: str, most: str
+) -> None:
+    """That of the hook's command line, or that of the configuration."""
+    asked = wire.Request(1, (*arguments(ready), "--deadline", "0.05" if configured != "0.06" else "8"), {}, PUSH)
+    if configured:
+        Path(ready._where.config, "lockgate.yaml").write_text(f"deadline_seconds: {configured}\n")
+    step = ready._step
+    monkeypatch.setattr(ready, "_step", lambda *given: (time.sleep(0.07), step(*given))[1])
+    stdout, stderr, _ = ready.step(ready.begin(asked, 1))
+    assert f"longer than {most} s" in stdout + stderr
 
 
 # ---------------------------------------------------------------- memory

@@ -192,7 +192,7 @@ class Decider:
         finally:
             self._current = None
             work.spent += time.perf_counter() - began
-        if work.allowed is not None and work.spent > work.allowed:
+        if work.spent > work.allowed:
             return work.asked.refused(f"the decision took longer than {work.allowed:g} s")
         return found
 
@@ -247,7 +247,7 @@ class Decider:
 
     def _limit(self, allowed: float) -> None:
         if self._current is not None:
-            self._current.allowed = allowed
+            self._current.allowed = min(self._current.allowed, allowed)
 
     def _note(self, work: Work, error: BaseException) -> None:
         note(self._where.state, work.asked.name or "-", type(error).__name__, place_of(error))

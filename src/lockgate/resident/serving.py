@@ -253,7 +253,10 @@ class Serving:
             except BaseException:  # noqa: BLE001 - the hook decides by itself, and says what is wrong
                 self._hooks.bell.tell(lambda: self._failed(connection))
 
-        threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()
+        try:
+            threading.Thread(target=asking, name="lockgate-consult", daemon=True).start()
+        except RuntimeError:  # there can be no more threads
+            self._failed(connection)
 
     def _consulted(self, connection: Connection, work: Work, said: Any) -> None:
         self._consulting -= 1

@@ -55,8 +55,8 @@ class Work:
         """
         self.asked = asked
         self.waiting = Waiting(asked)
-        self.allowed: float | None = None
-        """Seconds that the configuration gives a decision, where it does."""
+        self.allowed = asked.options.deadline
+        """Seconds that the hook and the configuration give a decision."""
         self.spent = 0.0
         """Seconds that the steps took."""
         self.deliberation: Deliberation | None = None
