@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
 _MOST_ROUNDS = 12
+_MOST_WORDS = 30
 _MOST_PATTERNS = 4
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
@@ -112,7 +113,7 @@ def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
     else:
         values = expand_all(node.words, machine, scope)
     texts = [file_name(value) for value in values]
-    if node.select or len(texts) > _MOST_ROUNDS or any(value.static is None or value.loose for value in values):
+    if node.select or len(texts) > _MOST_WORDS or any(value.static is None or value.loose for value in values):
         # How often it runs is not known.
         several = list(dict.fromkeys(texts))
         several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]

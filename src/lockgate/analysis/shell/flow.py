@@ -32,7 +32,10 @@ def file_name(value: Arg) -> str:
 def in_parts(shape: str) -> str:
     """The shape where any of the lines may be missing, or come in another order: none is known, then."""
     lines = shape.splitlines()
-    return f"{blur('', *lines)}\n" if any(map(known, lines)) else shape
+    # What is found at any depth of a folder is found in the folder itself, too.
+    deep = {line.replace(f"/{PLAIN}/", "/") for line in lines if f"/{PLAIN}/" in line}
+    kept = [line for line in lines if line not in deep] if deep else lines
+    return f"{blur('', *kept)}\n" if any(map(known, kept)) else "".join(f"{line}\n" for line in kept)
 
 
 def nodes(node: Any) -> Iterator[tuple[Any, ...]]:

@@ -52,7 +52,8 @@ def printed(call: Invocation) -> str:
         return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
     if kind == "cat":
         other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
-        return OPAQUE if other or call.stdin is None else call.stdin
+        # A text of its own: that something was taken of what it read says nothing of what it prints.
+        return OPAQUE if other or call.stdin is None else call.stdin[:1] + call.stdin[1:]
     return _place(call, kind)
 
 
