@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from lockgate.cli.main import _COMMANDS
+from lockgate.cli.main import _COMMANDS, cli
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,49 @@ def test_a_person_who_tries_the_status_line_is_told_what_it_is_for(tmp_path: Pat
         os.close(terminal)
     assert done.returncode == 2
     assert "lockgate status" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "approvals list",
+        "approvals watch --json",
+        "approve abc",
+        "audit show",
+        "audit verify",
+        "canary new",
+        "canary revoke x",
+        "config show",
+        "dashboard tokens add x",
+        "judge check",
+        "patterns list",
+        "policy status",
+        "policy unpin --all",
+        "scan README",
+        "serve groups add g --ipc ipc",
+        "sessions",
+        "status",
+        "store status",
+        "telemetry metrics",
+        "telemetry run",
+        "trust --yes",
+        "untrust",
+    ],
+)
+def test_a_state_that_cannot_be_used_is_told_and_ends_with_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "CLAUDECODE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    state, project = tmp_path / ".local" / "state" / "lockgate", tmp_path / "project"
+    for folder in (state, project):
+        folder.mkdir(parents=True)
+    (state / "key").write_bytes(b"k" * 32)
+    state.chmod(0o777)  # anybody can have put that there
+    (project / "README").write_text("hello")
+    (project / "lockgate.yaml").write_text("profile: quarantine\n")
+    monkeypatch.chdir(project)
+    done = CliRunner().invoke(cli, command.split())
+    assert (done.exit_code, "others can write to the state folder" in done.output) == (3, True), done.output
+    assert isinstance(done.exception, SystemExit)

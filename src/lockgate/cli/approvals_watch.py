@@ -14,11 +14,11 @@ from lockgate.cli import approvals_text as text
 from lockgate.cli.approvals_state import clients, open_questions, opened_for_questions, question_of, settle
 from lockgate.cli.approve import forget_what_was_typed
 from lockgate.cli.person import require_approver
+from lockgate.cli.state import made
 from lockgate.escape.bells import Bell
 from lockgate.escape.telling import facts
 from lockgate.escape.waiting import LOOK_SECONDS, WATCHERS
 from lockgate.folders import folders
-from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
 
@@ -32,8 +32,9 @@ def run(*, as_json: bool) -> None:
     Raises:
         click.ClickException: It is to answer questions, and no person sits at its terminal.
     """
+    with made():
+        pass  # one that runs before the first hook waits for it
     state = folders().state
-    open_store(state).close()  # one that runs before the first hook waits for it
     with (
         opened_for_questions() as store,
         Bell(state, WATCHERS) as bell,

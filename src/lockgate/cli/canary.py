@@ -12,15 +12,10 @@ import click
 
 from lockgate.analysis.patterns.canaries import SHAPES, make
 from lockgate.analysis.patterns.known import Entry, KnownKind, Marker, Named
-from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import ago, iso, looking, unreadable
-from lockgate.errors import StoreError
-from lockgate.events import Context
-from lockgate.folders import folders
+from lockgate.cli.state import ago, iso, looking, made, opened, record_act
 from lockgate.known_secrets.canaries import Kept, keep, listed, setting_of, settings
-from lockgate.model import Subject
-from lockgate.store.protocol import Transaction
+from lockgate.store.protocol import Store, Transaction
 from lockgate.text import visible
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
@@ -48,24 +43,15 @@ def new(name: str, shape: str, as_json: bool) -> None:
     require_person("make a canary")
     if name and not _NAME.fullmatch(name):
         raise click.UsageError("a name has up to 40 small letters, digits and hyphens")
-    from lockgate.store.opening import open_store
-
-    made = make(shape, secrets.randbelow)
-    try:
-        store = open_store(folders().state)
-        try:
-            with store.transaction() as tx:
-                kept = Kept(_free_name(tx, name, shape), shape, time.time())
-                keep(tx, kept, _entry(kept.name, made.values, store.key))
-                _record(tx, store.clock(), "canary", kept.name)
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
+    bait = make(shape, secrets.randbelow)
+    with made() as store, store.transaction() as tx:
+        kept = Kept(_free_name(tx, name, shape), shape, time.time())
+        keep(tx, kept, _entry(kept.name, bait.values, store.key))
+        record_act(tx, store.clock(), "canary", {"canary": kept.name})
     if as_json:
-        click.echo(json.dumps({**_told(kept), "text": made.text}))
+        click.echo(json.dumps({**_told(kept), "text": bait.text}))
         return
-    click.echo(made.text)
+    click.echo(bait.text)
     click.echo(f"canary {kept.name}: put this somewhere; it is not shown again", err=True)
 
 
@@ -97,27 +83,18 @@ def revoke(name: str, as_json: bool) -> None:
     Exit status: 0 revoked, 1 there is none or an agent seems to ask, 3 state not writable.
     """
     require_person("revoke a canary")
-    from lockgate.store.opening import open_existing
-
-    try:
-        store = open_existing(folders().state)
-        try:
-            if store is None or not _revoked(store, name):
-                raise click.ClickException(f"there is no canary {visible(name, 80)!r}")
-        finally:
-            if store is not None:
-                store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
+    with opened() as store:
+        if store is None or not _revoked(store, name):
+            raise click.ClickException(f"there is no canary {visible(name, 80)!r}")
     click.echo(json.dumps({"name": name, "revoked": True}) if as_json else f"{name} is not looked for any more")
 
 
-def _revoked(store: Any, name: str) -> bool:
+def _revoked(store: Store, name: str) -> bool:
     with store.transaction() as tx:
         if tx.setting(setting_of(name)) is None:
             return False
         tx.put_setting(setting_of(name), None)
-        _record(tx, store.clock(), "canary_revoked", name)
+        record_act(tx, store.clock(), "canary_revoked", {"canary": name})
     return True
 
 
@@ -135,10 +112,6 @@ def _entry(name: str, values: tuple[str, ...], salt: bytes) -> Entry:
     marker = Marker(salt)
     entries = [marker.entry(Named(name, value.encode("ascii"), KnownKind.CANARY)) for value in values]
     return Entry(name, KnownKind.CANARY, tuple(mark for entry in entries for mark in entry.marks))
-
-
-def _record(tx: Transaction, now: float, event: str, name: str) -> None:
-    tx.append_audit(now, happened(Context("cli", Subject("")), event, {"canary": name}))
 
 
 def _told(kept: Kept) -> dict[str, Any]:

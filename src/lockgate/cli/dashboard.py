@@ -8,7 +8,7 @@ import time
 import click
 
 from lockgate.cli.person import require_approver, require_person
-from lockgate.cli.state import iso, opened, unreadable
+from lockgate.cli.state import iso, made, opened, unreadable
 from lockgate.errors import LockgateError, StoreError
 from lockgate.folders import folders
 from lockgate.record import TYPE_CHECKING
@@ -132,20 +132,14 @@ def add_token(name: str, scope: str) -> None:
     Exit status: 0 made, 1 the name is taken, or not a person's terminal, 2 usage, 3 state not usable.
     """
     from lockgate.dashboard.tokens import add
-    from lockgate.store.opening import open_store
 
     if scope == _APPROVE:
         _require(tokens_only=False)
     else:
         require_person("let programs use the API")
     try:
-        store = open_store(folders().state)
-        try:
+        with made() as store:
             token = add(store, name, "approve" if scope == _APPROVE else "read")
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
     except LockgateError as error:
         raise click.ClickException(str(error)) from error
     click.echo(token)

@@ -12,15 +12,12 @@ from typing import Any
 
 import click
 
-from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
 from lockgate.cli.policy_files import problem_json, public_key, read_file, refused, report
 from lockgate.cli.policy_making import build, inspect, keygen, sign, verify
-from lockgate.cli.state import WRONG, clock, iso, opened, paint, unreadable
-from lockgate.errors import BundleError, StoreError
-from lockgate.events import Context
+from lockgate.cli.state import WRONG, clock, iso, made, opened, paint, record_act
+from lockgate.errors import BundleError
 from lockgate.folders import state_dir
-from lockgate.model import Subject
 from lockgate.policy_bundles import accepted, joining, manifest
 from lockgate.policy_bundles.checking import problems
 from lockgate.policy_bundles.fleet import Fleet, look
@@ -43,16 +40,10 @@ for _command in (keygen, build, sign, inspect, verify):
 def _recording() -> Iterator[Tell]:
     """What writes acts of a person into the audit; exits with 3 where the state cannot be written."""
     from lockgate.policy_bundles.recording import teller
-    from lockgate.store.opening import open_store
 
     try:
-        store = open_store(state_dir())
-        try:
+        with made() as store:
             yield teller(store, "cli")
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
     except BundleError as error:
         raise refused(error) from error
 
@@ -81,7 +72,6 @@ def publish(file: str) -> None:
     """
     require_person("publish a fleet's policy")
     from lockgate.policy_bundles.acceptance import verify as verified
-    from lockgate.store.opening import open_store
 
     data = read_file(file)
     pins = pins_of(state_dir())
@@ -92,19 +82,13 @@ def publish(file: str) -> None:
         if bundle.fleet != pins.fleet:
             raise BundleError(f"it is for the fleet {bundle.fleet}, and this machine belongs to {pins.fleet}")
         report(problems(bundle))
-        store = open_store(state_dir())
-        try:
-            with store.transaction() as tx:
-                if not tx.put_policy(bundle.fleet, bundle.serial, data):
-                    raise BundleError(f"{bundle.fleet}/{bundle.serial} is not newer than what is published")
-                facts = {"fleet": bundle.fleet, "serial": bundle.serial}
-                tx.append_audit(store.clock(), happened(Context("cli", Subject("")), "policy-published", facts))
-        finally:
-            store.close()
+        with made() as store, store.transaction() as tx:
+            if not tx.put_policy(bundle.fleet, bundle.serial, data):
+                raise BundleError(f"{bundle.fleet}/{bundle.serial} is not newer than what is published")
+            facts = {"fleet": bundle.fleet, "serial": bundle.serial}
+            record_act(tx, store.clock(), "policy-published", facts)
     except BundleError as error:
         raise refused(error) from error
-    except StoreError as error:
-        raise unreadable(error) from error
     click.echo(f"{bundle.fleet}/{bundle.serial} is published")
 
 

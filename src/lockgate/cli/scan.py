@@ -13,8 +13,8 @@ import click
 
 from lockgate import __version__
 from lockgate.analysis.patterns.model import Kind, Severity
-from lockgate.cli.state import WRONG, paint, unreadable
-from lockgate.errors import PatternError, StoreError
+from lockgate.cli.state import WRONG, made, paint
+from lockgate.errors import PatternError
 from lockgate.scan.findings import KINDS, Finding, Scanned, Wanted, brief, check, matches_in, sarif, scan, whole
 from lockgate.scan.sources import MOST_BYTES, ScanError, Skipped, Source, added_lines, files_below, read_file
 from lockgate.text import visible
@@ -112,17 +112,11 @@ def _scanner(*, known: bool) -> Scanner:
     from lockgate.configuration import find_workspace
     from lockgate.folders import folders
     from lockgate.guardrails.opening import open_scanner
-    from lockgate.store.opening import open_store
 
     where = folders()
     try:
-        store = open_store(where.state)
-        try:
+        with made() as store:
             return open_scanner(store, where, find_workspace(os.getcwd(), where.home), _COMPILING, known=known)
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
     except PatternError as error:
         click.echo(f"lockgate: {visible(str(error))}", err=True)
         raise click.exceptions.Exit(INCOMPLETE) from error

@@ -9,13 +9,10 @@ from typing import Any
 
 import click
 
-from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import unreadable
-from lockgate.errors import RemoteError, StoreError
-from lockgate.events import Context
+from lockgate.cli.state import made, record_act
+from lockgate.errors import RemoteError
 from lockgate.folders import folders
-from lockgate.model import Subject
 from lockgate.policy.profiles import shipped
 from lockgate.server.groups import Group, Groups, new_secret
 from lockgate.text import visible
@@ -129,18 +126,10 @@ def _shown(group: Group) -> Mapping[str, Any]:
 
 def _act(event: str, name: str, act: Callable[[Groups], object], facts: Mapping[str, Any]) -> None:
     """Change the groups, and write it into the audit."""
-    from lockgate.store.opening import open_store
-
-    state = folders().state
     try:
-        store = open_store(state)
-        try:
-            act(Groups(state))
+        with made() as store:
+            act(Groups(folders().state))
             with store.transaction() as tx:
-                tx.append_audit(store.clock(), happened(Context("cli", Subject("")), event, {"group": name, **facts}))
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
+                record_act(tx, store.clock(), event, {"group": name, **facts})
     except RemoteError as error:
         raise click.ClickException(visible(str(error), 600)) from None

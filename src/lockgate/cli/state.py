@@ -1,4 +1,4 @@
-"""What the commands that look at the state share: opening it without making it, times, colour."""
+"""What the commands share that look at the state or change it: opening it, recording an act, times, colour."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from datetime import UTC, datetime
 
 import click
 
+from lockgate.audit.record import happened
 from lockgate.errors import StoreError
+from lockgate.events import Context
 from lockgate.folders import state_dir
+from lockgate.model import Subject
 from lockgate.record import TYPE_CHECKING
 from lockgate.session.sessions import SELF_TEST as SELF_TEST
-from lockgate.store.opening import open_existing
+from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.text import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from lockgate.guardrails.layers import Gathered
 
 WRONG = 1
@@ -40,6 +46,24 @@ def opened() -> Iterator[Store | None]:
                 store.close()
     except StoreError as error:
         raise unreadable(error) from error
+
+
+@contextmanager
+def made() -> Iterator[Store]:
+    """The store, made where there is none yet; exits with 3 where it cannot be used."""
+    try:
+        store = open_store(state_dir())
+        try:
+            yield store
+        finally:
+            store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def record_act(tx: Transaction, now: float, event: str, facts: Mapping[str, Any]) -> None:
+    """Write what a person has done with a command into the audit. ``now`` is the store's time."""
+    tx.append_audit(now, happened(Context("cli", Subject("")), event, facts))
 
 
 def unreadable(error: StoreError) -> click.exceptions.Exit:

@@ -11,15 +11,12 @@ from typing import Any
 import click
 
 from lockgate.audit.chain import verify_store
-from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import UNREADABLE, WRONG, unreadable
+from lockgate.cli.state import UNREADABLE, WRONG, record_act, unreadable
 from lockgate.cli.store_looking import LOCAL, status_lines, status_of, verified, verified_lines
 from lockgate.errors import StoreError
-from lockgate.events import Context
 from lockgate.files import replace
 from lockgate.folders import folders
-from lockgate.model import Subject
 from lockgate.store.opening import ELSEWHERE, open_existing
 from lockgate.store.postgres.notes import NOTES
 from lockgate.store.postgres.store import PostgresStore
@@ -161,7 +158,7 @@ def use(where: str, name: str, as_json: bool) -> None:
 
 def _record(found: Store, facts: dict[str, Any]) -> None:
     with found.transaction() as tx:
-        tx.append_audit(found.clock(), happened(Context("cli", Subject("")), "store", facts))
+        record_act(tx, found.clock(), "store", facts)
 
 
 def _try(state: str, url: str, name: str) -> None:
@@ -184,8 +181,7 @@ def _warn_of_namesakes(gates: Sequence[GateRow]) -> None:
 def _is_used(state: str, url: str) -> bool:
     """Whether the state folder names this very database already, so that none is left."""
     with suppress(StoreError):
-        where = read_where(os.path.join(state, ELSEWHERE))
-        return where is not None and where.url == url
+        return read_where(os.path.join(state, ELSEWHERE)).url == url
     return False
 
 

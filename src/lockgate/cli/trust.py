@@ -8,18 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from lockgate.audit.record import happened
 from lockgate.cli.person import require_person
-from lockgate.cli.state import unreadable
+from lockgate.cli.state import made, record_act
 from lockgate.configuration import find_workspace, places
-from lockgate.errors import ConfigError, StoreError
-from lockgate.events import Context
+from lockgate.errors import ConfigError
 from lockgate.folders import folders
 from lockgate.guardrails.layers import is_patterns
 from lockgate.guardrails.layers import places as pattern_places
 from lockgate.guardrails.trusting import PatternLayers, patterns_layers
 from lockgate.layers import Place, digest_of, joined, read_file, trust_name
-from lockgate.model import Subject
 from lockgate.policy.merging import Layer, merge
 from lockgate.policy.showing import loosenings
 from lockgate.policy.validation import Parsed, parse
@@ -145,21 +142,10 @@ def untrust(where: str) -> None:
 
 def _record(digests: Mapping[str, str | None]) -> None:
     """Keep which contents are trusted, and write the act into the audit."""
-    from lockgate.store.opening import open_store
-
-    person = Context("cli", Subject(""))
-    try:
-        store = open_store(folders().state)
-        try:
-            with store.transaction() as tx:
-                for path, digest in digests.items():
-                    before = tx.setting(trust_name(path))
-                    if before != digest:
-                        tx.put_setting(trust_name(path), digest)
-                        event = "untrust" if digest is None else "trust"
-                        facts = {"file": path, "sha256": digest or before}
-                        tx.append_audit(store.clock(), happened(person, event, facts))
-        finally:
-            store.close()
-    except StoreError as error:
-        raise unreadable(error) from error
+    with made() as store, store.transaction() as tx:
+        for path, digest in digests.items():
+            before = tx.setting(trust_name(path))
+            if before != digest:
+                tx.put_setting(trust_name(path), digest)
+                event = "untrust" if digest is None else "trust"
+                record_act(tx, store.clock(), event, {"file": path, "sha256": digest or before})
