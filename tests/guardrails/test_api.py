@@ -42,7 +42,7 @@ def test_inputs(patterns: PatternLibrary, tool: str, command: str, decision: str
     result = validate_tool_input(tool, {"command": command}, patterns)
     assert result.decision == decision
     assert [match.rule for match in result.pattern_matches] == rules
-    assert result.elapsed_ms > 0
+    assert result.elapsed_ms >= 0  # of a clock that reckons: it can be less than it takes
     assert bool(result.reason) is (decision != "approve")
 
 
