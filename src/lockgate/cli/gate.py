@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -75,7 +76,7 @@ def start(foreground: bool, idle: float | None) -> None:
     if (found := look(where.state)).answers:
         click.echo(f"it runs already: process {found.facts.get('pid')}")
         return
-    with _said("it cannot be started"):
+    with _telling("it cannot be started"):
         launch(where, sys.executable, idle)
     _await(where)
 
@@ -105,7 +106,7 @@ def restart(idle: float | None) -> None:
 
     where = folders()
     _stop(where)
-    with _said("it cannot be started"):
+    with _telling("it cannot be started"):
         launch(where, sys.executable, idle)
     _await(where)
 
@@ -140,7 +141,7 @@ def logs(lines: int, follow: bool) -> None:
 def _become(where: Folders, idle: float | None) -> NoReturn:
     from lockgate.resident.starting import arguments, environment
 
-    with _said("it cannot be started"):
+    with _telling("it cannot be started"):
         os.chdir("/")
         words = [sys.executable, *arguments(where, idle), "--replace", "yes"]
         os.execve(sys.executable, words, environment(where))  # noqa: S606 - without a shell is what is wanted
@@ -150,7 +151,7 @@ def _become(where: Folders, idle: float | None) -> NoReturn:
 def _stop(where: Folders) -> None:
     from lockgate.resident.control import stop as end
 
-    with _said("it cannot be ended"):
+    with _telling("it cannot be ended"):
         click.echo("it has ended" if end(where.state) else "none was running")
 
 
@@ -164,18 +165,13 @@ def _await(where: Folders) -> None:
     click.echo(f"it runs: process {found.facts.get('pid')}")
 
 
-class _said:  # noqa: N801 - used like a function
+@contextmanager
+def _telling(what: str) -> Iterator[None]:
     """Tell a person what failed, instead of a traceback."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (LockgateError, OSError)):
-            raise click.ClickException(f"{self._what}: {visible(str(error), 400)}") from None
+    try:
+        yield
+    except (LockgateError, OSError) as error:
+        raise click.ClickException(f"{what}: {visible(str(error), 400)}") from None
 
 
 def _unreadable(error: OSError) -> int:
