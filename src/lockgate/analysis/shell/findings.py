@@ -22,6 +22,8 @@ _INGEST = Template(EffectKind.INGEST, gives=_U, because="`{what}` brings in text
 _FETCH = Template(EffectKind.FETCH, gives=_U, because="`{what}` reads from the network")
 _KNOWN = Template(EffectKind.FETCH, Variant.KNOWN, _U, "`{what}` reads from an address that is already configured")
 _EGRESS = Template(EffectKind.EGRESS, gives=_U, because="`{what}` can send data to another machine or act there")
+_READS = "`{what}` first reads a file of this project, which can take in others from elsewhere"
+_FILE = Template(EffectKind.EXECUTE, because=_READS)
 _EXECUTE = Template(EffectKind.EXECUTE, because="`{what}` runs code of this project that cannot be seen through")
 
 WORDS: dict[str, tuple[Template, ...]] = {
@@ -33,6 +35,7 @@ WORDS: dict[str, tuple[Template, ...]] = {
     "egress": (_EGRESS,),
     "connect": (_EGRESS, _INGEST),
     "execute": (_EXECUTE,),
+    "project-file": (_FILE,),
     "execute-unknown": (Template(EffectKind.EXECUTE, gives=_U, because="`{what}` runs code that is not known"),),
     "install": (
         Template(EffectKind.FETCH, gives=_U, because="`{what}` downloads from a registry"),
