@@ -58,8 +58,10 @@ def entered(cwd: str, folder: str) -> str:
 
 def is_of_a_process(path: str, cwd: str) -> bool:
     """Whether a path goes through a folder that only a process knows: another's, or one that was opened before."""
-    text = path if path.startswith("/") else f"{cwd}/{path}"
-    return text.startswith(_PROCESSES) and led(text, cwd)[0] is None
+    start = path if path.startswith("/") else cwd
+    if not start.startswith(_PROCESSES) and start != "/":
+        return False
+    return led(path if start is path else f"{cwd}/{path}", cwd)[0] is None
 
 
 def led(path: str, cwd: str) -> tuple[str | None, str]:
@@ -145,14 +147,26 @@ def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
     """The path as the table asks about it: as written, and with links resolved."""
     joined = _joined(path, cwd, around)
     if joined is None:
-        text = led(path, cwd)[1] if path.startswith("/") else path
-        names = tuple(name for name in _fold(text).split("/") if name not in {"", ".", ".."})
-        # The folder is not known, so it may be the home folder.
-        return [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
+        return _nowhere(path, cwd, around)
     written = [*_aliases(_normal(joined)), *_aliases(_real(joined, around))]
     spellings = dict.fromkeys([*written, *_moved_client(written, around)])
-    homes = (names_of(around.home), names_of(around.real_home or _real(around.home, around)))
+    homes = _homes(around)
     return [_form(spelling, homes) for spelling in spellings]
+
+
+def _homes(around: Surroundings) -> tuple[Names, ...]:
+    return names_of(around.home), names_of(around.real_home or _real(around.home, around))
+
+
+def _nowhere(path: str, cwd: str, around: Surroundings) -> list[Path]:
+    """The forms of a path that begins in a folder nobody knows, which may be the home folder."""
+    whole = path if path.startswith("/") else f"{cwd}/{path}" if cwd else ""
+    text = led(path, cwd)[1] if whole is path else path
+    names = tuple(name for name in _fold(text).split("/") if name not in {"", ".", ".."})
+    found = [Path(("**", *names), (HOME, *names), any(map(is_wild, names)))] if names else []
+    # What another process has for its folder can change, but as it is now it tells more.
+    real = _real(whole, around) if whole else ""
+    return [*found, _form(real, _homes(around))] if real and real != _normal(whole) else found
 
 
 def _moved_client(written: list[str], around: Surroundings) -> list[str]:

@@ -113,6 +113,7 @@ def test_everyday_glob_reads_nothing(path, around):
         (".claude/set*", "tamper/claude-settings"),
         ("~/.claude/*.json", "tamper/claude-settings"),
         ("/proc/self/cwd/.claude/settings.json", "tamper/claude-settings"),
+        ("/proc/1234/cwd/.claude/settings.json", "tamper/claude-settings"),
         ("~/.claude/\u017fettings.json", "tamper/claude-settings"),
         ("sub/project/.claude/settings.json", "tamper/claude-settings"),
         ("~/.bashr?", "persist/shell-start"),
@@ -149,6 +150,25 @@ def test_a_link_is_what_it_leads_to_and_what_it_is_called(around):
     assert "place:secret/ssh" in reads("notes.txt", linked)
     assert "place:secret/dotenv" in reads(".env", linked)
     assert "place:persist/remote-login" in writes("notes.txt", linked)
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/proc/77/cwd/config", "secret/cluster"),
+        ("/proc/77/task/77/cwd/config", "secret/cluster"),
+        ("/dev/fd/5/config", "secret/cluster"),
+    ],
+)
+def test_another_processs_folder_is_looked_up_as_it_is_now(path, rule, around):
+    linked = around._replace(realpath=lambda path: "/home/user/.kube/config" if path.endswith("/config") else path)
+    assert f"place:{rule}" in reads(path, linked)
+    assert f"place:{rule}" not in reads(path, around)
+
+
+def test_this_processs_folder_is_the_calls_and_not_the_gates(around):
+    elsewhere = around._replace(realpath=lambda path: path.replace("/proc/self/cwd", "/home/user/.ssh"))
+    assert not reads("/proc/self/cwd/notes", elsewhere)
 
 
 def test_a_failing_realpath_leaves_the_spelling(around):
