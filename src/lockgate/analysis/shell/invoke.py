@@ -8,7 +8,7 @@ from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
 from lockgate.analysis.shell.findings import NEEDS, WORDS, made_by
 from lockgate.analysis.shell.knowledge import Entry
-from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match
+from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match, may_be_undone
 from lockgate.analysis.shell.output import printed
 from lockgate.analysis.shell.roles import play
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
@@ -192,7 +192,10 @@ class Invocation:
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
-        entry = self.entry = knowledge.changed(self.entry, {name for option in options for name in option.names})
+        given = {name for option in options for name in option.names}
+        entry = self.entry = knowledge.changed(
+            self.entry, given, lambda names: may_be_undone(names, options, self.matched)
+        )
         if self._asks_about_subcommand() or (entry.help and self._asks_only(options)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from lockgate.analysis.globs import name_matches
@@ -90,6 +90,24 @@ class Entry(Record):
     """Options with which the agent shapes what is printed."""
 
 
+_ONLY_READ = frozenset(
+    {
+        "local",
+        "text",
+        "name",
+        "read",
+        "read-but",
+        "read-below",
+        "read-below-but",
+        "look",
+        "source",
+        "source-below",
+        "url",
+    }
+)
+"""Roles of operands that are neither changed nor run."""
+
+
 def lookup(program: str) -> Entry | None:
     """The entry of a program, also of one named with its version (``python3.14t``, ``clang-format-18``)."""
     if program in _cache:
@@ -135,12 +153,30 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
     return Entry(**{"style": entry.style, "needs": entry.needs, **raw})._replace(name=f"{entry.name}/{word}")
 
 
-def changed(entry: Entry, given: set[str]) -> Entry:
-    """The entry as it is where these options are given."""
+def changed(entry: Entry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> Entry:
+    """The entry as it is where some options are given.
+
+    Args:
+        entry: The entry.
+        given: Their names, with and without their values.
+        may_be_undone: Whether options of such names may mean nothing in the end, by what else is given. It is asked
+            where they have the program do less.
+    """
     for change in entry.when:
-        if given.intersection(change["options"]):
-            entry = entry._replace(**change["then"])
+        names, then = change["options"], change["then"]
+        if given.intersection(names) and not (_does_less(entry, then) and may_be_undone(names)):
+            entry = entry._replace(**then)
     return entry
+
+
+def _does_less(entry: Entry, then: Mapping[str, Any]) -> bool:
+    """Whether a change leaves effects out, or only reads what would be changed or run."""
+    if not set(entry.effects) <= set(then.get("effects", entry.effects)):
+        return True
+    before, after = (
+        {role.removesuffix("...") for role in roles} for roles in (entry.operands, then.get("operands", ()))
+    )
+    return bool(after) and after <= _ONLY_READ and not before <= _ONLY_READ
 
 
 def table(name: str) -> Mapping[str, Any]:

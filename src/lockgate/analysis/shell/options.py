@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
 from lockgate.analysis.shell.scope import OPAQUE, Arg, known
-from lockgate.record import Record
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WALKS = "left-out left-out-next left-out-glob only-names not-names follows-links"
 HARMLESS = frozenset({"local", "composed", *_WALKS.split()})
@@ -19,12 +22,18 @@ _GREEDY = frozenset({"argv", "argv-inside", "package-argv", "project-argv", "she
 """Roles that take all words from where they stand."""
 
 
+_NO = frozenset({"", "0", "f", "n", "no", "false", "off", "none", "never", "disable", "without"})
+"""Values with which a switch says that it is off: what Go, apt and others read."""
+
+
 class Option(Record):
     """One option that was given."""
 
     name: str
     role: str
     value: tuple[Arg, ...] = ()
+    holds: bool = True
+    """Whether it is surely on: ``--dry-run=false`` is not."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,6 +56,20 @@ class Matched(Record):
     def given(self) -> set[str]:
         """Names of the options that were given."""
         return {option.name for option in self.options}
+
+
+def may_be_undone(names: Sequence[str], options: list[Option], matched: Matched) -> bool:
+    """Whether options of these names, of which one was given, may mean nothing in the end.
+
+    One says the opposite (``--dry-run=false``, or ``bash -n +n``), is given again with another value, of which most
+    programs take the last one (``--dry-run=client --dry-run=none``), or is not known (``--dry-run --no-dry-run``).
+    """
+    wanted = set(names)
+    bare = {name.partition("=")[0] for name in names}
+    opposite = any(operand.text.startswith("+") for operand in matched.operands)
+    return bool(opposite or matched.unknown or matched.surprises) or any(
+        not option.holds or wanted.isdisjoint(option.names) for option in options if option.name in bare
+    )
 
 
 def match(entry: Entry, args: list[Arg]) -> Matched:
@@ -128,7 +151,8 @@ class _Matcher:
         else:
             values = self._next() if words in (VALUE, TWO) else ()
             values += self._next() if words == TWO else ()
-        self.result.options.append(Option(found, role, values))
+        holds = not equals or words in (VALUE, TWO, COMMAND) or (known(value) and value.casefold() not in _NO)
+        self.result.options.append(Option(found, role, values, holds))
 
     def _attached(self, text: str) -> str:
         """The short option with an effect that a word begins with (``-o/etc/x``), where words begin with one dash."""

@@ -202,6 +202,8 @@ def apt_option(call: Invocation, words: list[Arg], _: str) -> None:
             r"invoke|hook|method|command|pager|proxy|dir::bin", word.text, re.IGNORECASE
         ):
             call.opaque(f"the setting `{word.shown}` runs a program")
+        elif "simulate" in word.text.lower():
+            call.opaque(f"the setting `{word.shown}` says whether anything is done at all")
 
 
 def process(call: Invocation, words: list[Arg], _: str) -> None:
