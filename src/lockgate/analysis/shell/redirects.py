@@ -117,6 +117,8 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
             continue
         if not socket(arg.text, machine):
             machine.findings.merge(write(arg, machine, scope), ())
+            if redirect.operator == "<>":
+                machine.findings.merge(read(arg, machine, scope), ())
     return [arg.text for arg in args]
 
 

@@ -53,7 +53,9 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
     if len(lists) < len(words) or not words:
         names = (call.stdin or "").splitlines()
         for name in names if len(names) <= _MOST_NAMES else [OPAQUE]:
-            call.own += files.read(Arg(name), call.machine, call.scope)
+            # For git what stands behind a colon is a path in a revision.
+            for path in dict.fromkeys((name, name.partition(":")[2] or name)):
+                call.own += files.read(Arg(path), call.machine, call.scope)
 
 
 def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
