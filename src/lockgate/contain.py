@@ -19,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from lockgate.analysis.surroundings import Rules
+    from lockgate.folders import Folders
+
 _VALUES = ("home", "state", "config", "workspace", "folder-to")
 _SHELLS = ("bash", "zsh", "dash", "sh")
 _NOT_RUN = 125
@@ -96,7 +99,6 @@ def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple
     from lockgate.escape.containment.layout import Run, lay_out
     from lockgate.folders import Folders
     from lockgate.machine import surroundings_of
-    from lockgate.runtime import rules_of
 
     ways.check_descriptors()
     where = Folders(options["home"], options["state"], options["config"])
@@ -113,7 +115,7 @@ def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple
             os.getcwd(),
             tuple(command) or _shell_command(text, moves=moves),
             dict(os.environ),
-            surroundings_of(where, workspace, "", rules_of(where, workspace)),
+            surroundings_of(where, workspace, "", _rules_of(where, workspace)),
             named=tuple(re.findall(_ABSOLUTE, text)) or tuple(command),
             git="background" not in options and ("git" in text or bool(command)),
         )
@@ -122,6 +124,27 @@ def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple
     if status == supervise.NOT_RUN:
         forget(where.state)
     return status, folder
+
+
+def _rules_of(where: Folders, workspace: str) -> Rules:
+    """What the configuration of a workspace says to the analysis: with several policies, all of their paths."""
+    from lockgate import configuration
+    from lockgate.analysis.surroundings import Rules
+    from lockgate.store.opening import open_store
+
+    store = open_store(where.state)
+    try:
+        found = configuration.load(
+            store, home=where.home, config_dir=where.config, workspace=workspace, state=where.state
+        )
+    finally:
+        store.close()
+    rules = [policy.rules for policy in found.policies]
+    return Rules(
+        protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
+        secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
+        persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
+    )
 
 
 def _shell_command(text: str, *, moves: bool) -> tuple[str, ...]:

@@ -181,63 +181,79 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         store: The store.
         prolong: To be told before each wait for somebody else: for how many seconds; gives how many it may be.
     """
+    asked = _Asked(where, store, prolong)
+    return Consultants(
+        lambda configuration: configuration.sets_rules,
+        _rule_sets,
+        can_judge=asked.can_judge,
+        rules=lambda question: asked.objectors().before(question),
+        results=lambda question: asked.objectors().after(question),
+        judge=asked.judge,
+        wait=asked.wait,
+        attended=asked.attended,
+    )
 
-    def wait(question: PersonQuestion) -> None:
+
+class _Asked:
+    """What :func:`consultants_of` asks with, each part loaded when it is first asked."""
+
+    def __init__(self, where: Folders, store: Store, prolong: Callable[[float], float]) -> None:
+        self._where = where
+        self._store = store
+        self._prolong = prolong
+        self._objectors: Objectors | None = None
+
+    def wait(self, question: PersonQuestion) -> None:
+        """Have a person told, and wait for their answer."""
         from lockgate.escape import telling, waiting
 
-        most = prolong(max(question.expires_at - store.clock(), 0.0))
-        telling.start(where.state, question)
-        waiting.wait(where.state, question, lambda: open_existing(where.state), most=most)
+        state = self._where.state
+        most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
+        telling.start(state, question)
+        waiting.wait(state, question, lambda: open_existing(state), most=most)
 
-    def attended(configuration: Configuration) -> bool:
+    def attended(self, configuration: Configuration) -> bool:
+        """Whether some person can hear of a question."""
         from lockgate.escape import waiting
 
-        return waiting.attended(where.state, configuration.options.approvals, store.watched)
+        return waiting.attended(self._where.state, configuration.options.approvals, self._store.watched)
 
-    def can_judge(configuration: Configuration) -> bool:
+    def can_judge(self, configuration: Configuration) -> bool:
+        """Whether the configured judge can be asked."""
         # Calls go to a model where a trusted layer says so: a project that nobody trusts cannot have them sent.
         if not configuration.judges:
             return False
         from lockgate.escape.judge.keys import can_be_asked
 
-        return can_be_asked(configuration.options.judge, caller.environ(), where.state)
+        return can_be_asked(configuration.options.judge, caller.environ(), self._where.state)
 
-    def judge(question: JudgeQuestion) -> Opinion:
+    def judge(self, question: JudgeQuestion) -> Opinion:
+        """Ask the judge."""
         from lockgate.escape.judge.judge import ask
 
-        return ask(question, where.state, lambda: open_store(where.state), caller.environ(), prolong)
+        state = self._where.state
+        return ask(question, state, lambda: open_store(state), caller.environ(), self._prolong)
 
-    def log(plugin: str, kind: str, place: str) -> None:
-        from lockgate.logs import note
-
-        note(where.state, f"plugin {plugin}", kind, place)
-
-    def rule_sets(configuration: Configuration) -> RuleSets:
-        if not configuration.sets_rules:
-            return _NO_RULES
-        from lockgate.rules import consulting
-
-        return consulting.rule_sets(configuration)
-
-    kept: list[Objectors] = []
-
-    def objectors() -> Objectors:
+    def objectors(self) -> Objectors:
+        """Rule sets and plugins, each loaded once."""
         from lockgate.rules.consulting import Objectors
 
-        if not kept:
-            kept.append(Objectors(where.home, log))
-        return kept[0]
+        if self._objectors is None:
+            self._objectors = Objectors(self._where.home, self._log)
+        return self._objectors
 
-    return Consultants(
-        lambda configuration: configuration.sets_rules,
-        rule_sets,
-        can_judge=can_judge,
-        rules=lambda question: objectors().before(question),
-        results=lambda question: objectors().after(question),
-        judge=judge,
-        wait=wait,
-        attended=attended,
-    )
+    def _log(self, plugin: str, kind: str, place: str) -> None:
+        from lockgate.logs import note
+
+        note(self._where.state, f"plugin {plugin}", kind, place)
+
+
+def _rule_sets(configuration: Configuration) -> RuleSets:
+    if not configuration.sets_rules:
+        return _NO_RULES
+    from lockgate.rules import consulting
+
+    return consulting.rule_sets(configuration)
 
 
 def remembering(
@@ -265,24 +281,3 @@ def remembering(
         return found
 
     return look_up
-
-
-def rules_of(where: Folders, workspace: str) -> Rules:
-    """What the configuration of a workspace says to the analysis: with several policies, all of their paths.
-
-    Raises:
-        StoreError: The state cannot be read.
-    """
-    store = open_store(where.state)
-    try:
-        found = configuration.load(
-            store, home=where.home, config_dir=where.config, workspace=workspace, state=where.state
-        )
-    finally:
-        store.close()
-    rules = [policy.rules for policy in found.policies]
-    return Rules(
-        protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
-        secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
-        persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
-    )
