@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _OUT, _NEXT, _GLOB, _FOLLOWS = "left-out", "left-out-next", "left-out-glob", "follows-links"
 _ONLY, _NOT = "only-names", "not-names"
+_MORE_THAN_NAMES = "/{\\"
+"""Marks with which a pattern says more than a name does: folders, or several names."""
 _FOLLOWING = frozenset({"-R", "--dereference-recursive"})
 """Options that go down into folders, and into links as well."""
 
@@ -87,6 +89,8 @@ def _takes_others(call: Invocation, word: Arg) -> bool:
 
 def _means_state(call: Invocation, word: Arg, name: str) -> bool:
     """Whether a pattern is also for a file of the gate's state below a folder, or for a folder on the way to it."""
+    if any(mark in name for mark in _MORE_THAN_NAMES):
+        return True
     found = files.read(Arg(f"{word.text.rstrip('/')}/{PLAIN}/{name}"), call.machine, call.scope)
     on_the_way = {part for state in call.machine.around.state_paths for part in state.split("/")}
     return any(effect.rule in (OWN_BELOW, OWN_STATE) for effect in found) or any(
