@@ -30,6 +30,8 @@ _CLOSING = frozenset({")", ","})
 _DEEPEST = 30
 _ANYTHING = lazy_re(r"\[[^\]]*\]|[*?.]")
 """What a pattern says nothing with."""
+_ESCAPED = lazy_re(r"\\(.)")
+"""A mark that stands for itself: a name has no backslash in it. A star that does is taken for one that is none."""
 
 
 class _TooDeepError(Exception):
@@ -132,7 +134,7 @@ class _Expression:
         if word in DELETE | RUN | PRINT:
             self.reached.append((word, limit))
         elif word in _NAME and limit is None and _ANYTHING.sub("", value):
-            return (value,), limit
+            return (_ESCAPED.sub(r"\1", value),), limit
         elif word == "-empty" and limit is None:
             return (EMPTY,), limit
         elif word == "-false":

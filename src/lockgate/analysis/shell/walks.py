@@ -119,12 +119,13 @@ def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
     """Ends of paths that are left out of the operands behind them; one from the root is the beginning of a path."""
     for option in call.matched.options:
         text = _text(option) if option.role == _NEXT else ""
-        if not text or not _stands_before(call, option, word):
+        # With a slash at its end it is for nothing: folders are compared without one.
+        if not text or text.endswith("/") or not _stands_before(call, option, word):
             continue
         if not text.startswith("/"):
-            yield text.rstrip("/").split("/")
+            yield text.split("/")
         elif word.text.startswith(("/", "~")) and text.startswith(f"{folder.rstrip('/')}/"):
-            yield ["", *text[len(folder.rstrip("/")) + 1 :].rstrip("/").split("/")]
+            yield ["", *text[len(folder.rstrip("/")) + 1 :].split("/")]
 
 
 def _given(call: Invocation, role: str) -> Iterator[str]:

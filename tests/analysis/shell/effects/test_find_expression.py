@@ -11,6 +11,7 @@ EMPTY = find_expression.EMPTY
     ("expression", "names"),
     [
         ("-name a -delete", ("a",)),
+        (r"-name k\e\y -delete", ("key",)),
         ("-name *.a -type f -mtime +7 -print -delete", ("*.a",)),
         ("-type d -name a -prune -o -name b -delete", ("b",)),
         ("( -name a -o -iname b ) -delete", ("a", "b")),

@@ -81,6 +81,7 @@ def test_a_walk_that_leaves_the_state_out(command: str) -> None:
         "tar czf /tmp/x.tgz --exclude=/home/user/lockgate ~",
         "tar czf /tmp/x.tgz --exclude=/home/user/.local -C ~ .",
         "tar czf /tmp/x.tgz --exclude=/home/user/ ~",
+        "tar czf /tmp/x.tgz --exclude=lockgate/ ~",
         "tar czf /tmp/x.tgz --anchored --exclude=lockgate ~",
         # Names that a file of the state has, or may have.
         "grep -rn x ~ --include='*.json'",
