@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lockgate.observability.bodies import body_of, items, part
 from lockgate.record import Record
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.rows import AuditRow
@@ -113,12 +113,7 @@ def _label(value: object) -> str:
 
 def count(counts: Counts, row: AuditRow) -> None:
     """Count one record."""
-    try:
-        body = json.loads(row.body)
-    except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        body = {"event": "unreadable"}
+    body = body_of(row.body)
     event = body.get("event")
     counts.add("audit_records", event)
     match event:
@@ -126,7 +121,7 @@ def count(counts: Counts, row: AuditRow) -> None:
             _decision(counts, body)
         case "outcome":
             counts.add("outcomes", body.get("client"), body.get("outcome"))
-            for label in _list(body.get("gave")):
+            for label in items(body.get("gave")):
                 counts.add("labels_given", label)
             _patterns(counts, body, "result")
         case "asked":
@@ -134,19 +129,19 @@ def count(counts: Counts, row: AuditRow) -> None:
         case "answered":
             counts.add("questions", body.get("state"))
         case "pruned":
-            removed = _object(body.get("checkpoint")).get("removed")
+            removed = part(body.get("checkpoint")).get("removed")
             counts.add("audit_records_removed", body.get("by"), by=removed if isinstance(removed, int) else 0)
 
 
 def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
     if body.get("session") == SELF_TEST:  # `lockgate doctor` tries whether it is refused
         return
-    cascade = _object(body.get("cascade"))
-    reasons = _list(body.get("reasons"))
-    row = _object(reasons[0]).get("row") if reasons else None
+    cascade = part(body.get("cascade"))
+    reasons = items(body.get("reasons"))
+    row = part(reasons[0]).get("row") if reasons else None
     counts.add("decisions", body.get("client"), body.get("verdict"), cascade.get("tier"), row)
     counts.observe("decision_seconds", _seconds(cascade.get("ms")), cascade.get("tier"))
-    for step, taken in _object(cascade.get("steps")).items():
+    for step, taken in part(cascade.get("steps")).items():
         counts.observe("step_seconds", _seconds(taken), step)
     judge = cascade.get("judge")
     if isinstance(judge, dict):
@@ -154,26 +149,18 @@ def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
         counts.add("judge_calls", answer, "yes" if judge.get("cached") else "no")
         if not judge.get("cached"):
             counts.observe("judge_seconds", _seconds(judge.get("ms")))
-            for direction, tokens in zip(("read", "written"), _list(judge.get("tokens")), strict=False):
+            for direction, tokens in zip(("read", "written"), items(judge.get("tokens")), strict=False):
                 counts.add("judge_tokens", direction, by=tokens if isinstance(tokens, int) else 0)
     _patterns(counts, body, "call")
 
 
 def _patterns(counts: Counts, body: Mapping[str, Any], where: str) -> None:
-    found = _object(body.get("guardrail"))
-    for each in _list(found.get("matches")):
-        counts.add("pattern_matches", _object(each).get("rule"), where)
-    for each in _list(found.get("expired")):
-        counts.add("pattern_groups_expired", _object(each).get("group"))
+    found = part(body.get("guardrail"))
+    for each in items(found.get("matches")):
+        counts.add("pattern_matches", part(each).get("rule"), where)
+    for each in items(found.get("expired")):
+        counts.add("pattern_groups_expired", part(each).get("group"))
 
 
 def _seconds(ms: object) -> float | None:
     return ms / 1000 if isinstance(ms, int | float) else None
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -11,6 +11,7 @@ from typing import Any
 
 from lockgate.digests import sha256
 from lockgate.lazy import lazy_re
+from lockgate.observability.bodies import items, part
 from lockgate.observability.formats.mapping import fields
 from lockgate.record import Record
 from lockgate.store.rows import AuditRow
@@ -65,9 +66,9 @@ def spans(row: AuditRow, *, calls: bool) -> list[Span]:
     body = record["body"]
     if body.get("event") != "decision":
         return []
-    cascade = _object(body.get("cascade"))
+    cascade = part(body.get("cascade"))
     trace_id, parent = _trace(row, cascade)
-    steps = {name: _ns(ms) for name, ms in _object(cascade.get("steps")).items()}
+    steps = {name: _ns(ms) for name, ms in part(cascade.get("steps")).items()}
     decided = int(record["at"] * _NS)  # the clock of the transaction that decided
     end = decided + steps.get("transaction", 0)
     start = max(end - _ns(cascade.get("ms")), 0)
@@ -91,7 +92,7 @@ def _steps(
         if name in steps:
             found.append((name, at, at + steps[name], {}))
             at += steps[name]
-    judge = _object(cascade.get("judge"))
+    judge = part(cascade.get("judge"))
     if judge and not judge.get("cached"):
         told: dict[str, Value] = {
             "gen_ai.request.model": _text(judge.get("model")),
@@ -117,7 +118,7 @@ def log(row: AuditRow, *, calls: bool) -> Log:
     record = fields(row)
     body = record["body"]
     decision = body.get("event") == "decision"
-    trace_id, _ = _trace(row, _object(body.get("cascade")))
+    trace_id, _ = _trace(row, part(body.get("cascade")))
     return Log(
         int(record["at"] * _NS),
         trace_id if decision else 0,
@@ -138,9 +139,9 @@ def _severities() -> Mapping[str, Any]:
 
 def _attributes(row: AuditRow, body: Mapping[str, Any], *, calls: bool) -> dict[str, Value]:
     """What is told of a record. By default nothing of what was called but the tool's name."""
-    cascade = _object(body.get("cascade"))
-    reasons = [_object(reason) for reason in _list(body.get("reasons"))]
-    matches = [_object(match) for match in _list(_object(body.get("guardrail")).get("matches"))]
+    cascade = part(body.get("cascade"))
+    reasons = [part(reason) for reason in items(body.get("reasons"))]
+    matches = [part(match) for match in items(part(body.get("guardrail")).get("matches"))]
     told: dict[str, Value] = {
         "lockgate.event": _text(body.get("event")),
         "lockgate.audit.seq": row.seq,
@@ -155,8 +156,8 @@ def _attributes(row: AuditRow, body: Mapping[str, Any], *, calls: bool) -> dict[
         "lockgate.tier": _text(cascade.get("tier")),
         "lockgate.profile": _text(body.get("profile")),
         "lockgate.column": _text(body.get("column")),
-        "lockgate.labels": _texts(_list(body.get("labels"))),
-        "lockgate.labels.given": _texts(_list(body.get("gave"))),
+        "lockgate.labels": _texts(items(body.get("labels"))),
+        "lockgate.labels.given": _texts(items(body.get("gave"))),
         "lockgate.rows": _texts([reason.get("row") for reason in reasons]),
         "lockgate.rules": _texts([reason.get("rule") for reason in reasons]),
         "lockgate.patterns": _texts([match.get("rule") for match in matches]),
@@ -203,11 +204,3 @@ def _texts(values: list[Any], most: int = _TEXT) -> tuple[str, ...]:
 def _written(value: object, most: int) -> str:
     """A text as UTF-8 has it: JSON can hold half a surrogate pair, and OTLP cannot."""
     return str(value)[:most].encode("utf-8", "backslashreplace").decode()
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any
 
 from lockgate import __version__
+from lockgate.observability.bodies import body_of
 from lockgate.store.rows import AuditRow
 
 Fields = Mapping[str, Any]
@@ -29,7 +30,7 @@ def mapping() -> dict[str, Any]:
 
 def fields(row: AuditRow) -> Fields:
     """A record as the paths of the mapping see it: its own fields, and what the mapping says of its event."""
-    body = _body(row.body)
+    body = body_of(row.body)
     kind = next(each for each in mapping()["events"] if _fits(each, body))
     severity = _severity(kind["severity"], body)
     return {
@@ -45,14 +46,6 @@ def fields(row: AuditRow) -> Fields:
         "alert": _is_alert(kind, body),
         "version": __version__,
     }
-
-
-def _body(text: str) -> dict[str, Any]:
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        body = None
-    return body if isinstance(body, dict) else {"event": "unreadable"}
 
 
 def _moment(at: object) -> float:
