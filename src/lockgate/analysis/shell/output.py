@@ -6,6 +6,7 @@ import re
 
 from lockgate.analysis.shell.flow import file_name, in_parts
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known, unknown
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
 _PATTERNS = frozenset({"-path", "-ipath", "-wholename", "-iwholename"})
+_HASHES = lazy_re(r"(?:%[hHtTpP]|%[ac][tIs])(?:[ ,:]*(?:%[hHtTpP]|%[ac][tIs]))*")
+"""A format of ``git log`` that asks for hashes, dates and numbers."""
+_FORMAT_OF_NAMES = lazy_re(r"(?:%p|%h/%f|%[-0]?\d{0,3}[smnikMdy]|%[ACT][@YmdHMS]|\\[nt0]|[ \t:,|;])*")
+"""A format of ``find -printf`` that asks for whole names, dates and numbers: a part of a name means another file."""
+_WITH_MESSAGES = frozenset({"git/show", "git/log", "git/whatchanged", "git/shortlog"})
 _LOOKING_UP = frozenset({"which", "whereis", "command"})
 """Programs that print where another one lies."""
 _LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
@@ -25,6 +31,8 @@ def printed(call: Invocation) -> str:
     """What a command prints, after all else about it is known."""
     kind = call.entry.prints
     if kind == "names":
+        if _says_more(call):
+            return OPAQUE
         roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
         # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
         own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
@@ -97,6 +105,21 @@ def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
     return names
 
 
+def _says_more(call: Invocation) -> bool:
+    """Whether a program prints more than names: what its options say, or messages of commits."""
+    given = [o.value[0].text if o.value else "" for o in call.matched.options if o.role == "composed"]
+    if not call.entry.name.startswith("git/"):
+        unknown = any("=" in arg.text for arg in call.matched.unknown)
+        return unknown or not all(map(_FORMAT_OF_NAMES.fullmatch, given))
+    plain = all(_asks_for_nothing(text) for text in given)
+    return not plain or bool(call.matched.unknown) or (call.entry.name in _WITH_MESSAGES and not given)
+
+
+def _asks_for_nothing(text: str) -> bool:
+    form = text.removeprefix("t").removeprefix("format:")
+    return not form or _HASHES.fullmatch(form) is not None
+
+
 def _end_of_path(test: str, pattern: Arg) -> str:
     """How all paths end that a test of ``find`` lets through: what stands behind the last mark of a pattern."""
     if test not in _PATTERNS or not known(pattern.text):
@@ -129,10 +152,7 @@ def _asks_for_hashes(call: Invocation) -> bool:
     """Whether a format of ``git log`` has nothing in it but hashes, dates and numbers."""
     given = [o.value[0].text for o in call.matched.options if o.name in ("--format", "--pretty") and o.value]
     forms = [text.removeprefix("format:").removeprefix("tformat:") for text in given]
-    return (
-        len(forms) == 1
-        and re.fullmatch(r"(?:%[hHtTpP]|%[ac][tIs])(?:[ ,:]*(?:%[hHtTpP]|%[ac][tIs]))*", forms[0]) is not None
-    )
+    return len(forms) == 1 and _HASHES.fullmatch(forms[0]) is not None
 
 
 def _dull_format(arg: Arg) -> bool:
