@@ -123,6 +123,31 @@ def test_show_says_which_tier_decided(home: Path, cascade: object, said: str) ->
     assert run("show").output.endswith(said)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "at = 'yesterday'",
+        "at = 9e999",
+        "at = -1e300",
+        "digest = 'gone'",
+        "body = x'ff00'",
+        f"body = '{'[' * 100_000}'",
+        """body = '{"event": "outcome", "outcome": "finished", "gave": 5}'""",
+        """body = '{"event": {"a": 1}, "session": [2], "verdict": {"b": 3}, "tool": 4, "reasons": [5]}'""",
+    ],
+    ids=lambda change: change[:30],
+)
+def test_a_record_that_somebody_changed_is_shown_and_exported_with_the_others(state: Path, change: str) -> None:
+    """What the chain does not hold any more must still be seen."""
+    spoil(state, f"UPDATE audit SET {change} WHERE seq = {COUNT - 1}")
+    for words in (["show"], ["show", "--json"], ["show", "--session", ""], ["verify"]):
+        assert run(*words, code=int(words == ["verify"])).output
+    for form in ("jsonl", "cef", "ocsf"):
+        lines = run("export", "--format", form, "--after", str(COUNT - 3)).output.splitlines()
+        assert len(lines) == 3
+    assert len(run("export").output.splitlines()) == COUNT + 1
+
+
 def test_show_the_newest_records_oldest_of_them_first(state: Path) -> None:
     lines = run("show", "--limit", "3").output.splitlines()
     assert [line.split()[0] for line in lines] == [str(COUNT - 2), str(COUNT - 1), str(COUNT)]

@@ -108,7 +108,7 @@ def _newest(tx: Transaction, session: str, limit: int) -> list[tuple[AuditRow, A
 def _body(row: AuditRow) -> Any:
     try:
         return json.loads(row.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"event": "unreadable"}
 
 
@@ -137,7 +137,7 @@ def _what(facts: dict[str, Any]) -> str:
     if tool:
         said.append(call_text(ToolCall(tool, given if isinstance(given, dict) else {}), 140))
     if facts.get("outcome"):
-        gave = ", ".join(str(label) for label in facts.get("gave") or ())
+        gave = ", ".join(map(str, facts["gave"])) if isinstance(facts.get("gave"), list) else ""
         said.append(visible(f"{facts['outcome']}{f', gave {gave}' if gave else ''}", 80))
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":

@@ -97,8 +97,11 @@ def patterns_here() -> Gathered:
 
 
 def iso(at: float) -> str | None:
-    """A time as ISO 8601 in UTC; ``None`` for never."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
+    """A time as ISO 8601 in UTC; ``None`` for never, and for what somebody has put in the place of a time."""
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def clock(at: str | None) -> str:
