@@ -89,12 +89,14 @@ def _takes_others(call: Invocation, word: Arg) -> bool:
 
 def _means_state(call: Invocation, word: Arg, name: str) -> bool:
     """Whether a pattern is also for a file of the gate's state below a folder, or for a folder on the way to it."""
-    if any(mark in name for mark in _MORE_THAN_NAMES):
+    if name[:1] in ("!", "^") or any(mark in name for mark in _MORE_THAN_NAMES):
         return True
+    # Where they are told so, some heed no case.
+    name = name.casefold().rstrip("/")
     found = files.read(Arg(f"{word.text.rstrip('/')}/{PLAIN}/{name}"), call.machine, call.scope)
-    on_the_way = {part for state in call.machine.around.state_paths for part in state.split("/")}
+    on_the_way = {part.casefold() for state in call.machine.around.state_paths for part in state.split("/")}
     return any(effect.rule in (OWN_BELOW, OWN_STATE) for effect in found) or any(
-        names_meet(part, name.rstrip("/")) for part in on_the_way
+        names_meet(part, name) for part in on_the_way
     )
 
 

@@ -93,6 +93,12 @@ def test_a_walk_that_leaves_the_state_out(command: str) -> None:
         "grep -Rn x ~ --include='*.py'",
         "rg x ~ -g '*.db'",
         "rg x ~ -g '.local/**'",
+        "rg x ~ --iglob KEY",
+        "rg x ~ --iglob='*.JSON'",
+        # For some such a pattern is a regular expression, or one that leaves out.
+        "ugrep -r x ~ --include='!frob'",
+        "pcregrep -r x ~ --include=..y",
+        "pcre2grep -r x ~ --include=..y",
         "rg x ~ -g '{key,a}'",
         "rg x ~ -g '/.local/'",
         "rg x ~ -g 'ke\\y'",
