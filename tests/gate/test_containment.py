@@ -47,7 +47,8 @@ def test_code_that_cannot_be_seen_through_is_contained(world: Containing) -> Non
 
 
 @pytest.mark.parametrize(
-    "command", ["docker exec web make", "sudo ./build.sh", "./build.sh && docker compose restart api", "podman start web"]
+    "command",
+    ["docker exec web make", "sudo ./build.sh", "./build.sh && docker compose restart api", "podman start web"],
 )
 def test_what_could_only_fail_contained_is_asked_about(world: Containing, command: str) -> None:
     world.taint()
