@@ -72,8 +72,11 @@ def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
 
     What the environment says, and what a file is called that ``find`` meets by its path, lies where the word begins.
     """
-    if OPAQUE in text or any(is_of_a_process(text, cwd) for cwd in scope.cwds):
+    if OPAQUE in text:
         return True
+    for cwd in scope.cwds:
+        if is_of_a_process(text, cwd):
+            return True
     at = text.find(ENVIRONMENT)
     if at <= 0:
         return at == 0 or ("" in scope.cwds and not text.startswith(("/", "~")))

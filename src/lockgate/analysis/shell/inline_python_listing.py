@@ -81,7 +81,7 @@ class Elements:
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             return [text for item in node.elts for text in self.texts(item, depth)]
         if isinstance(node, ast.Name):
-            if node.id in names.unknown or node.id in names.changed:
+            if node.id in names.unknown or names.is_changed(node.id):
                 return [OPAQUE]
             values = names.values.get(node.id)
             return [text for value in values for text in self.of(value, depth)] if values else [OPAQUE]

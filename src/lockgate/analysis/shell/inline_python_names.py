@@ -52,11 +52,19 @@ class Names:
                     self.values.setdefault(node.id, []).extend(plain[id(node)])
                 else:
                     self.unknown.add(node.id)
-        self.changed = changed(nodes, self)
-        """Names of which the elements may not be those that the program was seen to put in there."""
+        self._nodes = nodes
+        self._changed: set[str] | None = None
         self._arguments(nodes)
 
+    def is_changed(self, name: str) -> bool:
+        """Whether the elements of a name may not be those that the program was seen to put in there."""
+        if self._changed is None:
+            self._changed = changed(self._nodes, self)
+        return name in self._changed
+
     def _arguments(self, nodes: list[ast.AST]) -> None:
+        if "sys" not in self.imported:
+            return
         ast = self.ast
         read = {id(n.value) for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Load)
                 and isinstance(n.slice, (ast.Constant, ast.Slice))}  # fmt: skip

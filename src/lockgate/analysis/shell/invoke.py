@@ -217,7 +217,7 @@ class Invocation:
             self.add(word)
         if self.matched.surprises:
             self._surprised()
-        if self.matched.unknown and any("/" in arg.text for arg in self.args):
+        if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
             self._unlisted()
         found = self.contact.effects(self)
         if self.machine.scripts is not None and self.machine.scripts.depth:

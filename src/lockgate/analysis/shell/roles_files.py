@@ -56,7 +56,8 @@ def look(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are read, also out of a revision (``HEAD:.env``), by a program whose output does not name them."""
     # What the environment or another command names in one word is taken for a revision, where there can be one.
     plain = "--no-index" not in call.matched.given
-    for word in (word._replace(text=word.text.replace(ENVIRONMENT, PLAIN)) if plain else word for word in words):
+    for given in words:
+        word = Arg(given.text.replace(ENVIRONMENT, PLAIN), given.glob) if plain and ENVIRONMENT in given.text else given
         # Beside a repository two folders are compared as they lie there; what is said from its root is known to it.
         beside = word.text.startswith(("/", "~", "../"))
         call.own += files.read(word, call.machine, call.scope, below=beside)
