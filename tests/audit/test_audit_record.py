@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from lockgate.audit.record import approved, came_back, decided, happened
+from lockgate.cli import approvals_text
+from lockgate.dashboard import calls
+from lockgate.escape import telling
 from lockgate.events import Context
 from lockgate.model import (
     Analysis,
@@ -20,11 +23,12 @@ from lockgate.model import (
     Subject,
     Taint,
     ToolCall,
+    Variant,
     Verdict,
 )
 from lockgate.session import Outcome
 from lockgate.store.links import canonical
-from lockgate.store.rows import BriefRow
+from lockgate.store.rows import ApprovalRow, BriefRow
 
 CONTEXT = Context("claude-code", Subject("s", "a1"), cwd="/w")
 TOKEN = "ghp_" + "Ab3dEf6hIj9lMn2pQr5tUv8xYz1bCd4fGh7j"
@@ -140,6 +144,33 @@ def test_any_input_is_recorded_within_bounds(value: object) -> None:
     assert len(canonical(body)) < 400_000
     assert body["effects_omitted"] == 1000 - len(body["effects"]) > 0
     assert len(canonical(happened(CONTEXT, "prompt", {"value": value}))) < 400_000
+
+
+def test_of_an_effect_in_a_script_it_is_said_what_it_is() -> None:
+    """Its row is that of code that runs; who is asked about the call has to know whom it reaches."""
+    inside = EFFECT._replace(variant=Variant.SCRIPT)
+    effects = decided(CONTEXT, CALL, "d" * 64, [], Analysis((EFFECT, inside)), DECISION)["effects"]
+    assert [(each["row"], each.get("kind")) for each in effects] == [("egress", None), ("execute", "egress")]
+    assert all(map(telling.reaches, effects))
+    assert calls.reaches({"effects": effects}) == ["api.github.com"]
+    shown = approvals_text.lines(ApprovalRow("k", "s", "", "", "", "", "", {"effects": effects[1:]}), 0.0)
+    assert any("api.github.com" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("effect", "expected"),
+    [
+        ({"row": "fetch"}, True),
+        ({"row": "fetch_known"}, True),
+        ({"row": "fetch_search"}, True),
+        ({"row": "execute"}, False),
+        ({"row": "execute", "kind": "ingest"}, False),
+        ({}, False),
+        ({"row": 7, "kind": None}, False),
+    ],
+)
+def test_which_effects_name_whom_a_call_reaches(effect: dict[str, object], expected: bool) -> None:
+    assert telling.reaches(effect) is expected
 
 
 def test_every_field_is_documented() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from lockgate.analysis.patterns.model import GuardrailResult, PatternMatch
 from lockgate.analysis.redact import redact, redact_input
 from lockgate.events import Context
-from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall
+from lockgate.model import Analysis, Decision, Effect, Label, Taint, ToolCall, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -258,6 +258,8 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "rule": effect.rule,
         "because": _text(effect.because),
         "gives": effect.gives.value if effect.gives else None,
+        # Its row says only that code runs.
+        **({"kind": effect.kind.value} if effect.variant is Variant.SCRIPT else {}),
     }
 
 

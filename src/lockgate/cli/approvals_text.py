@@ -9,13 +9,12 @@ from typing import Any
 
 from lockgate.cli.state import paint
 from lockgate.escape.approvals import WHOLE
+from lockgate.escape.telling import reaches
 from lockgate.store.rows import ApprovalRow
 from lockgate.text import visible
 
 _NAME = 200
 _SENTENCE = 600
-_REACHES = ("egress", "fetch", "fetch_known", "fetch_search")
-"""Rows of effects that name whom a call reaches."""
 _STATES = {"pending": "yellow", "approved": "green", "used": "green", "denied": "red", "expired": "red"}
 
 
@@ -102,7 +101,7 @@ def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reached(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for what in dict.fromkeys(str(effect["what"]) for effect in effects if effect["row"] in _REACHES):
+    for what in dict.fromkeys(str(effect["what"]) for effect in effects if reaches(effect)):
         yield paint(visible(what, _SENTENCE), "red")
 
 

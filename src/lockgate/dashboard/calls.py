@@ -18,14 +18,13 @@ from lockgate.dashboard.schemas_calls import (
     ReasonShown,
     Related,
 )
+from lockgate.escape import telling
 from lockgate.messages import call_text
 from lockgate.model import ToolCall
 from lockgate.store.rows import AuditRow, GateRow
 
 _LINE = 200
 """Most characters of a call in one line."""
-_REACHES = ("egress", "fetch", "fetch_known", "fetch_search")
-"""Rows of effects that name whom a call reaches."""
 
 
 def one_line(tool: str, given: object) -> str:
@@ -49,7 +48,7 @@ def effects(about: Mapping[str, Any]) -> list[EffectShown]:
 
 def reaches(about: Mapping[str, Any]) -> list[str]:
     """Whom a call can reach, each once."""
-    found = [each for each in said.rows(about.get("effects")) if each.get("row") in _REACHES]
+    found = [each for each in said.rows(about.get("effects")) if telling.reaches(each)]
     return list(dict.fromkeys(said.text(each.get("what")) for each in found))
 
 

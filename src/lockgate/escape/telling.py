@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lockgate.deliberation import PersonQuestion
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "notify.py")
+_REACHING = frozenset({"egress", "fetch"})
+"""Kinds of effects that name whom a call reaches."""
 _COPIED = (
     "cwd",
     "tool",
@@ -55,6 +57,11 @@ def start(state: str, question: PersonQuestion) -> None:
             check=False,
             timeout=10,
         )
+
+
+def reaches(effect: Mapping[str, Any]) -> bool:
+    """Whether an effect, as a question or a record tells it, names whom the call talks to; also one in a script."""
+    return str(effect.get("kind") or effect.get("row")).partition("_")[0] in _REACHING
 
 
 def facts(row: ApprovalRow) -> dict[str, Any]:
