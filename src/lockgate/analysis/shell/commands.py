@@ -62,6 +62,8 @@ class Machine:
         """Standard inputs of which something was read, by identity, and whether that was only whole lines."""
         self.heeded: set[tuple[str, str]] = set()
         """Variables of which it is kept already what a value of theirs does."""
+        self.chosen = False
+        """Whether a word may hold a name that anybody could choose, as that of a branch."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 

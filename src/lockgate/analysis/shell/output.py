@@ -24,6 +24,16 @@ _LOOKING_UP = frozenset({"which", "whereis", "command"})
 _LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
 _FD = frozenset({"fd", "fdfind"})
 _EXTENSION = frozenset({"-e", "--extension"})
+_MAKING_HASHES = frozenset(
+    {"rev-parse", "rev-list", "merge-base", "hash-object", "write-tree", "commit-tree", "mktree"}
+)
+"""Subcommands of git that print hashes."""
+_SAYS = lazy_re(r"[\"']|print|stream|asciify|read")
+"""What a program for ``bc`` can print other than numbers with."""
+_MADE_UP = lazy_re(r"X{3,}(?=[^X]*$)")
+"""The characters of a template that ``mktemp`` makes up."""
+_IN_FOLDER = frozenset({"-p", "--tmpdir", "-t"})
+"""Options of ``mktemp`` with which its template lies in a folder for such files."""
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 
 
@@ -40,7 +50,12 @@ def printed(call: Invocation) -> str:
         # What ``find -exec`` runs prints between the names, or instead of them.
         return names if not any(call.shapes) else blur(names, *call.shapes)
     if kind == "number":
-        return "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
+        # An option that nobody knows can say what stands between the numbers (``pgrep -d``).
+        return (
+            OPAQUE
+            if call.matched.unknown
+            else "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
+        )
     if kind == "date":
         return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
     if kind == "revisions":
@@ -50,7 +65,9 @@ def printed(call: Invocation) -> str:
             return f"{part}\n"
         if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
             return f"{ENVIRONMENT}/{call.matched.operands[0].text}\n"
-        # A name or a hash: no option and no code, but which one is not known.
+        # A name or a hash: no option, but which one is not known. Names can be read as code.
+        command = call.entry.name.rpartition("/")[2]
+        call.machine.chosen |= command not in _MAKING_HASHES or "--abbrev-ref" in call.matched.given
         words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
         return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
     if kind == "part":
@@ -70,10 +87,33 @@ def _place(call: Invocation, kind: str) -> str:
     if kind == "nothing":
         return ""
     if kind == "temporary":
-        return f"{call.machine.around.variables.get('TMPDIR', '/tmp').rstrip('/')}/tmp.{PLAIN}\n"  # noqa: S108
+        return _temporary(call)
+    if kind == "result":
+        # A text in quotes is printed as it is.
+        counts = call.stdin is not None and not (call.read_words or call.matched.options or _SAYS.search(call.stdin))
+        return f"{PLAIN}\n" if counts and OPAQUE not in (call.stdin or "") else OPAQUE
     if kind == "root":
-        return f"{call.machine.around.workspace or PLAIN}\n"
+        # What else it is asked for, and what it does not know, is printed too.
+        alone = call.matched.given == {"--show-toplevel"} and not (call.matched.operands or call.matched.unknown)
+        return f"{call.machine.around.workspace or PLAIN}\n" if alone else OPAQUE
     return "".join(call.shapes) if call.shapes and kind == "command" else OPAQUE
+
+
+def _temporary(call: Invocation) -> str:
+    """The name that ``mktemp`` makes up, in the folder that it is told."""
+    usual = call.machine.around.variables.get("TMPDIR", "/tmp").rstrip("/")  # noqa: S108 - only named
+    options = {option.name: option.value[0].text for option in call.matched.options if option.value}
+    templates = [arg.text for arg in call.matched.operands] or [options.get("-t", "tmp.XXX")]
+    folder = options.get("-p", options.get("--tmpdir", ""))
+    if not folder:
+        folder = "." if call.matched.operands and not call.matched.given & _IN_FOLDER else usual
+    moved = call.scope.value("TMPDIR").rstrip("/") not in (usual, ENVIRONMENT)
+    if moved or call.matched.unknown or len(templates) > 1 or not known(folder + templates[0]):
+        return OPAQUE
+    above, _, name = templates[0].rpartition("/")
+    path = above if above.startswith("/") else f"{folder}/{above}".rstrip("/")
+    made = PLAIN.join(_MADE_UP.split(name, maxsplit=1))
+    return f"{path}/{made if PLAIN in made else f'{name}.{PLAIN}'}{options.get('--suffix', '')}\n"
 
 
 def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:

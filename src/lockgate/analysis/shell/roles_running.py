@@ -167,7 +167,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
         LANGUAGES[language](call, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text):
+    elif not _filled_in(language, text) or (call.machine.chosen and ENVIRONMENT in text):
         from lockgate.analysis.shell.unread import unread
 
         unread(call, language, text)

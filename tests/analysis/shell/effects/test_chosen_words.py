@@ -1,0 +1,69 @@
+"""Words that a program prints and that somebody could choose: another command takes them for files or code."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import EffectKind
+
+AROUND = Surroundings(home="/home/user", workspace="/home/user/work", variables={"HOME": "/home/user"})
+
+ACTING = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.PERSIST, EffectKind.TAMPER}
+
+
+def kinds(command: str) -> set[EffectKind]:
+    return {effect.kind for effect in analyse_shell(command, "/home/user/work", AROUND).effects}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # It prints what it does not know, and whatever else it is asked for.
+        "tee $(git rev-parse --show-toplevel ~/.claude/settings.json) < x",
+        "tee $(git rev-parse --show-toplevel --git-path hooks/pre-push) < x",
+        # A temporary file lies where it is told to.
+        'cp x "$(mktemp -p .github/workflows --suffix=.yml)"',
+        'cp x "$(mktemp .github/workflows/XXXXXX.yml)"',
+        'cp x "$(mktemp -t XXXXXX.desktop --tmpdir=$HOME/.config/autostart)"',
+        'cp x "$(TMPDIR=.github/workflows mktemp --suffix=.yml)"',
+        'export TMPDIR=.github/workflows; cp x "$(mktemp --suffix=.yml)"',
+        # Numbers with something between them, and a calculation that prints a text.
+        "tee $(pgrep -d /home/user/.claude/settings.json x) < x",
+        "tee $(echo '\"/home/user/.claude/settings.json\"' | bc) < x",
+        "tee $(wc -l --files0-from=- < x) < y",
+        # What a commit holds.
+        'sed "$(git cat-file -p HEAD:x)" y',
+        'awk "$(git stripspace < x)" y',
+        "find . $(git cat-file -p HEAD:x)",
+        "find . $(git ls-tree -r HEAD)",
+        "export $(git cat-file -p HEAD:x); ls",
+        # The name of a branch: x/e;1ewhoami or LD_PRELOAD=x/y.so.
+        'sed "s/a/$(git branch --show-current)/" y',
+        'b=$(git rev-parse --abbrev-ref HEAD); sed "s/a/$b/" y',
+        "export $(git branch --show-current); ls",
+    ],
+)
+def test_a_chosen_word_is_no_harmless_one(command: str) -> None:
+    assert kinds(command) & ACTING
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'cd "$(git rev-parse --show-toplevel)" && cp x y',
+        't=$(mktemp); sed s/a/b/ x > "$t"; mv "$t" x',
+        'd=$(mktemp -d -t x.XXXXXX); echo x > "$d/a"',
+        'cp x "$(mktemp /tmp/x-XXXXXX.py)"',
+        'sed -i "s/VERSION/$(git rev-parse --short HEAD)/" x',
+        'sed -n "$(wc -l < x)p" x',
+        "sleep $(echo '1.5 * 2' | bc)",
+        "kill $(pgrep -f vite)",
+        'git log "$(git describe --tags --abbrev=0)..HEAD"',
+        'jq --arg v "$(git branch --show-current)" .v x',
+        "git cat-file -t $(git rev-parse HEAD)",
+    ],
+)
+def test_honest_words_are_used(command: str) -> None:
+    assert not kinds(command) & ACTING
