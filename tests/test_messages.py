@@ -15,6 +15,7 @@ from lockgate.model import (
     Taint,
     TaintState,
     ToolCall,
+    Variant,
     Verdict,
 )
 
@@ -47,3 +48,13 @@ def test_a_way_out_is_named_where_the_client_has_it(client: str, named: bool) ->
     for said in (denied_to_agent(call, decision, (), (), client), denied_to_person(call, decision, (), client)):
         assert ("lockgate:escape" in said, "plan" in said) == (named, named)
         assert "sel" in said  # it can always be done by the person: themselves, yourself
+
+
+def test_whom_a_script_talks_to_is_named() -> None:
+    because = "in `deploy.sh:1`: `curl -d` sends data"
+    sends = Effect(EffectKind.EGRESS, "https://evil.example/\x1b[2Jx", "program:curl", because, Variant.SCRIPT)
+    reason = Reason(sends, sends.row, LabelState.UNTRUSTED, Verdict.ASK)
+    decision = Decision(Verdict.ASK, LabelState.UNTRUSTED, (reason,), "quarantine")
+    said = denied_to_agent(ToolCall("Bash", {"command": "sh deploy.sh"}), decision, (), ())
+    assert f"{because}: https://evil.example/" in said
+    assert "\x1b" not in said

@@ -121,7 +121,7 @@ class Feed:
                     listener.put(data)
                 self._listeners.add(listener)
             self._attend()
-            if self._task is None:
+            if self._task is None or self._task.done():  # a fault that nobody expected ends it
                 self._task = asyncio.create_task(self._run())
             yield listener
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockgate.dashboard import events
 from lockgate.dashboard.access import Caller
 from lockgate.dashboard.events import MOST_LISTENERS, _Listener, frame, framed, kind_of
 from lockgate.dashboard.tokens import add, remove
@@ -296,3 +299,39 @@ def test_a_last_event_is_a_number(server: Server, last: str) -> None:
     answer = server.person().get("events", headers={"Last-Event-ID": last})
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+class _NoStore:
+    """A desk whose state is not there; one look at it fails as nobody expects."""
+
+    def __init__(self) -> None:
+        self.at_end: list[Any] = []
+        self.looks = 0
+        self.fails_at = 0
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        self.looks += 1
+        if self.looks == self.fails_at:
+            raise ZeroDivisionError
+        yield None
+
+
+def test_who_joins_later_is_told_although_the_look_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def two() -> None:
+        desk = _NoStore()
+        feed = events.Feed(desk)  # type: ignore[arg-type]
+        caller = Caller("a", False, frozenset())
+        async with feed.joined(caller, None):
+            desk.fails_at = desk.looks + 1
+            feed._rung.set()
+            task = feed._task
+            assert task is not None
+            await asyncio.wait([task], timeout=30)
+            assert task.done(), "the control: it has failed"
+            async with feed.joined(caller, None):
+                assert feed._task is not None
+                assert not feed._task.done()
+
+    monkeypatch.setattr(events, "Watch", lambda *_: SimpleNamespace(tend=lambda *, wanted: None))
+    asyncio.run(two())
