@@ -7,7 +7,7 @@ import re
 from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.arithmetic import calculable, unsafe_arithmetic
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, Scope, known
+from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, known
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.record import TYPE_CHECKING
 
@@ -35,8 +35,6 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
                 scope.ever.exporting |= "f" in flags
                 scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
         else:
-            if machine.chosen:
-                name = name.replace(ENVIRONMENT, OPAQUE)
             names.take_names(machine, scope, [Arg(name)])
             scope.ever.gives(name, OPAQUE)
             if not known(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
         value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
     for name in names or [Arg("REPLY")]:
+        machine.chosen |= not known(value)
         scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
     return ""
 
@@ -155,7 +156,10 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
     from lockgate.analysis.shell.arithmetic import calculable
 
     for name in names:
-        if OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
+        # The name of a file or of a branch can be LD_PRELOAD.
+        begins = name.text.startswith(PLAIN) or any(mark in name.text for mark in "*?")
+        chosen = begins or (machine.chosen and (ENVIRONMENT in name.text or PLAIN in name.text))
+        if chosen or OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
             because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
             machine.findings.execute(name.shown, "shell:subscript", because)
 

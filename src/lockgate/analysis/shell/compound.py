@@ -114,7 +114,8 @@ def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
         values = expand_all(node.words, machine, scope)
     texts = [file_name(value) for value in values]
     if node.select or len(texts) > _MOST_WORDS or any(value.static is None or value.loose for value in values):
-        # How often it runs is not known.
+        # How often it runs is not known, nor for what.
+        machine.chosen = True
         several = list(dict.fromkeys(texts))
         several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]
         return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))

@@ -20,6 +20,8 @@ Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
+_BEGINS = lazy_re(rf"{ENVIRONMENT}|(?:^|[;{{}}\n])\s*{PLAIN}")
+"""Where a word that somebody has chosen can be a command of a small program, and not only a text in it."""
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _LOCAL_MODULES = frozenset(
     {"json", "json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"}
@@ -167,7 +169,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
         LANGUAGES[language](call, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text) or (call.machine.chosen and ENVIRONMENT in text):
+    elif not _filled_in(language, text) or (call.machine.chosen and _BEGINS.search(text)):
         from lockgate.analysis.shell.unread import unread
 
         unread(call, language, text)

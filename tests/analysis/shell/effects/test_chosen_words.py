@@ -43,6 +43,15 @@ def kinds(command: str) -> set[EffectKind]:
         'sed "s/a/$(git branch --show-current)/" y',
         'b=$(git rev-parse --abbrev-ref HEAD); sed "s/a/$b/" y',
         "export $(git branch --show-current); ls",
+        "read $(git branch --show-current) < x; ls",
+        "printf -v $(git branch --show-current) ./bin; ls",
+        # The name of a file: 1ewhoami or LD_PRELOAD=x.so.
+        'for f in *; do sed "$f" y; done',
+        'for f in *; do awk "$f" y; done',
+        'ls | while read f; do sed "${f}p" y; done',
+        'for f in *; do export "$f"; done; ls',
+        "export *; ls",
+        'for f in *; do export "LD_$f"; done; ls',
     ],
 )
 def test_a_chosen_word_is_no_harmless_one(command: str) -> None:
@@ -63,6 +72,8 @@ def test_a_chosen_word_is_no_harmless_one(command: str) -> None:
         'git log "$(git describe --tags --abbrev=0)..HEAD"',
         'jq --arg v "$(git branch --show-current)" .v x',
         "git cat-file -t $(git rev-parse HEAD)",
+        'for f in *.md; do sed -i "s/TITLE/${f%.md}/" "$f"; done',
+        'while read a b; do echo "$a $b"; done < x',
     ],
 )
 def test_honest_words_are_used(command: str) -> None:
