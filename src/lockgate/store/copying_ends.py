@@ -111,9 +111,14 @@ class PostgresEnd:
         tx.send()
 
     def lock(self) -> None:
-        """No other gate writes until the transaction ends."""
-        names = ", ".join(f"lockgate.{table.name}" for table in (*TABLES, ADDRESSES, SETTINGS))
-        self.tx._write(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE", ())
+        """No other gate writes until the transaction ends, nor goes on with what it has read before."""
+        # A gate locks a row of `locks` before it reads what it will write. A lock of that whole table waits for all who
+        # have one, and they may take more meanwhile: row by row, two could wait for each other. The head comes last,
+        # as it does in a gate.
+        names = ", ".join(f"lockgate.{name}" for name in ("locks", *(t.name for t in (*TABLES, ADDRESSES, SETTINGS))))
+        self.tx._write(f"LOCK TABLE {names} IN EXCLUSIVE MODE", ())
+        self.tx._write("SELECT FROM lockgate.gates WHERE gate = %s FOR NO KEY UPDATE", (self.tx.gate,))
+        self.tx.send()
 
     def rows(self, table: Table) -> Sequence[Row]:
         """All rows of a table; of the settings, this gate's."""
