@@ -19,6 +19,8 @@ class Collector:
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.status = 200
+        self.refused: tuple[str, bytes] | None = None
+        """The path and a part of what it takes at no time, with the status 400."""
         self.endpoint = ""
 
     def spans(self) -> list[Any]:
@@ -61,9 +63,12 @@ def collecting() -> Iterator[Collector]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            if collector.status == 200:
+            status = collector.status
+            if collector.refused is not None and self.path == collector.refused[0] and collector.refused[1] in body:
+                status = 400
+            if status == 200:
                 collector.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
-            self.send_response(collector.status)
+            self.send_response(status)
             self.send_header("Content-Length", "0")
             self.end_headers()
 

@@ -331,7 +331,7 @@ def test_alerts_and_dashboard_are_about_metrics_that_there_are() -> None:
     counts = Counts()
     for body in BODIES:
         count(counts, row(body))
-    for name in ("errors", "export_failures"):
+    for name in ("errors", "export_failures", "export_records_passed_over"):
         counts.add(name, "x")
     known = {name for name, _ in samples(exposition(counts, gauges, Chain(holds=True, at=1.0)))}
     for expression in said:

@@ -11,6 +11,7 @@ import pytest
 
 from gate.world import World
 from lockgate.gate import Monitor
+from lockgate.observability import running
 from lockgate.observability.otlp import Sender
 from lockgate.observability.running import Exporter
 from lockgate.observability.settings import Otlp, Settings
@@ -127,6 +128,57 @@ def test_what_could_not_be_sent_is_sent_later_also_by_another_process(world: Wor
     again.look()
     assert [attributes(log)["lockgate.audit.seq"] for log in collector.logs()] == [1, 2]
     assert len(collector.spans()) == 5
+
+
+def numbers(logs: list[Any]) -> list[int]:
+    return sorted({attributes(log)["lockgate.audit.seq"] for log in logs})
+
+
+@pytest.mark.parametrize(("signal", "left"), [("traces", [1, 2, 3, 4, 5]), ("logs", [1, 2, 4, 5])])
+def test_a_record_that_is_refused_for_good_stops_no_other(
+    world: World, collector: Collector, signal: str, left: list[int]
+) -> None:
+    told: list[str] = []
+    otlp = Otlp(collector.endpoint, timeout_seconds=2.0)
+    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp), told.append)
+    export.look()
+    collector.refused = (f"/v1/{signal}", b"mcp__odd__tool")
+    world.start()
+    world.bash("ls")
+    world.ask("mcp__odd__tool", {})
+    for _ in range(running._PATIENT_ROUNDS - 1):
+        export.look()
+    assert b"passed_over_total{" not in export.page
+    world.bash("ls")
+    export.look()
+    world.bash("ls")
+    export.look()
+    assert f'lockgate_export_records_passed_over_total{{to="{signal}"}} 1.0'.encode() in export.page
+    assert numbers(collector.logs()) == left
+    roots = {span.span_id for span in collector.spans() if span.name == "lockgate.decision"}
+    assert len(roots) == (3 if signal == "traces" else 4)
+    assert told == [
+        f"the collector does not take {signal}",
+        f"the collector refuses some {signal} for good: they were passed over, and never sent",
+    ]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 429, 503])
+def test_what_another_answer_may_take_is_not_passed_over(world: World, collector: Collector, status: int) -> None:
+    """Also 400, where that is the answer to all records: it is not they that are refused."""
+    otlp = Otlp(collector.endpoint, timeout_seconds=0.2)
+    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export.look()
+    collector.status = status
+    world.start()
+    world.bash("ls")
+    world.bash("ls")
+    for _ in range(running._PATIENT_ROUNDS + 1):
+        export.look()
+    collector.status = 200
+    export.look()
+    assert numbers(collector.logs()) == [1, 2, 3]
+    assert b"passed_over_total{" not in export.page
 
 
 def test_the_environment_has_no_say(world: World, collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,7 @@ METRICS: Mapping[str, Metric] = {
     "audit_records_missed": Metric("Records that were removed before they were counted."),
     "errors": Metric("Lines of the log of what failed, by the kind of error.", ("kind",)),
     "export_failures": Metric("Sendings of traces or logs that failed.", ("to",)),
+    "export_records_passed_over": Metric("Records that the collector refused for good: never sent.", ("to",)),
 }
 
 

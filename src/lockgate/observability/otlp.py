@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _SEVERITIES = {"informational": 9, "low": 10, "medium": 13, "high": 17}
 """OpenTelemetry's severity numbers: INFO, INFO2, WARN, ERROR."""
+SIGNALS = ("traces", "logs")
+_MAY_PASS = frozenset({401, 403, 404, 408, 429})
+"""Refusals that may end without another record: a token, a path, or the collector's haste is mended."""
 
 
 class Sender:
@@ -47,9 +50,16 @@ class Sender:
         headers = {"user-agent": f"lockgate/{__version__}", **settings.headers}
         timeout = settings.timeout_seconds
 
+        self._status = 0
+        """What the collector answered last, as an HTTP status; 0 where it was not asked, or gave no answer."""
+
+        def note(response: requests.Response, **_: object) -> None:
+            self._status = response.status_code
+
         def session() -> requests.Session:
             made = requests.Session()
             made.trust_env = False  # no proxies, and no .netrc
+            made.hooks["response"].append(note)  # the exporters say only whether it worked
             return made
 
         self._spans = (
@@ -65,18 +75,31 @@ class Sender:
 
     def send(self, rows: Sequence[AuditRow]) -> str:
         """Send records; what could not be sent (``traces``, ``logs``), or nothing."""
+        return next((signal for signal in SIGNALS if not self.send_as(signal, rows)), "")
+
+    def send_as(self, signal: str, rows: Sequence[AuditRow]) -> bool:
+        """Send records as one of the signals; whether nothing of it is left to send."""
         from opentelemetry.sdk._logs.export import LogRecordExportResult
         from opentelemetry.sdk.trace.export import SpanExportResult
 
-        if self._spans is not None:
+        self._status = 0
+        if signal == "traces" and self._spans is not None:
             made = [self._span(each) for row in rows for each in spans(row, calls=self._calls)]
-            if made and self._spans.export(made) is not SpanExportResult.SUCCESS:
-                return "traces"
-        if self._logs is not None:
+            return not made or self._spans.export(made) is SpanExportResult.SUCCESS
+        if signal == "logs" and self._logs is not None:
             told = [self._log(log(row, calls=self._calls)) for row in rows]
-            if told and self._logs.export(told) is not LogRecordExportResult.SUCCESS:
-                return "logs"
-        return ""
+            return not told or self._logs.export(told) is LogRecordExportResult.SUCCESS
+        return True
+
+    @property
+    def answered(self) -> bool:
+        """Whether the collector was reached the last time."""
+        return self._status != 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether the collector said the last time that it will never take this (400 and the like)."""
+        return 400 <= self._status < 500 and self._status not in _MAY_PASS
 
     def close(self) -> None:
         """Let go of connections."""

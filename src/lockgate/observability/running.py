@@ -8,19 +8,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lockgate.errors import StoreError
 from lockgate.files import replace
 from lockgate.observability import gauges, tailing
-from lockgate.observability.otlp import Sender
+from lockgate.observability.otlp import SIGNALS, Sender
 from lockgate.observability.prometheus import exposition
 from lockgate.observability.settings import Settings
 from lockgate.observability.tailing import Kept, Place
 from lockgate.resident.places import make_run_folder
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
+from lockgate.store.rows import AuditRow
 
 LOCK = "telemetry.lock"
 _CHECK_SECONDS = 3600.0
@@ -29,6 +30,10 @@ _ENDING_SECONDS = 5.0
 """How long an exporter may take to end."""
 _BATCH_SECONDS = 10.0
 """How long one round sends, at most: what is left is sent in the next."""
+_PATIENT_ROUNDS = 10
+"""How many rounds in sequence a page may be refused for good before its records are sent one by one."""
+_ONE_BY_ONE = 50
+"""How many records are sent one by one before the rest is tried as a page again."""
 
 
 class Exporter:
@@ -54,6 +59,8 @@ class Exporter:
         self._sender = Sender(settings.otlp) if settings.otlp is not None else None
         self._chain: gauges.Chain | None = None
         self._problems: frozenset[str] = frozenset()
+        self._refusals = 0
+        """Rounds in sequence in which a page was refused for good."""
 
     def look(self) -> None:
         """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
@@ -126,16 +133,44 @@ class Exporter:
             return self._kept._replace(sent=self._kept.counted)
         place, _ = tailing.settled(store, self._kept.sent)
         until = time.monotonic() + _BATCH_SECONDS
-        for page in tailing.pages(store, place):
+        while time.monotonic() <= until and (page := next(tailing.pages(store, place), None)):
             failed = sender.send(page)
             if failed:
                 self._kept.counts.add("export_failures", failed)
-                problems.add(f"the collector does not take {failed}")
-                break
+                self._refusals = self._refusals + 1 if sender.refused else 0
+                page = page[:_ONE_BY_ONE]
+                if self._refusals < _PATIENT_ROUNDS or not self._sent_singly(page, sender, problems):
+                    problems.add(f"the collector does not take {failed}")
+                    break
+            else:
+                self._refusals = 0
             place = Place(page[-1].seq, page[-1].digest)
-            if time.monotonic() > until:
-                break
         return self._kept._replace(sent=place)
+
+    def _sent_singly(self, page: Sequence[AuditRow], sender: Sender, problems: set[str]) -> bool:
+        """Send records one by one, and pass over those that the collector will never take; whether that is done.
+
+        A collector that takes no record at all refuses more than the records: nothing is passed over then, and the
+        whole page is tried for some rounds again.
+        """
+        taken: set[str] = set()
+        refused: list[str] = []
+        for row in page:
+            for signal in SIGNALS:
+                if sender.send_as(signal, [row]):
+                    taken |= {signal} if sender.answered else set()
+                elif sender.refused:
+                    refused.append(signal)
+                else:
+                    self._refusals = 0
+                    return False
+        if not taken.issuperset(refused):
+            self._refusals = 0
+            return False
+        for signal in refused:
+            self._kept.counts.add("export_records_passed_over", signal)
+            problems.add(f"the collector refuses some {signal} for good: they were passed over, and never sent")
+        return True
 
     def _write(self) -> None:
         path = self._settings.metrics.file if self._settings.metrics is not None else ""
