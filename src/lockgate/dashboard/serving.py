@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -22,7 +22,7 @@ from lockgate.dashboard.links import Leader
 from lockgate.dashboard.own_port import OwnPort
 from lockgate.dashboard.shield import Names
 from lockgate.dashboard.static_files import StaticFiles
-from lockgate.errors import RemoteError, StoreError
+from lockgate.errors import LockgateError, RemoteError
 from lockgate.events import Context
 from lockgate.folders import Folders, user_name
 from lockgate.loopback import is_loopback
@@ -126,34 +126,36 @@ class Dashboard:
         check(settings)
         host, port = address(settings.listen)
         self._settings, self._say = settings, say
-        self._socket = tcp_socket(host, port)
-        self._port = OwnPort(where.state, self._socket.getsockname()[1])
-        names, self.url = names_of(settings, self._socket.getsockname()[1])
-        self._access = Access(user_name())
-        self._leader = Leader(where.state)
-        self._access.on_link_over = self._leader.remove
-        self._access.on_twice = self._used_twice
-        self._desk = Desk(where, names, self._access, tools)
-        self._config = self._configured(make_app(self._desk, StaticFiles()))
         self._timer: asyncio.TimerHandle | None = None
+        with ExitStack() as held:
+            self._socket = tcp_socket(host, port)
+            held.callback(self._socket.close)
+            port = self._socket.getsockname()[1]
+            held.callback(OwnPort(where.state, port).remove)
+            held.callback(self._socket.close)  # before the port has no mark any more
+            names, self.url = names_of(settings, port)
+            self._access = Access(user_name())
+            self._leader = Leader(where.state)
+            held.callback(self._leader.remove)
+            self._access.on_link_over = self._leader.remove
+            self._access.on_twice = self._used_twice
+            self._desk = Desk(where, names, self._access, tools)
+            self._config = self._configured(make_app(self._desk, StaticFiles()))
+            self._held = held.pop_all()
 
     async def run(self) -> None:
         """Answer until SIGINT or SIGTERM."""
-        server = Server(self._config)
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, self._end, server)
-        self._say(f"the dashboard listens at {self.url} until Ctrl-C")
-        if not self._settings.tokens_only:
-            self._link(opened=self._settings.browser)
-            self._listen_to_keys(loop)
-        try:
+        with self._held:
+            server = Server(self._config)
+            loop = asyncio.get_running_loop()
+            for name in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(name, self._end, server)
+            self._say(f"the dashboard listens at {self.url} until Ctrl-C")
+            if not self._settings.tokens_only:
+                self._link(opened=self._settings.browser)
+                self._listen_to_keys(loop)
             # Signals are handled above: they must end it also while a stream is open.
             await server.serve([self._socket])
-        finally:
-            self._leader.remove()
-            self._socket.close()
-            self._port.remove()
 
     def _end(self, server: uvicorn.Server) -> None:
         server.should_exit = True
@@ -203,8 +205,9 @@ class Dashboard:
                 if store is not None:
                     with store.transaction() as tx:
                         tx.append_audit(store.clock(), happened(Context("dashboard", Subject("")), "login-twice", {}))
-        except StoreError as error:
-            log.warning("a record could not be written", extra={"facts": {"error": str(error)[:300]}})
+        except Exception as error:  # noqa: BLE001 - nobody awaits this
+            said = str(error)[:300] if isinstance(error, LockgateError) else type(error).__name__
+            log.warning("a record could not be written", extra={"facts": {"error": said}})
 
     def _listen_to_keys(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let Enter make another link, where a person sits at the terminal."""
