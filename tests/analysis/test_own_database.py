@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,11 @@ def test_the_table_names_programs_that_are_known() -> None:
         ("postgresql://%2Frun%2Fpostgresql/lockgate", STORE),
         ("postgresql://db.example.org,127.0.0.1:6543/lockgate?sslmode=verify-full", OwnDatabase("lockgate", 6543)),
         ("postgresql://db.example.org/lockgate?hostaddr=127.0.0.1", STORE),
+        ("postgresql://{own}/lockgate?sslmode=verify-full", STORE),
+        ("postgresql://{OWN}.:6543/lockgate?sslmode=verify-full", OwnDatabase("lockgate", 6543)),
+        ("postgresql://db.example.org,{own}/lockgate?sslmode=verify-full", STORE),
+        ("postgresql://LocalHost/lockgate", STORE),
+        ("postgresql://not-{own}/lockgate?sslmode=verify-full", None),
         ("postgresql://db.example.org/lockgate?sslmode=verify-full", None),
         ("postgresql://10.0.0.1:5432/lockgate?sslmode=verify-full", None),
         ("nonsense://[", None),
@@ -199,7 +205,8 @@ def test_what_store_json_says(tmp_path: Path, url: str, own: OwnDatabase | None)
     assert around.own_database() is None
     (tmp_path / "state").mkdir(mode=0o700)
     path = tmp_path / "state" / "store.json"
-    path.write_text(json.dumps({"url": url}))
+    name = socket.gethostname()
+    path.write_text(json.dumps({"url": url.replace("{own}", name).replace("{OWN}", name.upper())}))
     path.chmod(0o600)
     assert around.own_database() == own
     path.write_text("{")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from lockgate.errors import StoreError
 from lockgate.store.postgres.where import is_local, read_where
 
@@ -23,10 +25,18 @@ def database_near(path: str) -> tuple[str, int] | None:
         return None
     places = [_place(text) for text in parts.netloc.rpartition("@")[2].split(",")]
     hosts = (more.get("hostaddr") or more.get("host") or ",".join(host for host, _ in places)).split(",")
-    if not any(is_local(unquote(host)) for host in hosts):
+    if not any(_is_here(unquote(host)) for host in hosts):
         return None
     port = more.get("port", "") or next((port for _, port in places if port), "")
     return more.get("dbname") or unquote(parts.path[1:]), int(port) if port.isdecimal() else _PORT
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is this machine, also by the name that it calls itself by; how names are cased means nothing."""
+    if is_local(host):
+        return True
+    name = host.lower().removesuffix(".")
+    return name in ("localhost", os.uname().nodename.lower().removesuffix("."))
 
 
 def _place(text: str) -> tuple[str, str]:
