@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 from contract import SESSION
 
-from lockgate.store.copying_ends import PostgresEnd
+from lockgate.errors import StoreError
+from lockgate.store.copying import copy as copy_all
+from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
-from lockgate.store.tables import TABLES
+from lockgate.store.sqlite import SqliteStore
+from lockgate.store.tables import TABLES, Table
 from support.postgres import use
 
 _MOST = 20.0
 """Less than a gate waits for a lock here, and more than a loaded machine takes."""
 
 
-def _opened(state: Path) -> PostgresStore:
-    store = open_store(str(state), busy_seconds=60.0)
+def _opened(state: Path, busy_seconds: float = 60.0) -> PostgresStore:
+    store = open_store(str(state), busy_seconds=busy_seconds)
     assert isinstance(store, PostgresStore)
     return store
 
@@ -58,4 +64,26 @@ def test_a_gate_that_has_read_a_session_does_not_overwrite_the_copied_one(tmp_pa
     with looker.reading() as tx:
         assert tx.session(SESSION.session) == copied
     for store in (gate, copier, looker):
+        store.close()
+
+
+def test_what_is_copied_back_does_not_change_while_it_is_read(tmp_path: Path, postgres_url: str) -> None:
+    shared, gate = _opened(use(tmp_path / "shared", postgres_url)), _opened(use(tmp_path / "gate", postgres_url), 0.2)
+    own = SqliteStore.open(str(tmp_path / "own"))
+    with gate.transaction() as tx:
+        tx.put_session(SESSION)
+    refused: list[str] = []
+
+    class Target(SqliteEnd):
+        def put(self, table: Table, rows: Sequence[Any]) -> None:
+            super().put(table, rows)
+            with pytest.raises(StoreError) as caught, gate.transaction() as tx:
+                tx.block(SESSION.session, "", "Bash: git push", 1.0)
+            refused.append(str(caught.value))
+
+    with own.transaction() as local, shared.transaction() as there:
+        copied = copy_all(PostgresEnd(there), Target(local), same_addresses=False)
+    assert refused
+    assert (copied.rows["sessions"], copied.rows["blocked"]) == (1, 0)
+    for store in (shared, gate, own):
         store.close()

@@ -47,6 +47,8 @@ def copy(source: End, target: End, *, same_addresses: bool) -> Copied:
     Raises:
         StoreError: The target's audit chain is no beginning of the source's.
     """
+    # Each question has a snapshot of its own: what is read in several must not change between them either.
+    source.lock()
     target.lock()
     tables = [*TABLES, *([ADDRESSES] if same_addresses else []), SETTINGS]
     rows = {table.name: _copy_table(table, source, target) for table in tables}
