@@ -58,3 +58,21 @@ def test_what_another_thread_ran_is_not_counted() -> None:
     assert clock() - began > 0.02  # this one was busy all the while
     resting.join()
     assert max(told) < 0.1  # of 0.2 seconds, and whatever the busy one used
+
+
+def test_a_thread_that_has_the_number_of_one_that_ended_begins_anew() -> None:
+    clock = ProcessorTime()
+    went_back: list[float] = []
+
+    def work() -> None:
+        began = clock()
+        until = time.thread_time() + 0.02
+        while time.thread_time() < until:
+            pass
+        went_back.append(clock() - began)
+
+    for _ in range(10):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert min(went_back) > 0.01

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from _thread import get_ident
+from _thread import _local  # what threading.local is, without the rest of that module
 from time import perf_counter, thread_time
 
 from lockgate import caller
@@ -28,6 +28,13 @@ _FRESH = 0.005
 """Seconds for which a thread's processor time is reckoned before it is asked for again."""
 
 
+class _Reckoned(_local):
+    """Of each thread: when the system was asked last, and what it said."""
+
+    at = float("-inf")
+    exact = 0.0
+
+
 class ProcessorTime:
     """A clock of the processor time of whichever thread asks: a busy machine must not make a guardrail say no.
 
@@ -44,16 +51,14 @@ class ProcessorTime:
         """
         self._exact = exact
         self._passing = passing
-        self._last = (0, float("-inf"), 0.0)
+        self._mine = _Reckoned()
 
     def __call__(self) -> float:
         """Seconds since some moment."""
-        now, asking = self._passing(), get_ident()
-        thread, at, exact = self._last
-        if thread != asking or now - at > _FRESH:
-            at, exact = now, self._exact()
-            self._last = (asking, at, exact)
-        return exact + (now - at)
+        now, mine = self._passing(), self._mine
+        if now - mine.at > _FRESH:
+            mine.at, mine.exact = now, self._exact()
+        return mine.exact + (now - mine.at)
 
 
 class Opened(Record):
