@@ -67,10 +67,16 @@ def test_an_unknown_tool_is_nobody_elses(client: str, tool: str) -> None:
     assert {effect.kind.value for effect in analyse(call, AROUND).effects} == {"execute", "ingest"}
 
 
-def test_a_parameter_that_is_given_twice_is_refused() -> None:
-    call = ToolCall("collaborationspawn_agent", {"message": "a", "prompt": "b"}, WORK)
+@pytest.mark.parametrize(
+    ("client", "tool", "given"),
+    [
+        ("codex", "collaborationspawn_agent", {"message": "a", "prompt": "b"}),
+        ("gemini-cli", "read_file", {"file_path": "a.py", "absolute_path": "/home/user/.ssh/id_rsa"}),
+    ],
+)
+def test_a_parameter_that_is_given_twice_is_refused(client: str, tool: str, given: dict[str, str]) -> None:
     with pytest.raises(BadInputError, match="twice"):
-        vocabulary.translated("codex", call)
+        vocabulary.translated(client, ToolCall(tool, given, WORK))
 
 
 def test_a_tool_stands_in_one_row() -> None:
