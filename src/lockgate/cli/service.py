@@ -205,7 +205,8 @@ def _take_back(found: Manager, before: bytes) -> None:
         again = found.after
     for command in again:
         _said(command)
-    click.echo(f"{'as before' if before else 'removed again'}: {visible(found.path, 600)}", err=True)
+    enough = "" if before else "; a hook starts the gate, which is enough"
+    click.echo(f"{'as before' if before else 'removed again'}: {visible(found.path, 600)}{enough}", err=True)
 
 
 def _written(path: str) -> bytes:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import html
 import os
 import secrets
+import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +25,15 @@ _PAGE = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="n
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'"><title>Lockgate</title>
 <meta http-equiv="refresh" content="0; url={url}">
 """
+
+
+def browser() -> webbrowser.BaseBrowser | None:
+    """The person's browser. ``None`` where there is none but one for the terminal, which it would take for itself."""
+    found = webbrowser.get()
+    # What this very class stands for is a program in the foreground: lynx and its kind, or whatever BROWSER names.
+    if type(found) is webbrowser.GenericBrowser and not os.environ.get("BROWSER"):
+        return None
+    return found
 
 
 class Leader:
@@ -48,12 +59,24 @@ class Leader:
         self._path = path
         return path
 
-    def open(self, url: str) -> bool:
-        """Open a link in the person's browser. Returns whether there seems to be one."""
-        try:
-            return webbrowser.open(Path(self.write(url)).as_uri())
-        except (OSError, webbrowser.Error):
-            return False
+    def open(self, url: str, unopened: Callable[[], object]) -> None:
+        """Open a link in the person's browser, and do not wait for that.
+
+        Args:
+            url: The link.
+            unopened: Called in another thread where there seems to be no browser.
+        """
+        place = Path(self.write(url)).as_uri()
+
+        def run() -> None:
+            with suppress(OSError, webbrowser.Error):
+                found = browser()
+                if found is not None and found.open(place):
+                    return
+            unopened()
+
+        # Some are waited for until they end; nobody waits for this thread when the dashboard ends.
+        threading.Thread(target=run, name="lockgate-browser", daemon=True).start()
 
     def remove(self) -> None:
         """Remove the file."""

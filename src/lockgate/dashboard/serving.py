@@ -188,8 +188,10 @@ class Dashboard:
         """Make a link, tell it, and open it."""
         link = f"{self.url}#login={self._access.new_link()}"
         self._say(f"log in, once and within a minute: {link}")
-        if opened and not self._leader.open(link):
-            self._say("no browser could be opened: open the link yourself")
+        if opened:
+            told = "no browser could be opened: open the link yourself"
+            loop = asyncio.get_running_loop()
+            self._leader.open(link, lambda: loop.call_soon_threadsafe(self._say, told))
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(LINK_SECONDS, self._leader.remove)

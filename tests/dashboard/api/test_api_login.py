@@ -271,6 +271,34 @@ def test_the_browser_is_told_a_path_and_no_secret(tmp_path: Path) -> None:
     machine.store.close()
 
 
+def test_a_browser_for_the_terminal_is_not_taken_for_one(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    browser = programs / "www-browser"
+    browser.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\nexec sleep 60\n")
+    browser.chmod(0o755)
+    machine.environment["PATH"] = f"{programs}:{machine.environment['PATH']}"
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        machine.environment.pop(name, None)
+    with machine.serve(browser=True) as server:
+        server.browser().post("login", json={"token": server.token}).raise_for_status()
+        server.wait_for("no browser could be opened")
+    assert not (tmp_path / "started").exists()
+    machine.store.close()
+
+
+def test_nobody_waits_for_a_browser_that_is_waited_for(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    script = tmp_path / "browser"
+    script.write_text("#!/bin/sh\nexec sleep 60\n")
+    script.chmod(0o755)
+    machine.environment["BROWSER"] = str(script)
+    with machine.serve(browser=True) as server:
+        server.browser().post("login", json={"token": server.token}).raise_for_status()
+    machine.store.close()
+
+
 def test_no_secret_is_in_the_log(server: Server) -> None:
     token = server.another_link()
     client = server.browser()

@@ -28,6 +28,8 @@ _SLICE = 0.2
 """Seconds after which a failed attempt to connect is followed by another one, as long as there is time."""
 _LOST_SECONDS = 2.0
 """How long nobody waits much for a database that somebody has waited for in vain."""
+_REACHED = 10.0
+"""How long a database is tried that cannot be reached, however long a statement may take."""
 _CONNECT_SECONDS = 2
 """For each host of the address; libpq takes no less."""
 _IDLE = 0
@@ -62,7 +64,7 @@ class Pool:
         is lost, a gate would else answer one after the other, each as late as it can.
         """
         now = time.monotonic()
-        return now + (self.limits.busy if now - self._lost_at > _LOST_SECONDS else _SLICE)
+        return now + (min(self.limits.busy, _REACHED) if now - self._lost_at > _LOST_SECONDS else _SLICE)
 
     def take(self, until: float) -> Connection:
         """A connection, which may turn out to be broken.
