@@ -93,7 +93,7 @@ def _own_database(state: str) -> OwnDatabase | None:
     from lockgate.store.postgres.near import database_near
 
     near = database_near(path)
-    return None if near is None else OwnDatabase(*near)
+    return None if near is None else OwnDatabase(*near, os.uname().nodename)
 
 
 def _state_paths(where: Folders) -> tuple[str, ...]:

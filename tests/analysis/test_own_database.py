@@ -42,6 +42,8 @@ OWN = [
     "PGDATABASE=lockgate psql -c 'select 1'",
     "export PGDATABASE=lockgate; psql -c 'select 1'",
     "psql -h \"$HOST\" lockgate -c 'select 1'",
+    "psql -h db.e.example,localhost lockgate -c 'select 1'",
+    "psql postgresql://db.e.example,localhost/lockgate -c 'select 1'",
     'psql -p "$PORT" lockgate -c "select 1"',
     "psql -p 5433 -p 05432 lockgate -c 'select 1'",
     "psql -h db.e.example 'host=localhost dbname=lockgate' -c 'select 1'",
@@ -172,6 +174,14 @@ def test_a_store_at_another_port() -> None:
     assert not is_stopped(found("psql postgresql://localhost/lockgate -c 'select 1'", own))
 
 
+@pytest.mark.parametrize("host", ["desk", "DESK.", "desk,db.e.example"])
+def test_a_store_by_the_name_of_its_machine(host: str) -> None:
+    own = STORE._replace(host="Desk")
+    assert is_stopped(found(f"psql -h {host} lockgate -c 'select 1'", own))
+    assert is_stopped(found(f"psql postgresql://{host}/lockgate -c 'select 1'", own))
+    assert not is_stopped(found(f"psql -h other-{host.partition(',')[0]} lockgate -c 'select 1'", own))
+
+
 def test_the_table_names_programs_that_are_known() -> None:
     for name, client in table("postgresql_clients").items():
         assert set(client) <= {"names", "unless", "when", "every"}, name
@@ -208,7 +218,7 @@ def test_what_store_json_says(tmp_path: Path, url: str, own: OwnDatabase | None)
     name = socket.gethostname()
     path.write_text(json.dumps({"url": url.replace("{own}", name).replace("{OWN}", name.upper())}))
     path.chmod(0o600)
-    assert around.own_database() == own
+    assert around.own_database() == (own and own._replace(host=name))
     path.write_text("{")
     assert around.own_database() is None
 

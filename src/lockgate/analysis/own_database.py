@@ -104,19 +104,22 @@ def _default(call: Invocation) -> str:
 
 def _is_elsewhere(call: Invocation, named: list[Arg], own: OwnDatabase) -> bool:
     """Whether it is certain that another server is talked to: on another machine, or at another port."""
-    from lockgate.analysis.hosts import is_here
     from lockgate.analysis.shell.roles_databases import SOCKET, UNCLEAR, hosts_in
 
     words = [option.value[0] for option in call.matched.options if option.role == "host" and option.value]
-    hosts = [word.static or UNCLEAR for word in words]
+    hosts = [host for word in words for host in (word.static or UNCLEAR).split(",")]
     hosts += [host for word in named if word.static for host in hosts_in(word.static)]
-    if hosts and all(
-        host not in (SOCKET, UNCLEAR) and not host.startswith("/") and not is_here(host) for host in hosts
-    ):
+    if hosts and not any(host in (SOCKET, UNCLEAR) or host.startswith("/") or _is_here(host, own) for host in hosts):
         return True
     ports = [option.value[0].static for option in call.matched.options if option.name in _PORTS and option.value]
     ports += [port for word in named if word.static for port in _ports(word.static)]
     return bool(ports) and all(port is not None and port.isdecimal() and int(port) != own.port for port in ports)
+
+
+def _is_here(host: str, own: OwnDatabase) -> bool:
+    from lockgate.analysis.hosts import is_here
+
+    return is_here(host) or host.lower().removesuffix(".") == own.host.lower().removesuffix(".")
 
 
 def _ports(text: str) -> Iterator[str | None]:

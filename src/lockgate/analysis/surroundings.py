@@ -98,6 +98,8 @@ class OwnDatabase(Record):
 
     name: str
     port: int
+    host: str = ""
+    """The name that this machine calls itself by."""
 
 
 class Surroundings(Record):
