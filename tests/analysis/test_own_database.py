@@ -42,6 +42,7 @@ OWN = [
     "PGDATABASE=lockgate psql -c 'select 1'",
     "export PGDATABASE=lockgate; psql -c 'select 1'",
     "psql -h \"$HOST\" lockgate -c 'select 1'",
+    "psql -h db.e.example, lockgate -c 'select 1'",
     "psql -h db.e.example,localhost lockgate -c 'select 1'",
     "psql postgresql://db.e.example,localhost/lockgate -c 'select 1'",
     'psql -p "$PORT" lockgate -c "select 1"',

@@ -119,7 +119,7 @@ def _is_elsewhere(call: Invocation, named: list[Arg], own: OwnDatabase) -> bool:
 def _is_here(host: str, own: OwnDatabase) -> bool:
     from lockgate.analysis.hosts import is_here
 
-    return is_here(host) or host.lower().removesuffix(".") == own.host.lower().removesuffix(".")
+    return not host or is_here(host) or host.lower().removesuffix(".") == own.host.lower().removesuffix(".")
 
 
 def _ports(text: str) -> Iterator[str | None]:
