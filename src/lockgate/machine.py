@@ -219,11 +219,9 @@ def containing(
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
-        if unable(context):
-            return None
         from lockgate.escape.containment.rewriting import contained_input
 
-        return contained_input(call.tool_input, _launch(where, context))
+        return contained_input(call.tool_input, _launch(where, context), lambda: unable(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:
         command = call.tool_input.get("command")

@@ -69,7 +69,7 @@ def test_a_shell_reads_one_word(shell: str, command: str) -> None:
 
 @pytest.mark.parametrize("tool_input", [{}, {"command": ""}, {"command": " \n"}, {"command": "a\0b"}, {"command": 3}])
 def test_what_is_no_command_cannot_be_contained(tool_input: dict[str, object]) -> None:
-    assert contained_input(tool_input, LAUNCH) is None
+    assert contained_input(tool_input, LAUNCH, str) is None
 
 
 def test_a_person_reads_what_runs() -> None:

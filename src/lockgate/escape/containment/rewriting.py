@@ -5,7 +5,7 @@ The command stands in the text as one quoted word, so that a person who sees it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING, Record
@@ -36,17 +36,22 @@ class Launch(Record):
     workspace: str
 
 
-def contained_input(tool_input: Mapping[str, Any], launch: Launch) -> Mapping[str, Any] | None:
-    """A shell tool's input that runs the same command contained; ``None`` where it or its project cannot be.
+def contained_input(
+    tool_input: Mapping[str, Any], launch: Launch, problem: Callable[[], str]
+) -> Mapping[str, Any] | None:
+    """A shell tool's input that runs the same command contained; ``None`` where that cannot be done here.
 
-    Whether this machine can contain anything at all is another question.
+    Args:
+        tool_input: The input.
+        launch: How the run is started.
+        problem: Tells why this machine can contain nothing, empty where it can. Asked last: to find out costs most.
     """
     from lockgate.escape.containment.host import misfit
 
     command = tool_input.get("command")
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         return None
-    if misfit(launch.workspace, launch.home):
+    if misfit(launch.workspace, launch.home) or problem():
         return None
     background = bool(tool_input.get("run_in_background"))
     return {**tool_input, "command": contained(command, launch, background=background)}
