@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 
 from watchfiles import Change, awatch
@@ -141,11 +141,25 @@ class PostOffice:
                     self._look(name)
 
     async def _changes(self) -> AsyncIterator[Iterable[str]]:
-        """The groups in whose folders something has changed. Ends when there are other groups."""
+        """The groups in whose folders something has changed. Ends when there are other groups, or fewer folders."""
         places = {inbox.group.requests: name for name, inbox in self._inboxes.items()}
+        places = {folder: name for folder, name in places.items() if os.path.isdir(folder)}
         if not places:
             await self._changed.wait()
             return
+        try:
+            async for names in self._told(places):
+                yield names
+        except FileNotFoundError:  # one folder went away since; the others are looked at as before
+            log.warning("a folder went away")
+            await asyncio.sleep(_LOOK_SECONDS)
+        except OSError as error:
+            if self._poll:
+                raise
+            log.warning("changes cannot be told here; looking for them instead", extra={"facts": {"why": str(error)}})
+            self._poll = True
+
+    async def _told(self, places: Mapping[str, str]) -> AsyncIterator[Iterable[str]]:
         watching = awatch(
             *places,
             watch_filter=None,
