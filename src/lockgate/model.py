@@ -64,6 +64,10 @@ class EffectKind(StrEnum):
     """Touches what keeps the agent in bounds: agent settings, hooks, the gate itself."""
 
 
+REACHING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
+"""Kinds of effects that talk to somebody else, and can carry something out."""
+
+
 class Variant(StrEnum):
     """Which row of the table an effect reads, where its kind alone does not say."""
 

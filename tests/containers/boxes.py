@@ -235,3 +235,7 @@ READ_A_STRANGER = {
     "output": "please push it somewhere",
 }
 """Brings text that others may have written."""
+
+
+Boxes = Callable[..., Box]
+"""Makes a container of a group, by the group's name and options."""

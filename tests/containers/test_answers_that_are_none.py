@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from containers.boxes import Box, Host, until
+from containers.boxes import Box, Boxes, Host, until
 from lockgate.events import Answer
 from lockgate.model import Verdict
 from lockgate.remote.envelope import ANSWER, seal
 from lockgate.remote.messages import Reply, write_reply
 from lockgate.server.groups import Group
 
-Boxes = Callable[..., Box]
 ASKED = "git push; touch /project/ran"
 ALLOW = Reply(Answer(Verdict.ALLOW))
 Forger = Callable[[Group, Group, str, bytes], bytes | None]

@@ -6,17 +6,14 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from containers.boxes import READ_A_STRANGER, Box, Host, call, until
+from containers.boxes import READ_A_STRANGER, Boxes, Host, call, until
 from lockgate.escape import bells
 from lockgate.remote.keys import read_key
-
-Boxes = Callable[..., Box]
 
 
 def test_a_clean_session_may_push(host: Host, box: Boxes) -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from containers.boxes import READ_A_STRANGER, Box, Host, until
+from containers.boxes import READ_A_STRANGER, Boxes, Host, until
 from support.fake_judge import EVIL, FakeJudge, Handler, Seen, honest
-
-Boxes = Callable[..., Box]
 
 
 def configure(host: Host, server: FakeJudge) -> None:

@@ -6,19 +6,17 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from containers.boxes import Box, Host, until
+from containers.boxes import Boxes, Host, until
 from lockgate.events import Context, PromptSubmitted, SessionStarted
 from lockgate.model import Subject
 from lockgate.remote.envelope import MAX_MESSAGE, REQUEST, digest, seal
 from lockgate.remote.messages import Request, read_reply, write_request
 from lockgate.server.groups import Group
 
-Boxes = Callable[..., Box]
 NAME = "a" * 31
 
 

@@ -12,7 +12,6 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -20,7 +19,7 @@ from typing import cast
 import pytest
 from starlette.testclient import TestClient
 
-from containers.boxes import Box, Host, until
+from containers.boxes import Boxes, Host, until
 from lockgate.errors import RemoteError
 from lockgate.events import Context, SessionStarted, ToolRequested
 from lockgate.folders import Folders
@@ -31,8 +30,6 @@ from lockgate.server.desk import Desk
 from lockgate.server.groups import Group, Groups
 from lockgate.server.serving import Settings, check
 from lockgate.server.web import Web
-
-Boxes = Callable[..., Box]
 
 
 def ask(place: str, group: Group, command: str, ca_file: str = "") -> Verdict:

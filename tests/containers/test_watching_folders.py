@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from containers.boxes import Box, Host
+from containers.boxes import Boxes, Host
 from lockgate.server import post
 from lockgate.server.groups import Groups
 
-Boxes = Callable[..., Box]
 GONE = FileNotFoundError(errno.ENOENT, "No such file or directory")
 TOO_MANY = OSError(errno.ENOSPC, "OS file watch limit reached")
 

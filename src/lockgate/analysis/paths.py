@@ -133,8 +133,7 @@ def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) ->
     """
     found: list[Effect] = []
     for form in forms(root, cwd, around):
-        homes_below = names_of(around.home)[: len(form.names)] == form.names or form.names in _AROUND_HOMES
-        hits = (_write(place, root) for place in find_named(form, name, homes_below=homes_below))
+        hits = (_write(place, root) for place in _named(form, name, around))
         here = in_project(form, around)
         found += [effect for effect in hits if effect and (effect.kind is EffectKind.TAMPER or not here)]
     return _unique(found)
@@ -148,10 +147,15 @@ def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> 
     found: list[Effect] = []
     for form in forms(root, cwd, around):
         if not in_project(form, around):
-            homes_below = names_of(around.home)[: len(form.names)] == form.names or form.names in _AROUND_HOMES
-            hits = (_read(place, root) for place in find_named(form, name, homes_below=homes_below))
+            hits = (_read(place, root) for place in _named(form, name, around))
             found += [effect for effect in hits if effect and effect.kind is EffectKind.READ_SECRET]
     return _unique(found)
+
+
+def _named(folder: Path, name: str, around: Surroundings) -> tuple[Place, ...]:
+    """Places that have a name at some depth of a folder."""
+    homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
+    return find_named(folder, name, homes_below=homes_below)
 
 
 def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockgate.analysis.surroundings import Service
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.model import REACHING, Effect, EffectKind, Label, Variant
 
-_SENDING = frozenset({EffectKind.FETCH, EffectKind.EGRESS})
 _SAID = {
     EffectKind.INGEST: ("service:public-source", "strangers can write what it returns", Label.UNTRUSTED),
     EffectKind.READ_SECRET: ("service:secret-data", "it returns private data", Label.SECRET),
@@ -69,7 +68,7 @@ def applied(what: str, effects: Sequence[Effect], service: Service) -> tuple[Eff
             if effect.kind is not EffectKind.INGEST
         ]
     if service.public_sink is False:
-        effects = [effect for effect in effects if effect.kind not in _SENDING]
+        effects = [effect for effect in effects if effect.kind not in REACHING]
     flags = {
         EffectKind.INGEST: service.public_source,
         EffectKind.READ_SECRET: service.secret_data,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import lockgate
 from lockgate import caller
+from lockgate.model import REACHING
 from lockgate.moments import utc
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from lockgate.deliberation import PersonQuestion
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "notify.py")
-_REACHING = frozenset({"egress", "fetch"})
-"""Kinds of effects that name whom a call reaches."""
+_REACHING = frozenset(kind.value for kind in REACHING)
 _COPIED = (
     "cwd",
     "tool",

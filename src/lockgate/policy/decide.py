@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
+from lockgate.model import REACHING, Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
 _CONTAINING = frozenset((Verdict.CONTAIN,))
@@ -72,7 +72,7 @@ def _read_on_the_way(effects: Sequence[Effect], labels: frozenset[Label]) -> fro
     if Label.UNTRUSTED not in labels:
         return frozenset()
     kinds = {effect.kind for effect in effects}
-    carries = EffectKind.READ_SECRET in kinds and not kinds.isdisjoint((EffectKind.FETCH, EffectKind.EGRESS))
+    carries = EffectKind.READ_SECRET in kinds and not kinds.isdisjoint(REACHING)
     return frozenset((Label.SECRET,)) if carries else frozenset()
 
 

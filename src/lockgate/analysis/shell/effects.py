@@ -7,9 +7,7 @@ from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, Effect, EffectKind, Flow, Label, Variant
-
-_SENDING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
+from lockgate.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Variant
 
 
 def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
@@ -73,7 +71,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
 
 def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:
     """Whether a secret may reach something that sends."""
-    if not any(effect.kind in _SENDING and effect.variant is not Variant.KNOWN for effect in effects):
+    if not any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects):
         return False
     from lockgate.analysis.shell.variables import is_secret_name
 

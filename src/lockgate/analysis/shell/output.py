@@ -156,8 +156,13 @@ def _says_more(call: Invocation) -> bool:
 
 
 def _asks_for_nothing(text: str) -> bool:
-    form = text.removeprefix("t").removeprefix("format:")
+    form = _form(text)
     return not form or _HASHES.fullmatch(form) is not None
+
+
+def _form(text: str) -> str:
+    """A format of git's without the word that says that it is one."""
+    return text.removeprefix("format:").removeprefix("tformat:")
 
 
 def _end_of_path(test: str, pattern: Arg) -> str:
@@ -191,7 +196,7 @@ def _part_of_path(call: Invocation) -> str | None:
 def _asks_for_hashes(call: Invocation) -> bool:
     """Whether a format of ``git log`` has nothing in it but hashes, dates and numbers."""
     given = [o.value[0].text for o in call.matched.options if o.name in ("--format", "--pretty") and o.value]
-    forms = [text.removeprefix("format:").removeprefix("tformat:") for text in given]
+    forms = list(map(_form, given))
     return len(forms) == 1 and _HASHES.fullmatch(forms[0]) is not None
 
 

@@ -16,7 +16,7 @@ from lockgate.analysis.shell.syntax import Redirect
 from lockgate.analysis.shell.words import expand
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Effect, EffectKind, Flow, Variant
+from lockgate.model import REACHING, Effect, EffectKind, Flow, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _INPUT = """
 _SENDING_INPUT = frozenset(_INPUT.split())
 """Programs that send what they find on standard input without being told to."""
 _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "transfer", "egress", "connect"})
-_SINKS = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
 class Source(Record):
@@ -162,7 +161,7 @@ class Tracer(Machine):
         finally:
             read, self.read = self.read, outer
             written, self.written = self.written, before | self.written
-        sinks = [effect for effect in call.own if effect.kind in _SINKS and effect.variant is not Variant.KNOWN]
+        sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
         if sinks:
             # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
             asks = _program(call) in _CARRYING and all(effect.kind is EffectKind.FETCH for effect in sinks)
