@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,17 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     broken.write_text("patterns:\n  input:\n    g: {mode: perhaps}\n")
     with pytest.raises(ConfigError, match=r"patterns.yaml:3: patterns.input.g.mode"):
         PatternLibrary.of_files(str(broken))
+
+
+def test_several_threads_at_once(patterns: PatternLibrary) -> None:
+    """The scratch space of a scan is one thread's: two of them in it would fail, or find what is not there."""
+    text = f"x = 1; user@example.org {KEY}\n" + "lorem ipsum dolor 4111 1111 1111 1112\n" * 2000
+
+    def check(_number: int) -> list[str]:
+        result = validate_tool_input("Bash", {"command": text}, patterns, timeout_ms=60_000)
+        return [match.rule for match in result.pattern_matches]
+
+    expected = check(0)
+    assert "secrets_detection/github_pat_classic" in expected
+    with ThreadPool(4) as pool:
+        assert pool.map(check, range(40)) == [expected] * 40

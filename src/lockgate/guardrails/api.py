@@ -33,7 +33,7 @@ _KEY = b"lockgate.guardrails.api"
 
 
 class PatternLibrary:
-    """Patterns, compiled. To make one takes about two seconds; one serves a process, one thread at a time."""
+    """Patterns, compiled. To make one takes about two seconds; one serves a process and all its threads."""
 
     def __init__(self, scanner: Scanner) -> None:
         """Use :meth:`of_files`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from urllib.parse import quote
 
@@ -80,6 +81,15 @@ def test_every_occurrence_is_found(index: Index) -> None:
 def test_nothing_is_found_in_other_text(index: Index) -> None:
     assert index.scan(Path(__file__).read_bytes()) == index.scan(b"") == []
     assert index.scan(KEY[:-1] + b"B") == [KnownHit(0, 16, "n0", "part"), KnownHit(16, 32, "n0", "part")]
+
+
+def test_several_threads_at_once(index: Index) -> None:
+    """The scratch space of a scan is one thread's: two of them in it would fail, or miss what is there."""
+    text = b"lorem ipsum " * 20_000 + KEY
+    expected = index.scan(text)
+    assert len(expected) == 1
+    with ThreadPool(4) as pool:
+        assert pool.map(index.scan, [text] * 40) == [expected] * 40
 
 
 def test_an_index_of_nothing_finds_nothing() -> None:

@@ -7,6 +7,7 @@ which the time is looked at; RE2 then looks at the few thousand bytes around a h
 from __future__ import annotations
 
 import json
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Callable, Iterable, Iterator
 
 from lockgate.analysis.patterns.model import Rule, Severity
@@ -103,6 +104,8 @@ class Matcher:
         self._re2 = re2
         self._empty: set[bytes] = set()
         """Short texts in which nothing was found: names of parameters, folders and commands come again and again."""
+        self._turn = allocate_lock()
+        """Held while the database is read: its scratch space serves one thread at a time."""
         self._spots: list[str] = self.header["spots"]
         self._anchors: list[list[int]] = self.header["anchors"]
         self._windows: list[list[int]] = self.header["windows"]
@@ -184,7 +187,8 @@ class Matcher:
             elif len(ends) < _MANY:
                 ends.append(start + end)
 
-        self._database.scan(piece, match_event_handler=hit)
+        with self._turn:
+            self._database.scan(piece, match_event_handler=hit)
         return Hits({rule: ends for anchor, ends in found.items() for rule in anchors[anchor]}, spots, start, stop)
 
     def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:

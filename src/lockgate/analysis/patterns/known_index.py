@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.known import DIGEST, SIGNATURE, DamagedIndex, Entry, KnownHit, KnownKind, Mark, Marker
@@ -82,6 +83,8 @@ class Index:
         """``stamp`` is what ``build`` was given."""
         self._salt = salt
         self._database = _loaded(bytes(body[at:]), hyperscan)
+        self._turn = allocate_lock()
+        """Held while the database is read: its scratch space serves one thread at a time."""
         self._heads: list[tuple[str, str, float]] = []
         self._marker: Marker | None = None
 
@@ -100,7 +103,9 @@ class Index:
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
             candidates.append((number, end))
 
-        self._database.scan(data.translate(self._marker.table), match_event_handler=note)
+        marked = data.translate(self._marker.table)
+        with self._turn:
+            self._database.scan(marked, match_event_handler=note)
         return self._confirmed(data, candidates) if candidates else []
 
     def entries(self) -> list[Entry]:
