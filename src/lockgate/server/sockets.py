@@ -41,9 +41,13 @@ def tcp_socket(host: str, port: int) -> socket.socket:
     try:
         family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, number)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place)
-        listening.listen(512)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(place)
+            listening.listen(512)
+        except OSError:
+            listening.close()
+            raise
     except OSError as error:
         raise RemoteError(f"{host}:{port} cannot be listened on: {error.strerror}") from error
     return listening

@@ -15,6 +15,7 @@ from lockgate.dashboard.serving import Dashboard, Settings
 from lockgate.errors import RemoteError, StoreError
 from lockgate.folders import Folders
 from lockgate.machine import own_ports
+from lockgate.server import sockets
 
 
 @pytest.fixture
@@ -34,6 +35,21 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
 
     monkeypatch.setattr(serving, "tcp_socket", keeping)
     return found
+
+
+def test_a_port_that_is_taken_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[socket.socket] = []
+
+    class Kept(socket.socket):
+        def __init__(self, *of_what: int) -> None:
+            super().__init__(*of_what)
+            found.append(self)
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        monkeypatch.setattr(sockets.socket, "socket", Kept)
+        with pytest.raises(RemoteError, match="cannot be listened on"):
+            sockets.tcp_socket("127.0.0.1", taken.getsockname()[1])
+    assert [each.fileno() for each in found] == [-1]
 
 
 def test_a_certificate_that_cannot_be_used_leaves_neither_socket_nor_mark(
