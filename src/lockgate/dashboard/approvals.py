@@ -155,7 +155,7 @@ def _open(store: Store, approval: str) -> ApprovalRow:
 
 def _answered(store: Store, state: str, approval: str, caller: Caller, *, approve: bool, reason: str) -> ApprovalRow:
     try:
-        return answer(store, state, approval, approve=approve, by=caller.by, reason=reason)
+        return answer(store, state, approval, approve=approve, by=caller.by, reason=reason, client="dashboard")
     except ApprovalError:
         with store.reading() as tx:
             raise _conflict(find(tx, approval), store.clock()) from None

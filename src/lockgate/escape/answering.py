@@ -17,7 +17,9 @@ REASON = 1000
 """Most characters of what a person says to the agent."""
 
 
-def answer(store: Store, state: str, approval: str, *, approve: bool, by: str, reason: str = "") -> ApprovalRow:
+def answer(
+    store: Store, state: str, approval: str, *, approve: bool, by: str, reason: str = "", client: str = "cli"
+) -> ApprovalRow:
     """Answer a question, and wake whoever waits for it.
 
     Args:
@@ -27,6 +29,7 @@ def answer(store: Store, state: str, approval: str, *, approve: bool, by: str, r
         approve: Whether the call may run.
         by: Who says so, as ``ann (terminal)``.
         reason: What the agent is told.
+        client: Through which program of ours they say it, as the audit names it: ``cli`` or ``dashboard``.
 
     Raises:
         ApprovalError: There is no such question, or it was answered, or its time is over.
@@ -35,7 +38,7 @@ def answer(store: Store, state: str, approval: str, *, approve: bool, by: str, r
     with store.transaction() as tx:
         now = store.clock()
         row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
-        person = Context("cli", Subject(row.session, row.agent))
+        person = Context(client, Subject(row.session, row.agent))
         facts = {"approval": row.approval, "digest": row.digest, "by": row.decided_by, "reason": row.reason}
         tx.append_audit(now, happened(person, "approve" if approve else "deny", facts))
     # Only what is committed can be read by whoever is woken.

@@ -85,6 +85,7 @@ def test_a_yes_to_what_was_shown_lets_it_run_once(machine: Machine, person: http
     with machine.store.reading() as tx:
         last = json.loads(tx.audit(after=tx.audit_head().seq - 1)[0].body)
     assert (last["event"], last["approval"], last["by"]) == ("approve", approval, row.decided_by)
+    assert last["client"] == "dashboard"
     again = person.post(f"approvals/{approval}/approve", json={"shown": shown})
     assert (again.status_code, again.json()["code"], again.json()["state"]) == (409, "already_decided", "approved")
 
