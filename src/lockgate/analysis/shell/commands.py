@@ -64,6 +64,8 @@ class Machine:
         """Variables of which it is kept already what a value of theirs does."""
         self.chosen = False
         """Whether a word may hold a name that anybody could choose, as that of a branch."""
+        self.chosen_paths = False
+        """Whether such a name may have slashes."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 

@@ -54,16 +54,16 @@ _ADDRESS = lazy_re(
 )
 _WORD_ALONE = lazy_re(r"[ \t]*+\S*+[ \t]*+")
 """A label, or a version, at which GNU sed ends at a blank: a command may follow."""
+RUNS = "the sed command `e` runs a program"
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 
 
 def _sed(call: Invocation, text: str) -> None:
-    problem = _sed_problem(call, text)
-    if problem:
+    if problem := sed_problem(call, text):
         call.opaque(problem)
 
 
-def _sed_problem(call: Invocation, text: str) -> str:
+def sed_problem(call: Invocation, text: str) -> str:
     """Why a sed script is not local, or an empty text; files that it names are kept on the way."""
     at = 0
     while at < len(text):
@@ -85,7 +85,7 @@ def _sed_problem(call: Invocation, text: str) -> str:
         elif command in "aicrRwWbtT:#eqQLv":
             line = _text_lines(text, at) if command in "aic" else text[at:].partition("\n")[0]
             if command == "e":
-                return "the sed command `e` runs a program"
+                return RUNS
             if command in ":v" and not _WORD_ALONE.fullmatch(line.partition(";")[0]):
                 return f"what follows the sed command `{command}` may be another command"
             at += _rest_of_line(call, command, line)

@@ -27,6 +27,7 @@ def commands(call: Invocation, words: list[Arg]) -> list[list[Arg]]:
     given = {option.name for option in call.matched.options}
     text = OPAQUE if call.stdin is None or given & _FILE else call.stdin
     if call.placeholder:
+        call.machine.chosen = call.machine.chosen_paths = True
         return _replaced(call.placeholder, words, text)
     pieces = _pieces(text, given)
     if pieces is None:

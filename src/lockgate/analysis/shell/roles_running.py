@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from lockgate.analysis.shell.chosen import breaks_out
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
 from lockgate.analysis.shell.variables import variable_effects
@@ -20,8 +21,6 @@ Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
-_BEGINS = lazy_re(rf"{ENVIRONMENT}|(?:^|[;{{}}\n])\s*{PLAIN}")
-"""Where a word that somebody has chosen can be a command of a small program, and not only a text in it."""
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
 _LOCAL_MODULES = frozenset(
     {"json", "json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"}
@@ -83,6 +82,7 @@ def argv(call: Invocation, words: list[Arg], _: str) -> None:
 
 def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
     """A command for what was found."""
+    call.machine.chosen = call.machine.chosen_paths = True
     from lockgate.analysis.shell.output import found_names
 
     named = [value for given in call.matched.options if given.role == "name" for value in given.value]
@@ -169,7 +169,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
         LANGUAGES[language](call, text)
     elif language == "patch":
         call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
-    elif not _filled_in(language, text) or (call.machine.chosen and _BEGINS.search(text)):
+    elif not _filled_in(language, text) or breaks_out(call, language, text):
         from lockgate.analysis.shell.unread import unread
 
         unread(call, language, text)

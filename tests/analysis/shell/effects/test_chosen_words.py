@@ -51,6 +51,16 @@ def kinds(command: str) -> set[EffectKind]:
         'ls | while read f; do sed "${f}p" y; done',
         'for f in *; do export "$f"; done; ls',
         "export *; ls",
+        # The name of a file: b|e;1ewhoami ends the text that it stands in.
+        'for f in *; do sed "s|a|$f|" y; done',
+        'for f in *; do sed "s#$f#b#" y; done',
+        'for f in *; do sed "\\|$f|d" y; done',
+        'for f in *; do sed "a $f" y; done',
+        "find . -exec sed 's/a/{}/' y ';'",
+        "ls | xargs -I{} sed 's|a|{}|' y",
+        # "; system("whoami") #
+        'for f in *; do awk "{print \\"$f\\"}" y; done',
+        "find . -exec awk '{print \"{}\"}' y ';'",
         'for f in *; do export "LD_$f"; done; ls',
     ],
 )
@@ -73,6 +83,10 @@ def test_a_chosen_word_is_no_harmless_one(command: str) -> None:
         'jq --arg v "$(git branch --show-current)" .v x',
         "git cat-file -t $(git rev-parse HEAD)",
         'for f in *.md; do sed -i "s/TITLE/${f%.md}/" "$f"; done',
+        'for f in *; do sed "/$f/d" y; done',
+        "find . -name '*.py' -exec sed -i 's|a|b|' {} +",
+        "ls | xargs -I{} awk '{print $1}' {}",
+        'for i in 1 2 3; do sed "s|a|$i|" y; done',
         'while read a b; do echo "$a $b"; done < x',
     ],
 )
