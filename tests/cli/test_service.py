@@ -156,15 +156,21 @@ def test_from_install_to_uninstall(home: Path, name: str) -> None:
 
 @LINUX
 def test_a_manager_that_is_not_there(home: Path, name: str) -> None:
-    unit = home / ".config" / "systemd" / "user" / service_files.UNIT
     assert "failed: exit status 3" in lockgate(home, "install", code=1, FAIL="3")
-    assert not unit.exists()
+    assert not (home / ".config").exists()
     assert (home / "asked").read_text().splitlines()[-2:] == [
         f"--user disable --now {service_files.UNIT}",
         "--user daemon-reload",
     ]
     (home / "bin" / "systemctl").unlink()
     assert "there is no systemctl here" in lockgate(home, "install", code=1, PATH=f"{home / 'bin'}")
+
+
+@LINUX
+def test_a_folder_that_was_there_before_stays(home: Path, name: str) -> None:
+    (home / ".config" / "systemd").mkdir(parents=True)
+    lockgate(home, "install", code=1, FAIL="3")
+    assert list((home / ".config").rglob("*")) == [home / ".config" / "systemd"]
 
 
 @LINUX

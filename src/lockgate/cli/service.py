@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import click
@@ -117,6 +118,7 @@ def install(dry_run: bool, no_start: bool) -> None:
         return
     require_person("install a service")
     before = _written(found.path)
+    new = _missing(os.path.dirname(found.path))
     try:
         _write(found)
     except OSError as error:
@@ -129,6 +131,9 @@ def install(dry_run: bool, no_start: bool) -> None:
             _all(found.up)
         except click.ClickException:
             _take_back(found, before)
+            for folder in new:
+                with suppress(OSError):  # something else was put there meanwhile
+                    os.rmdir(folder)
             raise
         click.echo(f"{found.name} runs the gate now, and at each log-in")
 
@@ -191,6 +196,15 @@ def _write(found: Manager) -> None:
 
     os.makedirs(os.path.dirname(found.path), exist_ok=True)
     replace(found.path, found.text, draft=f"{found.path}.{os.getpid()}.draft", mode=0o644)
+
+
+def _missing(folder: str) -> list[str]:
+    """Which of a folder and those above it are not there yet, the innermost first."""
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
 
 
 def _take_back(found: Manager, before: bytes) -> None:
