@@ -78,7 +78,9 @@ class Host:
 
     def start_gate(self) -> subprocess.Popen[bytes]:
         """One gate more; where another listens, it ends by itself."""
-        command = [sys.executable, "-I", "-S", self._jumping, steady.gate(), *starting.arguments(self.where)[3:]]
+        words = starting.arguments(self.where)
+        options = words[words.index(starting.PROGRAM) + 1 :]
+        command = [sys.executable, *starting.FLAGS, self._jumping, steady.gate(), *options]
         log = open(self.root / "gate.log", "ab")  # noqa: SIM115 - the child's
         with log:
             return subprocess.Popen(command, env={"PATH": os.defpath, "HOME": self.where.home}, stderr=log, cwd="/")

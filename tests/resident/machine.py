@@ -19,7 +19,7 @@ from lockgate.audit.chain import Verification, verify_store
 from lockgate.folders import Folders
 from lockgate.resident import control
 from lockgate.resident.places import SOCKET, run_folder
-from lockgate.resident.starting import arguments
+from lockgate.resident.starting import PROGRAM, arguments
 from lockgate.resident.wire import Request, spelt_request
 from lockgate.store.sqlite import SqliteStore
 from support import steady
@@ -52,7 +52,7 @@ class Machine:
     def start(self, *options: str, program: str = "", files: int = 0, wait: bool = True) -> subprocess.Popen[bytes]:
         """Start a gate as a child of this process, which may have so many files open, and wait until it answers."""
         words = arguments(self.where)
-        words[2] = program or steady.gate()
+        words[words.index(PROGRAM)] = program or steady.gate()
         command = [sys.executable, *words, *options]
         if files:
             command = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$0" "$@"', *command]

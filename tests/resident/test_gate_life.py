@@ -19,6 +19,7 @@ from adapters.payloads import tool
 from lockgate.resident import control
 from lockgate.resident.places import run_folder
 from lockgate.resident.process import AGAIN
+from lockgate.resident.starting import FLAGS
 from lockgate.store.files import DATABASE
 from support.prepared import give_state
 
@@ -55,6 +56,13 @@ def test_thirty_first_hooks_start_one(machine: Machine) -> None:
     assert len(late) < 30
     assert {f"toolu_{number:03d}" for number in range(30)} - late <= set(calls(machine))
     assert machine.verified().ok
+
+
+def test_no_other_process_has_it_run_code() -> None:
+    """What PEP 768 brought, from 3.14 on; older interpreters take the flag without a word."""
+    program = "import sys; print(getattr(sys, 'is_remote_debug_enabled', lambda: False)())"
+    done = subprocess.run([sys.executable, *FLAGS, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_of_two_one_listens(machine: Machine) -> None:

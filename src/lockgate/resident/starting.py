@@ -13,6 +13,9 @@ from lockgate.resident.places import locked, make_run_folder
 if TYPE_CHECKING:
     from typing import NoReturn
 
+FLAGS = ("-I", "-S", "-X", "disable-remote-debug")
+"""For the interpreter. From 3.14 on another process of the user could else have the gate run code of its own (PEP 768);
+older ones take no notice of the last."""
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "process.py")
 OFF = "LOCKGATE_RESIDENT"
 """The variable that keeps hooks from starting and asking a gate, where it is ``off``."""
@@ -67,7 +70,7 @@ def arguments(where: Folders, idle: float | None = None) -> list[str]:
         where: The folders that the gate serves.
         idle: Seconds without a question after which it ends, 0 for never; by default what is usual.
     """
-    words = ["-I", "-S", PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
+    words = [*FLAGS, PROGRAM, "--home", where.home, "--state", where.state, "--config", where.config]
     return words if idle is None else [*words, "--idle", f"{idle:g}"]
 
 
