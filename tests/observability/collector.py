@@ -21,6 +21,8 @@ class Collector:
         self.status = 200
         self.refused: tuple[str, bytes] | None = None
         """The path and a part of what it takes at no time, with the status 400."""
+        self.too_large = (1 << 40, 413)
+        """Bytes of a request from which on it is not taken, and the status that says so."""
         self.endpoint = ""
 
     def spans(self) -> list[Any]:
@@ -66,6 +68,8 @@ def collecting() -> Iterator[Collector]:
             status = collector.status
             if collector.refused is not None and self.path == collector.refused[0] and collector.refused[1] in body:
                 status = 400
+            if len(body) > collector.too_large[0]:
+                status = collector.too_large[1]
             if status == 200:
                 collector.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             self.send_response(status)

@@ -223,11 +223,42 @@ def test_another_chain_is_counted_from_its_beginning(store: SqliteStore, tmp_pat
     assert total(tailing.counted(again, state, kept._replace(counts=Counts()))) == 12
 
 
+@pytest.mark.parametrize(
+    ("seq", "same", "goes_on_at", "missed"),
+    [
+        (0, True, 4, 0),
+        (2, True, 4, 2),
+        (3, False, 4, 1),
+        (4, True, 4, 0),
+        (4, False, 4, 0),
+        (5, True, 5, 0),
+        (5, False, 4, 0),
+        (7, True, 7, 0),
+        (7, False, 4, 0),
+        (10, True, 10, 0),
+        (10, False, 4, 0),
+        (11, False, 4, 0),
+    ],
+)
+def test_a_look_goes_on_where_the_last_one_ended_or_at_the_chains_beginning(
+    store: SqliteStore, seq: int, same: bool, goes_on_at: int, missed: int
+) -> None:
+    """A chain of which records 5 to 10 are kept."""
+    append(store, 9)
+    with store.reading() as tx:
+        digests = {row.seq: row.digest for row in tx.audit()}
+    with store.transaction() as tx:
+        pruning.cut(tx, store.key, 4, 1.0, {"by": "test"})
+        digests[10] = tx.audit_head().digest
+    place = Place(seq, (digests.get(seq, "") if same else "another") if seq else "")
+    assert tailing.settled(store, place) == (Place(goes_on_at, digests[goes_on_at]), missed)
+
+
 def test_a_look_that_fails_half_way_counts_nothing_twice(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(store, 5)
-    monkeypatch.setattr(tailing, "_PAGE", 2)
+    monkeypatch.setattr(tailing, "PAGE", 2)
     pages, kept = tailing.pages, Kept(Counts())
 
     def broken(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:

@@ -121,7 +121,7 @@ def test_what_could_not_be_sent_is_sent_later_also_by_another_process(world: Wor
     world.start()
     world.bash("ls")
     export.look()
-    assert b'lockgate_export_failures_total{to="traces"} 1.0' in export.page
+    assert b'lockgate_export_failures_total{to="logs"} 1.0' in export.page
     collector.status = 200
     again = Exporter(str(world.folder / "state"), Settings(otlp=Otlp(collector.endpoint)))
     again.look()
@@ -161,6 +161,45 @@ def test_a_record_that_is_refused_for_good_stops_no_other(
         f"the collector does not take {signal}",
         f"the collector refuses some {signal} for good: they were passed over, and never sent",
     ]
+
+
+# Who limits the size of a request answers 413, or 400; gRPC's RESOURCE_EXHAUSTED is 429 in HTTP.
+@pytest.mark.parametrize("status", [400, 413, 429])
+def test_where_a_request_is_too_large_less_is_sent_at_once(world: World, collector: Collector, status: int) -> None:
+    otlp = Otlp(collector.endpoint, timeout_seconds=0.2)
+    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export.look()
+    collector.too_large = (6000, status)
+    world.start()
+    for _ in range(20):
+        world.bash("ls")
+    for _ in range(5 if status == 429 else 1):
+        export.look()
+    assert numbers(collector.logs()) == list(range(1, 22))
+    assert b"passed_over_total{" not in export.page
+    before = len(collector.requests)
+    collector.too_large = (1 << 40, status)
+    for _ in range(40):
+        world.bash("ls")
+    export.look()
+    assert len(collector.requests) - before < 20, "it is sent together again"
+
+
+def test_a_record_that_is_too_large_alone_stops_no_other(world: World, collector: Collector) -> None:
+    otlp = Otlp(collector.endpoint, timeout_seconds=2.0, calls=True)
+    export = Exporter(str(world.folder / "state"), Settings(otlp=otlp))
+    export.look()
+    collector.too_large = (3000, 413)
+    world.start()
+    for _ in range(3):
+        world.bash("ls")
+    world.bash(f"echo {'long ' * 1500}")
+    for _ in range(3):
+        world.bash("ls")
+    for _ in range(running._PATIENT_ROUNDS):
+        export.look()
+    assert numbers(collector.logs()) == [1, 2, 3, 4, 6, 7, 8]
+    assert b'export_records_passed_over_total{to="traces"} 1.0' in export.page
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 429, 503])

@@ -52,6 +52,8 @@ class Sender:
 
         self._status = 0
         """What the collector answered last, as an HTTP status; 0 where it was not asked, or gave no answer."""
+        self._failed = ""
+        """The signal that could not be sent the last time."""
 
         def note(response: requests.Response, **_: object) -> None:
             self._status = response.status_code
@@ -75,7 +77,10 @@ class Sender:
 
     def send(self, rows: Sequence[AuditRow]) -> str:
         """Send records; what could not be sent (``traces``, ``logs``), or nothing."""
-        return next((signal for signal in SIGNALS if not self.send_as(signal, rows)), "")
+        # What failed is tried first: the other signal is not sent again and again meanwhile.
+        order = sorted(SIGNALS, key=lambda signal: signal != self._failed)
+        self._failed = next((signal for signal in order if not self.send_as(signal, rows)), "")
+        return self._failed
 
     def send_as(self, signal: str, rows: Sequence[AuditRow]) -> bool:
         """Send records as one of the signals; whether nothing of it is left to send."""
@@ -98,7 +103,7 @@ class Sender:
 
     @property
     def refused(self) -> bool:
-        """Whether the collector said the last time that it will never take this (400 and the like)."""
+        """Whether the collector said the last time that it will never take this (400, 413 and the like)."""
         return 400 <= self._status < 500 and self._status not in _MAY_PASS
 
     def close(self) -> None:

@@ -31,9 +31,9 @@ _ENDING_SECONDS = 5.0
 _BATCH_SECONDS = 10.0
 """How long one round sends, at most: what is left is sent in the next."""
 _PATIENT_ROUNDS = 10
-"""How many rounds in sequence a page may be refused for good before its records are sent one by one."""
+"""How many rounds in sequence a record may be refused for good before it and others are sent one by one."""
 _ONE_BY_ONE = 50
-"""How many records are sent one by one before the rest is tried as a page again."""
+"""How many records are sent one by one before the rest is tried together again."""
 
 
 class Exporter:
@@ -60,7 +60,9 @@ class Exporter:
         self._chain: gauges.Chain | None = None
         self._problems: frozenset[str] = frozenset()
         self._refusals = 0
-        """Rounds in sequence in which a page was refused for good."""
+        """Rounds in sequence in which a record was refused for good."""
+        self._at_once = tailing.PAGE
+        """How many records are sent together: a collector, or a proxy before it, limits the size of a request."""
 
     def look(self) -> None:
         """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
@@ -133,16 +135,20 @@ class Exporter:
             return self._kept._replace(sent=self._kept.counted)
         place, _ = tailing.settled(store, self._kept.sent)
         until = time.monotonic() + _BATCH_SECONDS
-        while time.monotonic() <= until and (page := next(tailing.pages(store, place), None)):
-            failed = sender.send(page)
-            if failed:
+        while time.monotonic() <= until and (found := next(tailing.pages(store, place), None)):
+            page = found[: self._at_once]
+            if failed := sender.send(page):
+                self._at_once = max(len(page) // 2, 1)
+                if sender.refused and len(page) > 1:
+                    continue  # for its size, or for one of its records
                 self._kept.counts.add("export_failures", failed)
                 self._refusals = self._refusals + 1 if sender.refused else 0
-                page = page[:_ONE_BY_ONE]
+                page = found[:_ONE_BY_ONE]
                 if self._refusals < _PATIENT_ROUNDS or not self._sent_singly(page, sender, problems):
                     problems.add(f"the collector does not take {failed}")
                     break
             else:
+                self._at_once = min(2 * self._at_once, tailing.PAGE)
                 self._refusals = 0
             place = Place(page[-1].seq, page[-1].digest)
         return self._kept._replace(sent=place)
@@ -151,7 +157,7 @@ class Exporter:
         """Send records one by one, and pass over those that the collector will never take; whether that is done.
 
         A collector that takes no record at all refuses more than the records: nothing is passed over then, and the
-        whole page is tried for some rounds again.
+        first of them is tried for some rounds again.
         """
         taken: set[str] = set()
         refused: list[str] = []

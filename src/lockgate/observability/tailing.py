@@ -20,7 +20,8 @@ from lockgate.store.rows import AuditRow
 FILE = "telemetry.json"
 _FORMAT = 1
 _MOST_BYTES = 8_000_000
-_PAGE = 500
+PAGE = 500
+"""Records that are looked at together, at most."""
 _LOG_BYTES = 1_000_000
 
 
@@ -81,7 +82,7 @@ def pages(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
     """Records after a place, some at a time, each time from a look of its own: nobody is kept waiting."""
     while True:
         with store.reading() as tx:
-            page = tx.audit(after=place.seq, limit=_PAGE)
+            page = tx.audit(after=place.seq, limit=PAGE)
         if not page:
             return
         yield page
