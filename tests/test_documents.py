@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,14 @@ def test_the_readme_shows_the_default_table(title: str, row: str) -> None:
     contain = frozenset({Verdict.CONTAIN})
     cells = [possible(shipped()["quarantine"].cell(row, column), contain).word for column in LabelState]
     assert f"| {title} | {' | '.join(cells)} |" in DOCS["README.md"]
+
+
+def test_the_readme_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    together, _, others = DOCS["README.md"].partition("There are ")[2].partition("\n\n")[0].partition("together")
+    whole = set(extras.pop("all")[0].removeprefix("lockgate[").removesuffix("]").split(","))
+    assert set(re.findall(r"`([a-z-]+)`", together)) - {"all"} == whole
+    assert set(re.findall(r"`([a-z-]+)`", others)) == set(extras) - whole
 
 
 def test_the_sample_of_explain_is_what_it_prints() -> None:
