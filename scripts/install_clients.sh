@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs the agent clients that the end-to-end tests run into .clients/, from the npm registry, with the versions and
-# hashes in tests/e2e/clients/. No script of any package is run. Does nothing when nothing changed.
+# hashes in tests/e2e/clients/. No script of any package is run, so that `claude` of the package is a stub: the tests run the
+# program of the platform's own package (tests/e2e/harness/clients.py), and nothing is linked into .bin. Does nothing when
+# nothing changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,5 +17,5 @@ command -v npm >/dev/null || {
 echo "install_clients: installing the agent clients into .clients"
 mkdir -p .clients
 cp "$pins/package.json" "$pins/package-lock.json" .clients/
-npm ci --prefix .clients --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
+npm ci --prefix .clients --ignore-scripts --no-bin-links --no-audit --no-fund --no-update-notifier --loglevel=error
 cp "$pins/package-lock.json" .clients/.installed
