@@ -22,7 +22,7 @@ def _examples(which: str) -> list[tuple[str, str]]:
     return [
         (KINDS[place["kind"]], example)
         for place in PLACES
-        if place["kind"] in KINDS
+        if place["kind"] in KINDS and place.get("around", True)
         for example in place[which]
         if example[0] not in "~/" and not any(name in example for name in VENDORED)
     ]
@@ -50,6 +50,11 @@ def test_an_example_is_guarded(tmp_path: Path, kind: str, example: str, folder: 
 )
 def test_an_ordinary_file_is_not(tmp_path: Path, kind: str, example: str) -> None:
     assert kind not in _found(tmp_path / "p", example)
+
+
+@pytest.mark.parametrize("example", [".venv/bin/python", "env/pyvenv.cfg", "node_modules/.bin/tsc"])
+def test_what_package_managers_make_anew_is_theirs(tmp_path: Path, example: str) -> None:
+    assert _found(tmp_path / "p", example) == set()
 
 
 def test_a_persons_own_places(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class Place(Record):
     """Whether it belongs to the gate itself."""
     project: bool
     """Whether it also holds inside the project."""
+    around: bool
+    """Whether it also holds for the folders around it."""
     match: tuple[Names, ...]
     exceptions: tuple[Names, ...]
 
@@ -74,6 +76,7 @@ def _table() -> _Table:
             row["because"],
             row.get("self", False),
             row.get("project", True),
+            row.get("around", True),
             tuple(map(tuple, row["match"])),
             tuple(map(tuple, row.get("except", ()))),
         )
@@ -257,19 +260,19 @@ def _starts(pattern: Names, names: Names) -> bool:
 def find_below(path: Path) -> tuple[Place, ...]:
     """All places that a folder is or that lie below it.
 
-    Patterns for any folder count only where the folder's own name begins to spell them. Text of packages does not
-    count: people search in ``node_modules`` for code all day.
+    Patterns for any folder count only where the folder's own name begins to spell them.
     """
     hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path.names))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
-    below = [place for place in _of(numbers) if place.kind != "vendored" and not _harmless_below(place, path)]
+    below = [place for place in _of(numbers) if place.around and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))
 
 
 @lru_cache(maxsize=256)
 def find_begun(path: Path) -> tuple[Place, ...]:
     """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
-    return tuple(_of({number for number, pattern in _begun(path.names) if _starts(pattern, path.names)}))
+    begun = _of({number for number, pattern in _begun(path.names) if _starts(pattern, path.names)})
+    return tuple(place for place in begun if place.around)
 
 
 @lru_cache(maxsize=256)

@@ -77,7 +77,7 @@ class Guard:
         """Patterns of what may not be changed, as far as they are looked for in any folder; ``.git`` itself may be."""
         rules = self._around.rules
         own = [pattern_names(pattern) for pattern in (*rules.protected_paths, *rules.persistent_paths)]
-        shipped = [names for place in places() if place.kind in _PROTECTED for names in place.match]
+        shipped = [names for place in places() if place.kind in _PROTECTED and place.around for names in place.match]
         found = dict.fromkeys([*shipped, *own])
         return tuple(names for names in found if floats(names) and names != ("**", ".git"))
 
@@ -129,7 +129,8 @@ class Guard:
 
 def _patterns(around: Surroundings) -> Iterator[Names]:
     for place in places():
-        if place.kind not in ("vendored", "destroy"):
+        # What package managers make anew is theirs to change, contained as well.
+        if place.kind not in ("vendored", "destroy") and place.around:
             yield from place.match
     rules = around.rules
     for pattern in (*rules.protected_paths, *rules.secret_paths, *rules.persistent_paths):
