@@ -98,6 +98,31 @@ def test_status_shows_the_projects_last_session(full: Path, monkeypatch: pytest.
         assert "/clear" in output
 
 
+@pytest.mark.parametrize(
+    ("asked", "ended", "says"),
+    [
+        (False, False, "no result yet"),
+        (False, True, "no result came"),
+        (True, False, "a person was asked; it has brought nothing"),
+        (True, True, "a person was asked; it has brought nothing"),
+    ],
+)
+def test_a_call_of_which_nothing_was_heard(state: Path, asked: bool, ended: bool, says: str) -> None:
+    """A headless client refuses what it should have asked a person about, and tells nobody."""
+    context = Context("claude-code", Subject("one"), cwd=os.getcwd(), workspace=os.getcwd())
+    analysis = Analysis(effects(Label.SECRET, ".env"))
+    store = SqliteStore.open(str(state))
+    with store.transaction() as tx:
+        begin_session(tx, context, "startup", (), 1_700_000_000.0)
+        expect(tx, context.subject, ToolCall("Read", {}, call_id="c1"), analysis, "0" * 64, 1.0, asked=asked)
+        if ended:
+            end_session(tx, context, "other", 1_700_000_003.0)
+    store.close()
+    assert f"Read: .env ({says})\n" in run("status").output
+    (pending,) = json.loads(run("status", "--json").output)["pending"]
+    assert pending["asked"] is asked
+
+
 def test_nothing_untrusted_reaches_the_terminal_raw(full: Path) -> None:
     for arguments in (["status"], ["sessions", "--all"]):
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", run(*arguments).output)

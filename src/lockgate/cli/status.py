@@ -137,11 +137,11 @@ def _summary(tx: Transaction, row: SessionRow) -> dict[str, Any]:
 
 
 def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
-    main = provenance(tx, Subject(row.session), limit=0)
+    main = [_taint(tx, row, taint) for taint in provenance(tx, Subject(row.session), limit=0)]
     return {
         **_summary(tx, row),
-        "provenance": [_taint(taint) for taint in main],
-        "pending": [_taint(taint) for taint in main if taint.state is TaintState.PENDING],
+        "provenance": main,
+        "pending": [taint for taint in main if taint["state"] == TaintState.PENDING.value],
         "agents": [
             {
                 "agent": agent.agent,
@@ -162,7 +162,8 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _taint(taint: Taint) -> dict[str, Any]:
+def _taint(tx: Transaction, row: SessionRow, taint: Taint) -> dict[str, Any]:
+    call = tx.call(row.session, taint.call_id) if taint.call_id and taint.state is TaintState.PENDING else None
     return {
         "label": taint.label.value,
         "source": taint.source,
@@ -170,6 +171,7 @@ def _taint(taint: Taint) -> dict[str, Any]:
         "call": taint.call_id,
         "at": iso(taint.at),
         "state": taint.state.value,
+        "asked": call is not None and call.state == "asked",
         "origin": taint.origin or None,
     }
 
@@ -178,7 +180,7 @@ def _lines(told: dict[str, Any]) -> list[str]:
     state = LabelState(told["state"])
     lines = [f"{paint(state.value, _COLOURS[state], bold=True)}: this session {_MEANING[state]}"]
     lines += _about(told)
-    lines += _sources(told["provenance"])
+    lines += _sources(told["provenance"], ended=bool(told["ended_at"]))
     lines += _agents(told)
     lines += _blocked(told["blocked"])
     if Label.UNTRUSTED.value in told["labels"]:
@@ -201,16 +203,25 @@ def _about(told: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _sources(taints: list[dict[str, Any]]) -> list[str]:
+def _sources(taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
     if not taints:
         return []
     lines = ["", "where its labels come from:"]
     for taint in taints[:_SHOWN_TAINTS]:
         origin = f", from {visible(taint['origin'], 60)}" if taint["origin"] else ""
-        waiting = " (no result yet)" if taint["state"] == TaintState.PENDING.value else ""
-        lines.append(f"  {clock(taint['at'])}  {taint['label']:9}  {visible(taint['source'], 120)}{origin}{waiting}")
+        came = _came(taint, ended=ended)
+        lines.append(f"  {clock(taint['at'])}  {taint['label']:9}  {visible(taint['source'], 120)}{origin}{came}")
     more = len(taints) - _SHOWN_TAINTS
     return [*lines, f"  and {more} more (--json lists them)"] if more > 0 else lines
+
+
+def _came(taint: dict[str, Any], *, ended: bool) -> str:
+    """What is known of a call whose result has not come. A client does not tell that its own question was refused."""
+    if taint["state"] != TaintState.PENDING.value:
+        return ""
+    if taint["asked"]:
+        return " (a person was asked; it has brought nothing)"
+    return " (no result came)" if ended else " (no result yet)"
 
 
 def _agents(told: dict[str, Any]) -> list[str]:
