@@ -6,7 +6,8 @@
 
 An agent asks about a call, tells its result, and goes on. All is one session, whose taints, calls and records grow.
 Told is, for each twentieth of the calls, what a call with its result took of the gate's processor time, what its hooks
-waited, and the gate's memory. Exits with 1 where the last tenth costs a quarter more than the first.
+waited, and the gate's memory. Exits with 1 where the last tenth costs a quarter more than the first, or an answer is
+wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lockgate.benchmark import gates, stories
@@ -25,23 +26,32 @@ from lockgate.benchmark.stories import Client, Question
 
 PARTS = 20
 NAME = "long"
-ANY = frozenset({"silent", "contain", "ask", "deny", "changed"})
-"""Once the session is labelled, what it may do is another matter: here it is about time."""
 
 
 def questions(client: Client) -> Iterator[Question]:
     """The questions of one endless session: the calls of the story again and again, each with an id of its own."""
-    first, steps = stories.STORY[0], [step for step in stories.STORY[1:-1] if "tool_name" in step.said]
-    yield next(iter(stories.session(client, NAME, (first,))))
+    first, steps = stories.STORY[0], tuple(step for step in stories.STORY[1:-1] if "tool_name" in step.said)
+    yield next(stories.session(client, NAME, (first,)))
     number = 0
-    tainted = False
     while True:
-        for step, question in zip(steps, stories.session(client, NAME, tuple(steps)), strict=True):
+        for step, question in zip(steps, stories.session(client, NAME, steps), strict=True):
             number += step.event == "PreToolUse"
-            data = renamed(question.data, number)
-            # The first time through, the session is clean until it reads what a stranger wrote.
-            yield Question(data, ANY if tainted else question.verdicts)
-        tainted = True
+            yield Question(renamed(question.data, number), step.verdicts)
+        # From the second time on, the session has read what a stranger wrote before it begins.
+        steps = tuple(after_reading(steps))
+
+
+def after_reading(steps: Iterable[stories.Step]) -> Iterator[stories.Step]:
+    """The steps with what must be answered in a session that has read a stranger's text."""
+    for step in steps:
+        asked, tool = step.event == "PreToolUse", step.said["tool_name"]
+        if tool == "mcp__tracker__get_issue":
+            if asked:  # nobody has said of this tool that it only reads, so it does not run, and has no result
+                yield step._replace(verdicts=stories.DENIED)
+        elif asked and "pytest" in step.said["tool_input"].get("command", ""):
+            yield step._replace(verdicts=stories.HELD)
+        else:
+            yield step
 
 
 def renamed(data: bytes, number: int) -> bytes:
