@@ -7,12 +7,12 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import faults
 from book import Book
-from faults import Injected
+from faults import Inject, Injected
 from world import Host
 
 from support.postgres import Server
@@ -21,32 +21,38 @@ _HOUR = 3600.0
 _PATIENCE = 20.0
 
 
+@contextmanager
 def _full(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """Not a byte is left on the file system of the state folder."""
     filler = host.state / "filler"
-    with open(filler, "wb", buffering=0) as file:
-        for size in (1 << 22, 1 << 16, 1):
-            with suppress(OSError):
-                while True:
-                    file.write(bytes(size))
-    yield
-    filler.unlink()
+    try:
+        with open(filler, "wb", buffering=0) as file:
+            for size in (1 << 22, 1 << 16, 1):
+                with suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+        yield
+    finally:
+        filler.unlink(missing_ok=True)
 
 
+@contextmanager
 def _read_only(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """Nothing can be written any more. It cannot become so under a process that has a file open to write."""
-    host.keep(kept=False)
-    until = time.monotonic() + _PATIENCE
-    while _mounted(host, "ro"):
-        for pid in host.gates():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > until:
-            raise TimeoutError("the file system cannot be made read-only")
-    yield
-    if _mounted(host, "rw"):
-        raise OSError("the file system cannot be made writable again")
-    host.keep(kept=True)
+    try:
+        host.keep(kept=False)
+        until = time.monotonic() + _PATIENCE
+        while _mounted(host, "ro"):
+            for pid in host.gates():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > until:
+                raise TimeoutError("the file system cannot be made read-only")
+        yield
+    finally:
+        if _mounted(host, "rw"):
+            raise OSError("the file system cannot be made writable again")
+        host.keep(kept=True)
 
 
 def _mounted(host: Host, how: str) -> int:
@@ -54,13 +60,16 @@ def _mounted(host: Host, how: str) -> int:
     return subprocess.run(command, stderr=subprocess.DEVNULL).returncode
 
 
+@contextmanager
 def _jumps(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """Forward and back, by up to a day; a gate that a hook starts has the right time, so that two of them disagree."""
-    for _ in range(5):
-        host.jump(chance.choice((-24.0, -1.0, 1.0, 24.0)) * _HOUR * chance.random())
-        time.sleep(0.2)
-    yield
-    host.jump(0)
+    try:
+        for _ in range(5):
+            host.jump(chance.choice((-24.0, -1.0, 1.0, 24.0)) * _HOUR * chance.random())
+            time.sleep(0.2)
+        yield
+    finally:
+        host.jump(0)
 
 
 OWN_STORE = (
@@ -84,20 +93,27 @@ OWN_STORE = (
 def of_database(server: Server) -> tuple[Injected, ...]:
     """What is done to a database that gates of several hosts have."""
 
-    def away(how: signal.Signals) -> Callable[[Host, random.Random, Book], Iterator[None]]:
+    def away(how: signal.Signals) -> Inject:
+        @contextmanager
         def inject(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
             server.stop(how)
-            time.sleep(chance.random())
-            server.start()
+            try:
+                time.sleep(chance.random())
+            finally:
+                server.start()
             yield
 
         return inject
 
+    @contextmanager
     def stands_still(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
-        server.signal(signal.SIGSTOP)
-        yield
-        server.signal(signal.SIGCONT)
+        try:
+            server.signal(signal.SIGSTOP)
+            yield
+        finally:
+            server.signal(signal.SIGCONT)
 
+    @contextmanager
     def cut(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
         server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
         yield

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,23 +20,27 @@ from world import Host
 from lockgate.resident import wire
 from lockgate.resident.places import SOCKET, run_folder
 
+Inject = Callable[[Host, random.Random, Book], AbstractContextManager[None]]
+
 
 class Injected(NamedTuple):
     """One fault."""
 
     name: str
-    inject: Callable[[Host, random.Random, Book], Iterator[None]]
+    inject: Inject
     lasts: float
     """Seconds from the one to the other."""
     times: int = 4
     """How often in a turn."""
 
 
+@contextmanager
 def nothing(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     yield
 
 
-def signalled(number: int) -> Callable[[Host, random.Random, Book], Iterator[None]]:
+def signalled(number: int) -> Inject:
+    @contextmanager
     def inject(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
         for pid in host.gates():
             with suppress(ProcessLookupError):
@@ -46,12 +50,15 @@ def signalled(number: int) -> Callable[[Host, random.Random, Book], Iterator[Non
     return inject
 
 
+@contextmanager
 def hangs(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """Stopped dead, with everything open, and woken later."""
     stopped = host.gates()
-    _to_all(stopped, signal.SIGSTOP)
-    yield
-    _to_all(stopped, signal.SIGCONT)
+    try:
+        _to_all(stopped, signal.SIGSTOP)
+        yield
+    finally:
+        _to_all(stopped, signal.SIGCONT)
 
 
 def _to_all(pids: list[int], number: int) -> None:
@@ -60,24 +67,30 @@ def _to_all(pids: list[int], number: int) -> None:
             os.kill(pid, number)
 
 
+@contextmanager
 def no_socket(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     Path(run_folder(str(host.state)), SOCKET).unlink(missing_ok=True)
     yield
 
 
+@contextmanager
 def no_run_folder(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     shutil.rmtree(run_folder(str(host.state)), ignore_errors=True)
     yield
 
 
+@contextmanager
 def several_gates(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """More that start at once, while the one that there was is killed."""
     more = [host.start_gate() for _ in range(3)]
-    _to_all(host.gates()[:1], signal.SIGKILL)
-    yield
-    _to_all([one.pid for one in more], signal.SIGTERM)
-    for one in more:
-        one.wait()
+    try:
+        _to_all(host.gates()[:1], signal.SIGKILL)
+        yield
+    finally:
+        for one in more:
+            one.terminate()
+        for one in more:
+            one.wait()
 
 
 # ---------------------------------------------------------------- clients that are none
@@ -92,6 +105,7 @@ def _connected(host: Host) -> Iterator[socket.socket]:
         yield connection
 
 
+@contextmanager
 def slow(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """Fifty that say a byte at a time, and fifty that say nothing."""
     over = threading.Event()
@@ -109,11 +123,14 @@ def slow(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
 
     dripping = threading.Thread(target=drip)
     dripping.start()
-    yield
-    over.set()
-    dripping.join()
+    try:
+        yield
+    finally:
+        over.set()
+        dripping.join()
 
 
+@contextmanager
 def halves(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     whole = _request(host, b'{"hook_event_name": "PreToolUse", "tool_name": "Bash"}')
     for _ in range(50):
@@ -122,6 +139,7 @@ def halves(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     yield
 
 
+@contextmanager
 def garbage_on_the_socket(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     whole = _request(host, b'{"hook_event_name": "PreToolUse", "tool_name": "Bash"}')
     for number in range(40):
@@ -133,6 +151,7 @@ def garbage_on_the_socket(host: Host, chance: random.Random, book: Book) -> Iter
     yield
 
 
+@contextmanager
 def garbage_to_hooks(host: Host, chance: random.Random, book: Book) -> Iterator[None]:
     """What is no event may not be let pass: each such hook must refuse."""
     whole = b'{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}}'

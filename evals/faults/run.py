@@ -59,11 +59,9 @@ def turn(fault: Injected, hosts: Sequence[Host], book: Book, chance: random.Rand
     """Inject a fault some times, and look at what the stores hold."""
     line = book.turn(fault.name)
     for _ in range(fault.times):
-        injected = fault.inject(chance.choice(hosts), chance, book)
-        next(injected)
-        line.injected += 1
-        time.sleep(fault.lasts)
-        next(injected, None)
+        with fault.inject(chance.choice(hosts), chance, book):
+            line.injected += 1
+            time.sleep(fault.lasts)
         time.sleep(0.2)
     comes_back(hosts)
     readers, answered = book.known()
