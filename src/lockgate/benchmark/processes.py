@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lockgate.benchmark import gates
@@ -32,6 +32,10 @@ class Program(NamedTuple):
     """What a hook is given; each run is a call of its own."""
     alone: bool = False
     """Whether it decides by itself, where it is a hook."""
+    again: bool = False
+    """Whether it runs twice in a row, and the second run counts: the processor then still has what it needs at hand."""
+    both: bool = False
+    """Whether the first of two runs is told too: by then the processor had the code and data of other programs."""
 
 
 def measure(folder: str, like: Folders, rounds: int, progress: Callable[[int], None]) -> list[Series]:
@@ -51,17 +55,24 @@ def measure(folder: str, like: Folders, rounds: int, progress: Callable[[int], N
         gates.prepare_like(where, like)
     with gates.running(warm):
         programs = _programs(cold, warm)
-        found = [Series(program.name, program.what, []) for program in programs]
+        costs: list[list[Cost]] = [[] for _ in programs]
         for number in range(rounds + 1):
-            for series, program in zip(found, programs, strict=True):
-                cost = _run(program, number, folder)
-                if number:  # the first round makes the compiled modules, and warms the file cache
-                    series.costs.append(cost)
+            for taken, program in zip(costs, programs, strict=True):
+                taken += [_run(program, f"{number:06d}{turn}", folder) for turn in "ab"[: 1 + program.again]]
             progress(1)
-    return found
+    return [series for taken, program in zip(costs, programs, strict=True) for series in _series(program, taken)]
 
 
-def _run(program: Program, number: int, home: str) -> Cost:
+def _series(program: Program, costs: list[Cost]) -> Iterator[Series]:
+    """What is told of a program. Its first round does not count: it compiles modules, and reads files from the disk."""
+    runs = 1 + program.again
+    counted = costs[runs:]
+    yield Series(program.name, program.what, counted[runs - 1 :: runs])
+    if program.both:
+        yield Series(f"{program.name}-first", f"{program.what}, after other programs", counted[::runs])
+
+
+def _run(program: Program, number: str, home: str) -> Cost:
     # Nothing else of this process's environment: PYTHONDONTWRITEBYTECODE in it would have every run compile anew.
     env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": home}
     if program.alone:
@@ -82,8 +93,8 @@ def _run(program: Program, number: int, home: str) -> Cost:
     return Cost(wall * 1000, (usage.ru_utime + usage.ru_stime) * 1000)
 
 
-def _numbered(payload: Mapping[str, Any], number: int) -> bytes:
-    return json.dumps({**payload, "tool_use_id": f"toolu_{payload['session_id']}_{number:06d}"}).encode()
+def _numbered(payload: Mapping[str, Any], number: str) -> bytes:
+    return json.dumps({**payload, "tool_use_id": f"toolu_{payload['session_id']}_{number}"}).encode()
 
 
 def _programs(cold: Folders, warm: Folders) -> list[Program]:
@@ -92,6 +103,7 @@ def _programs(cold: Folders, warm: Folders) -> list[Program]:
 
     python, script = sys.executable, os.path.abspath(hook.__file__)
     by_python = [python, "-I", "-S", script]
+    bare = [python, "-I", "-S", "-c", "pass"]
     native = usable(script)
     command = ("Bash", {"command": COMMAND})
 
@@ -99,11 +111,12 @@ def _programs(cold: Folders, warm: Folders) -> list[Program]:
         return Program(name, what, [*by_python, *_options(cold)], _payload(name, cold, call, **more), alone=True)
 
     def sent(name: str, what: str, client: list[str]) -> Program:
-        return Program(name, what, [*client, *_options(warm)], _payload(name, warm, command))
+        argv = [*client, *_options(warm)]
+        return Program(name, what, argv, _payload(name, warm, command), again=True, both=True)
 
     programs = [
-        Program("true", "/bin/true: starting any process", [shutil.which("true") or "/bin/true"]),
-        Program("interpreter", "python -I -S -c pass: the bare interpreter", [python, "-I", "-S", "-c", "pass"]),
+        Program("true", "/bin/true: starting any process", [shutil.which("true") or "/bin/true"], again=True),
+        Program("interpreter", "python -I -S -c pass: the bare interpreter", bare, again=True),
         sent("warm", "hook that asks the resident gate", by_python),
         asked("pre", "hook by itself, before an everyday command", command),
         asked("pre-script", "hook by itself, before a loop", ("Bash", {"command": _SCRIPT})),

@@ -67,13 +67,14 @@ def gate_of(told: Told) -> dict[str, Any]:
 def table(report: Mapping[str, Any]) -> list[str]:
     """The report as lines of text."""
     heads = ("median", "quartiles", "x interp.", "x true", "median", "x interp.", "x true")
-    lines = [f"{'':50}{'wall clock':>47}{'processor time':>32}", f"{'what':50}{_cells(heads)}"]
+    width = max(len(row["what"]) for row in report["rows"])
+    lines = [f"{'':{width}}{'wall clock':>47}{'processor time':>32}", f"{'what':{width}}{_cells(heads)}"]
     for row in report["rows"]:
         wall, cpu = row["wall"], row["cpu"]
         low, high = wall["quartiles_ms"]
         cells = [f"{wall['median_ms']:.2f} ms", f"{low:.2f} .. {high:.2f}", *_ratios(wall)]
         cells += [f"{cpu['median_ms']:.2f} ms", *_ratios(cpu)]
-        lines.append(f"{row['what']:50}{_cells(cells)}")
+        lines.append(f"{row['what']:{width}}{_cells(cells)}")
     return [*lines, "", *_gate_lines(report["gate"])]
 
 
