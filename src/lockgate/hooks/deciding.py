@@ -59,12 +59,13 @@ class Asked:
 
     def spelt(self, answer: Answer) -> tuple[str, int]:
         """Spell an answer: what goes to stdout, and the exit code."""
-        from lockgate.events import ToolRequested
+        if answer.new_input is not None:
+            from lockgate.events import ToolRequested
 
-        if answer.new_input is not None and isinstance(self.event, ToolRequested):
-            # A rewritten call keeps what the client's own rules say about it.
-            permitted = self.client.is_permitted(self.event.context, self.event.call, self.where.home)
-            answer = answer._replace(permitted=permitted)
+            if isinstance(self.event, ToolRequested):
+                # A rewritten call keeps what the client's own rules say about it.
+                permitted = self.client.is_permitted(self.event.context, self.event.call, self.where.home)
+                answer = answer._replace(permitted=permitted)
         return self.client.encode(self.name or "", answer, self.event)
 
     def refused(self, message: str) -> tuple[str, str, int]:

@@ -126,13 +126,14 @@ class Check:
         applies = self._applies.get(index)
         rule = self._matcher.rule(index)
         if applies is None:
-            from lockgate.analysis.globs import name_matches
-
-            names = [name for name in (self._request.tool, self._request.agent) if name]
-            applies = self._applies[index] = "*" in rule.applies_to or any(
-                name_matches(glob, name) for glob in rule.applies_to for name in names
-            )
+            applies = self._applies[index] = "*" in rule.applies_to or self._is_named(rule)
         return applies and is_for(rule, field.name)
+
+    def _is_named(self, rule: Rule) -> bool:
+        from lockgate.analysis.globs import name_matches
+
+        names = [name for name in (self._request.tool, self._request.agent) if name]
+        return any(name_matches(glob, name) for glob in rule.applies_to for name in names)
 
     def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
         clock = self._time.clock
