@@ -22,6 +22,7 @@ from lockgate.events import Context
 from lockgate.model import Label, Subject, Taint, ToolCall
 from lockgate.store.opening import open_store
 from lockgate.store.rows import ApprovalRow, SessionRow
+from support import steady
 from support.postgres import use
 
 PROCESS = Path(__file__).parent / "api_process.py"
@@ -45,7 +46,7 @@ class Machine:
             "USER": "ann",
             "LOGNAME": "ann",
             "LOCKGATE_RESIDENT": "off",
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": steady.path(Path(__file__).parents[1]),
         }
 
     def session(self, session: str, **fields: Any) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from playwright.sync_api import Page
 
 from e2e.harness.terminal import Terminal
+from support import steady
 
 _LINK = re.compile(r"http://127\.0\.0\.1:\d+/#login=[\w-]{43}")
 
@@ -29,6 +30,7 @@ class Served:
             "USER": "ann",
             "LOGNAME": "ann",
             "LOCKGATE_RESIDENT": "off",
+            "PYTHONPATH": steady.path(),
         }
         self._terminal = Terminal([sys.executable, "-m", "lockgate", "dashboard", "--no-open"], environment, home)
         self._terminal.__enter__()

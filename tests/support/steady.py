@@ -1,7 +1,8 @@
 """The package as it was when a process of the tests first asked for it.
 
-A resident gate ends when its code changes. The package under test is a folder that somebody may be working in, so gates
-that must go on run from a copy of it, and so do the hooks that ask them.
+A resident gate ends when its code changes, and a server imports some of its code only when it is asked for it. The
+package under test is a folder that somebody may be working in, so gates and servers that must go on run from a copy of
+it, and so do the hooks that ask them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,13 @@ def package() -> Path:
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     copied = root / "lockgate"
     # With its times, by which compiled modules and compiled patterns are known to be its own.
-    shutil.copytree(Path(lockgate.__file__).parent, copied, ignore=shutil.ignore_patterns("static"))
+    shutil.copytree(Path(lockgate.__file__).parent, copied)
     return copied
+
+
+def path(*more: Path) -> str:
+    """A ``PYTHONPATH`` with which ``python -m lockgate`` is the copy."""
+    return os.pathsep.join(map(str, (package().parent, *more)))
 
 
 def hook() -> str:
