@@ -15,7 +15,7 @@ from lockgate.cli.dashboard import tools
 from lockgate.cli.serve import log_to_stderr
 from lockgate.dashboard.serving import Dashboard, Settings
 from lockgate.folders import folders
-from lockgate.server import patience
+from lockgate.server import doors, patience
 from lockgate.store.opening import open_store
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     logging.captureWarnings(True)
     sys.stdin.isatty = lambda: True  # type: ignore[method-assign]
     said = json.loads(sys.argv[1])
-    patience.TLS_SECONDS = patience.HEAD_SECONDS = said.pop("patience", patience.HEAD_SECONDS)
+    doors.TLS_SECONDS = patience.HEAD_SECONDS = said.pop("patience", patience.HEAD_SECONDS)
     settings = Settings(**said)
     patience.run(Dashboard(where, settings, tools(), lambda line: print(line, flush=True)).run())
 

@@ -1,7 +1,8 @@
-"""How long uvicorn waits for others: it knows no time for a TLS handshake, nor for a request's head.
+"""How long uvicorn waits for others, and for how many: it knows no time for a request's head, nor for a TLS handshake.
 
 Whoever connects and says nothing, or a byte now and then, would hold a connection for ever, and all of them together
-would keep everybody else out.
+would keep everybody else out. So each has its time; and where many have no request under way, the one that has rested
+longest makes room for the next.
 """
 
 from __future__ import annotations
@@ -13,37 +14,69 @@ from typing import Any, TypeVar
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
-TLS_SECONDS = 5.0
-"""How long a TLS handshake may take; and the farewell, after which the connection is closed whatever comes."""
+from lockgate.server.doors import MOST, Door
+
 HEAD_SECONDS = 10.0
 """How long a request's head may take, from the connection, or the end of the request before, to its empty line."""
 
 _Result = TypeVar("_Result")
 
 
+class _State(ServerState):
+    """What the connections of one server share."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+        self.resting: dict[PatientProtocol, None] = {}
+        """Those without a request under way, of which there are so many at most; the first has rested longest."""
+
+
 class PatientProtocol(H11Protocol):
     """HTTP that drops who does not finish the head of a request."""
 
     _late: asyncio.TimerHandle | None = None
+    server_state: _State
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(transport)
         self._wait()
+        self._rest()
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request. uvicorn ends its own waiting for another request with its first byte."""
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._is_asked():
             self._stop()
+            self.server_state.resting.pop(self, None)
         elif self._late is None:
             self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait for another request."""
+        super().on_response_complete()
+        if not (self.transport.is_closing() or self._is_asked()):
+            self._rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         self._stop()
+        self.server_state.resting.pop(self, None)
         super().connection_lost(exc)
+
+    def _is_asked(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _rest(self) -> None:
+        resting = self.server_state.resting
+        resting[self] = None
+        if len(resting) > self.server_state.most:
+            longest = next(iter(resting))
+            del resting[longest]
+            longest.transport.abort()
 
     def _wait(self) -> None:
         self._late = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
@@ -57,6 +90,12 @@ class PatientProtocol(H11Protocol):
 class Server(uvicorn.Server):
     """A server that leaves signals to the caller, who has more to end than this."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Serve nothing yet. Half of the connections that it may have, at most, wait for a request."""
+        super().__init__(config)
+        most = MOST if config.limit_concurrency is None else min(MOST, config.limit_concurrency // 2)
+        self.server_state = _State(most)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
@@ -64,15 +103,16 @@ class Server(uvicorn.Server):
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
-        """Listen. uvicorn cannot be told the times of TLS, which asyncio knows."""
-        if options.get("ssl") is not None:
-            options.setdefault("ssl_handshake_timeout", TLS_SECONDS)
-            options.setdefault("ssl_shutdown_timeout", TLS_SECONDS)
-        return await super().create_server(*arguments, **options)
+    async def create_server(self, protocol_factory: Any, *arguments: Any, **options: Any) -> Any:
+        """Listen on a socket of ours: uvicorn cannot be told how many may come in at a time, nor how long TLS takes."""
+        if arguments or "sock" not in options:
+            return await super().create_server(protocol_factory, *arguments, **options)
+        door = Door(protocol_factory, options["sock"], options.get("ssl"))
+        door.open()
+        return door
 
 
 def run(main: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a program that serves, as :func:`asyncio.run` does, in a loop in which TLS has its time."""
+    """Run a program that serves, as :func:`asyncio.run` does, in a loop in which sockets have doors."""
     with asyncio.Runner(loop_factory=_Loop) as runner:
         return runner.run(main)

@@ -6,7 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
@@ -103,6 +103,44 @@ def test_crowds_of_them_keep_nobody_out(either: Server) -> None:
     finally:
         for connection in crowd:
             connection.close()
+
+
+GREETING = b"\x16\x03\x01"
+"""The beginning of a TLS handshake."""
+HAS_RESTED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+CROWD = 450
+"""More than may come in, or rest, at a time."""
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "sent"),
+    [
+        pytest.param(False, b"", id="nothing"),
+        pytest.param(False, HEAD, id="half-a-head"),
+        pytest.param(False, HAS_RESTED, id="answered"),
+        pytest.param(True, GREETING, id="half-a-handshake"),
+    ],
+)
+def test_who_has_waited_longest_makes_room(
+    machine: Machine, certificate: tuple[str, str], encrypted: bool, sent: bytes
+) -> None:
+    """However long each may take, there are only so many of them, and nobody else is kept out meanwhile."""
+    files = {"certificate": certificate[0], "key": certificate[1]} if encrypted else {}
+    with machine.serve(patience=10 * SECONDS, **files) as server, ExitStack() as held:
+        crowd = []
+        for _ in range(CROWD):
+            crowd.append(held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)))
+            with suppress(ConnectionError):
+                crowd[-1].sendall(sent)
+        assert httpx.get(f"{server.url}/", verify=False, timeout=SECONDS).status_code == 200
+        with suppress(ConnectionError):  # it was dropped, however that is told
+            while crowd[0].recv(65536):
+                pass
+        crowd[-1].settimeout(0.2)
+        with suppress(TimeoutError):
+            while said := crowd[-1].recv(65536):
+                assert said.startswith(b"HTTP/1.1 4")
+            raise AssertionError("the last was dropped too")
 
 
 def test_who_listens_or_thinks_is_not_dropped(machine: Machine, plain: Server) -> None:
