@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +14,14 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.audit import pruning
-from lockgate.errors import StoreError
-from lockgate.logs import NAME, note
-from lockgate.observability import tailing
 from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, count
 from lockgate.observability.gauges import Chain, Gauges, look, verified
 from lockgate.observability.prometheus import exposition
-from lockgate.observability.running import Exporter
-from lockgate.observability.settings import Settings
-from lockgate.observability.tailing import Kept, Place
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.links import canonical
-from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
+from observability.exposed import append, at, samples
 
 DECISION: dict[str, Any] = {
     "event": "decision",
@@ -58,22 +50,6 @@ BODIES: list[dict[str, Any]] = [
 
 def row(body: object, seq: int = 1) -> AuditRow:
     return AuditRow(seq, 1.0, body if isinstance(body, str) else canonical(body), "", "")  # type: ignore[arg-type]
-
-
-def samples(page: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """What Prometheus' own parser reads, each series once."""
-    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
-    for family in text_string_to_metric_families(page.decode()):
-        assert family.documentation
-        for sample in family.samples:
-            key = (sample.name, frozenset(sample.labels.items()))
-            assert key not in found
-            found[key] = sample.value
-    return found
-
-
-def at(page: bytes, name: str, **labels: str) -> float:
-    return samples(page)[(f"lockgate_{name}", frozenset(labels.items()))]
 
 
 def test_everything_is_counted_and_nothing_that_names_a_session_or_a_call() -> None:
@@ -175,151 +151,6 @@ def test_a_record_of_another_shape_is_counted_too(body: object) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> SqliteStore:
     return SqliteStore.open(str(tmp_path / "state"))
-
-
-def append(store: SqliteStore, count: int) -> None:
-    with store.transaction() as tx:
-        for _ in range(count):
-            tx.append_audit(1.0, {"event": "prompt"})
-
-
-def total(kept: Kept, name: str = "audit_records") -> float:
-    return sum(numbers[0] for numbers in kept.counts.values[name].values())
-
-
-def test_counts_go_on_over_restarts_and_cuts(store: SqliteStore, tmp_path: Path) -> None:
-    state = str(tmp_path / "state")
-    kept = tailing.counted(store, state, tailing.load(state))
-    append(store, 1200)
-    kept = tailing.counted(store, state, kept)
-    assert total(kept) == 1200
-    tailing.save(state, kept)
-    assert os.stat(os.path.join(state, tailing.FILE)).st_mode & 0o777 == 0o600
-    append(store, 5)
-    kept = tailing.counted(store, state, tailing.load(state))
-    assert total(kept) == 1205
-    with store.transaction() as tx:
-        pruning.cut(tx, store.key, 1203, 1.0, {"by": "test"})
-    kept = tailing.counted(store, state, kept)
-    assert (total(kept), total(kept, "audit_records_missed")) == (1206, 0)
-    append(store, 10)
-    with store.transaction() as tx:
-        pruning.cut(tx, store.key, 1210, 1.0, {"by": "test"})
-    kept = tailing.counted(store, state, kept)
-    assert (total(kept), total(kept, "audit_records_missed")) == (1213, 4)
-
-
-def test_another_chain_is_counted_from_its_beginning(store: SqliteStore, tmp_path: Path) -> None:
-    state = str(tmp_path / "state")
-    append(store, 10)
-    kept = tailing.counted(store, state, tailing.load(state))
-    other = SqliteStore.open(str(tmp_path / "other"))
-    append(other, 3)
-    assert total(tailing.counted(other, state, kept)) == 13
-    again = SqliteStore.open(str(tmp_path / "again"))
-    with again.transaction() as tx:
-        tx.append_audit(9.0, {"event": "prompt"})
-    append(again, 11)
-    assert total(tailing.counted(again, state, kept._replace(counts=Counts()))) == 12
-
-
-@pytest.mark.parametrize(
-    ("seq", "same", "goes_on_at", "missed"),
-    [
-        (0, True, 4, 0),
-        (2, True, 4, 2),
-        (3, False, 4, 1),
-        (4, True, 4, 0),
-        (4, False, 4, 0),
-        (5, True, 5, 0),
-        (5, False, 4, 0),
-        (7, True, 7, 0),
-        (7, False, 4, 0),
-        (10, True, 10, 0),
-        (10, False, 4, 0),
-        (11, False, 4, 0),
-    ],
-)
-def test_a_look_goes_on_where_the_last_one_ended_or_at_the_chains_beginning(
-    store: SqliteStore, seq: int, same: bool, goes_on_at: int, missed: int
-) -> None:
-    """A chain of which records 5 to 10 are kept."""
-    append(store, 9)
-    with store.reading() as tx:
-        digests = {row.seq: row.digest for row in tx.audit()}
-    with store.transaction() as tx:
-        pruning.cut(tx, store.key, 4, 1.0, {"by": "test"})
-        digests[10] = tx.audit_head().digest
-    place = Place(seq, (digests.get(seq, "") if same else "another") if seq else "")
-    assert tailing.settled(store, place) == (Place(goes_on_at, digests[goes_on_at]), missed)
-
-
-def test_a_look_that_fails_half_way_counts_nothing_twice(
-    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(store, 5)
-    monkeypatch.setattr(tailing, "PAGE", 2)
-    pages, kept = tailing.pages, Kept(Counts())
-
-    def broken(store: Store, place: Place) -> Iterator[Sequence[AuditRow]]:
-        yield next(pages(store, place))
-        raise StoreError("the disk is gone")
-
-    monkeypatch.setattr(tailing, "pages", broken)
-    with pytest.raises(StoreError):
-        tailing.counted(store, str(tmp_path), kept)
-    assert total(kept) == 0
-    monkeypatch.setattr(tailing, "pages", pages)
-    assert total(tailing.counted(store, str(tmp_path), kept)) == 5
-
-
-def test_an_exporter_follows_the_state_where_it_is(tmp_path: Path) -> None:
-    state, told = tmp_path / "state", list[str]()
-
-    def recorded(count: int) -> None:
-        store = SqliteStore.open(str(state))
-        append(store, count)
-        store.close()
-
-    recorded(3)
-    exporter = Exporter(str(state), Settings(), told.append)
-    exporter.look()
-    state.rename(tmp_path / "aside")
-    recorded(5)
-    exporter.look()
-    assert at(exporter.page, "audit_last_record") == 5
-    (state / "key").unlink()
-    exporter.look()
-    exporter.look()
-    assert (at(exporter.page, "store_up"), len(told)) == (0, 1)
-
-
-@pytest.mark.parametrize("spoilt", ["", "[]", "{}", "nonsense", '{"format":1,"counts":{"decisions":[[["a"],[1]]]}}'])
-def test_what_cannot_be_read_is_begun_anew(store: SqliteStore, tmp_path: Path, spoilt: str) -> None:
-    state = tmp_path / "state"
-    append(store, 2)
-    (state / tailing.FILE).write_text(spoilt)
-    assert total(tailing.counted(store, str(state), tailing.load(str(state)))) == 2
-
-
-def test_errors_are_counted_once_also_when_their_log_is_rotated(store: SqliteStore, tmp_path: Path) -> None:
-    state = str(tmp_path / "state")
-    kept = Kept(Counts())
-    for number in range(3):
-        note(state, "PreToolUse", "StoreError", "sqlite.py:1")
-        kept = tailing.counted(store, state, kept)
-        assert kept.counts.values["errors"] == {("StoreError",): [number + 1]}
-    note(state, "plugin a b", "DeadlineError", "x.py:2")
-    os.replace(os.path.join(state, NAME), os.path.join(state, f"{NAME}.1"))
-    note(state, "gate", "StoreError", "x.py:2")
-    with open(os.path.join(state, NAME), "a") as file:
-        file.write("2026 half")
-    kept = tailing.counted(store, state, kept)
-    assert kept.counts.values["errors"] == {("StoreError",): [4], ("DeadlineError",): [1]}
-    with open(os.path.join(state, NAME), "a") as file:
-        file.write(" a line\nx\n")
-    kept = tailing.counted(store, state, tailing.counted(store, state, kept))
-    assert kept.counts.values["errors"][("unreadable",)] == [1]
 
 
 def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:

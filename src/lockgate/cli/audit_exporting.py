@@ -15,8 +15,10 @@ import click
 
 from lockgate.audit.chain import records
 from lockgate.audit.exports import export_lines, record_line
-from lockgate.cli.state import looking, opened
-from lockgate.observability.tailing import Place, pages, settled
+from lockgate.cli.state import looking, unreadable
+from lockgate.errors import StoreError
+from lockgate.folders import state_dir
+from lockgate.observability.tailing import Followed, Place, pages, settled
 from lockgate.record import Record
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
@@ -150,13 +152,12 @@ def _follow(line_of: Callable[[AuditRow], str], output: str, wanted: _Wanted, *,
 
 
 def _as_they_come(after: int | None) -> Iterator[AuditRow]:
-    """Records after a number, without end; those that come from now on, where none is said.
-
-    The store is opened for each look: it may be moved away meanwhile, and another one be in its place.
-    """
+    """Records after a number, without end; those that come from now on, where none is said."""
     place = None if after is None else Place(after)
-    while True:
-        with opened() as store:
+    followed = Followed(state_dir())
+    try:
+        while True:
+            store = followed.opened()
             if store is not None:
                 place = _settled(store, place)
                 for page in pages(store, place):
@@ -164,7 +165,11 @@ def _as_they_come(after: int | None) -> Iterator[AuditRow]:
                     place = Place(page[-1].seq, page[-1].digest)
             elif place is None:
                 place = Place()
-        time.sleep(_POLL)
+            time.sleep(_POLL)
+    except StoreError as error:
+        raise unreadable(error) from error
+    finally:
+        followed.close()
 
 
 def _settled(store: Store, place: Place | None) -> Place:

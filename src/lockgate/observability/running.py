@@ -19,7 +19,6 @@ from lockgate.observability.prometheus import exposition
 from lockgate.observability.settings import Settings
 from lockgate.observability.tailing import Kept, Place
 from lockgate.resident.places import make_run_folder
-from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
 
@@ -53,6 +52,7 @@ class Exporter:
         self.page = b""
         """The last exposition."""
         self._state = state
+        self._store = tailing.Followed(state)
         self._settings = settings
         self._tell = tell
         self._kept = tailing.load(state)
@@ -67,13 +67,8 @@ class Exporter:
     def look(self) -> None:
         """One round: count, send, write, and keep how far that went. Whatever fails is tried again in the next."""
         problems: set[str] = set()
-        # Opened each time: the state may be moved aside meanwhile, or be kept in a database from now on.
         store = self._opened(problems)
-        try:
-            found = gauges.look(self._followed(store, problems), self._state)
-        finally:
-            if store is not None:
-                store.close()
+        found = gauges.look(self._followed(store, problems), self._state)
         self.page = exposition(self._kept.counts, found, self._chain)
         try:
             self._write()
@@ -104,12 +99,13 @@ class Exporter:
                     return not stop.is_set()
             return False
         finally:
+            self._store.close()
             if self._sender is not None:
                 self._sender.close()
 
     def _opened(self, problems: set[str]) -> Store | None:
         try:
-            return open_existing(self._state)
+            return self._store.opened()
         except StoreError as error:
             problems.add(str(error))
             return None

@@ -14,6 +14,7 @@ from lockgate.files import read_regular, replace
 from lockgate.logs import NAME
 from lockgate.observability.counting import Counts, count
 from lockgate.record import Record
+from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
 
@@ -41,6 +42,39 @@ class Kept(Record):
     """How far traces and logs were sent; ``None`` where none ever were."""
     log_inode: int = 0
     log_offset: int = 0
+
+
+class Followed:
+    """The store of a state folder, for one look after another.
+
+    It is opened for each: the state may be moved aside meanwhile, or be kept in a database from now on. The one before
+    is let go of only then, so that all looks at the same database take one connection.
+    """
+
+    def __init__(self, state: str) -> None:
+        """Open nothing yet."""
+        self._state = state
+        self._store: Store | None = None
+
+    def opened(self) -> Store | None:
+        """The store as it is now, or ``None`` where nothing was recorded yet. It is closed by the next look.
+
+        Raises:
+            StoreError: It cannot be opened or trusted.
+        """
+        before, self._store = self._store, None
+        try:
+            self._store = open_existing(self._state)
+        finally:
+            if before is not None:
+                before.close()
+        return self._store
+
+    def close(self) -> None:
+        """Let go of it; it can be opened again."""
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
 
 def load(state: str) -> Kept:
