@@ -30,6 +30,7 @@ _ROLES = {
     "read-but": _READS,
     "read-below-but": "reads all in",
     "write": "writes",
+    "pathspec": "writes",
     "write-first": "writes",
     "edit": "changes",
     "packed": "packs or unpacks",

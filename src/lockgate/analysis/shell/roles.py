@@ -35,6 +35,7 @@ ROLES = {
     "delete": "files.delete",
     "recursive": "files.recursive",
     "keep": "folders.keep",
+    "pathspec": "folders.pathspec",
     "listed": "folders.listed",
     "either": "folders.either",
     "unnamed": "folders.unnamed",

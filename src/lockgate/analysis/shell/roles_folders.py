@@ -7,6 +7,7 @@ from lockgate.analysis.shell import files
 from lockgate.analysis.shell.roles_files import ADDRESS
 from lockgate.analysis.shell.scope import OPAQUE, Arg
 from lockgate.analysis.spelling import folders, has_state_below, outside_workspace
+from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -62,8 +63,8 @@ def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read that no word names: what a source includes, what stands in a list."""
     from lockgate.analysis.shell.roles_files import read
 
-    read(call, [] if option else words, option)
-    if call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
+    read(call, words, option)
+    if (option and words) or call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
@@ -131,3 +132,21 @@ def _mounted(text: str) -> str | None:
 def _read_only(text: str) -> bool:
     parts = text.replace(":", ",").split(",")
     return not {"ro", "readonly", "readonly=true", "ro=true"}.isdisjoint(parts[1:])
+
+
+_MAGIC = lazy_re(r":(?:\((?P<long>[^)]*)\)|(?P<short>[/!^]+):?)(?P<rest>(?s:.*))")
+"""What stands before a path for git (*gitglossary*, "pathspec")."""
+
+
+def pathspec(call: Invocation, words: list[Arg], _: str) -> None:
+    """Files are written that a pathspec of git names: from the root of the repository, too, and with stars."""
+    for word in words:
+        magic = _MAGIC.fullmatch(word.text)
+        long, short, path = (magic["long"] or "", magic["short"] or "", magic["rest"]) if magic else ("", "", word.text)
+        if set(short) & set("!^") or "exclude" in long.split(","):
+            continue
+        spelt = Arg(path, word.glob or (any(mark in path for mark in "*?[") and "literal" not in long))
+        call.own += files.write(spelt, call.machine, call.scope)
+        if "/" in short or "top" in long.split(","):
+            root = call.machine.around.workspace or call.machine.around.home
+            call.own += files.write(Arg(f"{root}/{path}", spelt.glob), call.machine, call.scope)

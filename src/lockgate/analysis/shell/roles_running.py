@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from lockgate.analysis.shell import files
 from lockgate.analysis.shell.chosen import breaks_out
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
@@ -212,9 +213,16 @@ def passed(call: Invocation, words: list[Arg], option: str) -> None:
                 return
 
 
+_EMPTY = frozenset({"-", "/dev/null"})
+_LINKED = (".o", ".a", ".so", ".lo", ".la", ".obj", ".lib", ".dylib", ".tbd")
+"""Endings of what is only linked."""
+
+
 def compiled(call: Invocation, words: list[Arg], option: str) -> None:
-    """Files that are compiled; ``@file`` holds more options."""
+    """Files that are compiled; ``@file`` holds more options, and a source names the files that it takes in."""
     read(call, words, option)
+    if not all(word.text.endswith(_LINKED) or (word.text in _EMPTY and not call.stdin) for word in words):
+        call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
     for word in words:
         if word.text.startswith("@"):
             call.opaque(f"`{word.shown}` holds more options, and some run a program")
