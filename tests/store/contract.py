@@ -180,6 +180,21 @@ class StoreContract:
                 assert tx.taints(other) == []
                 assert tx.labels(other) == frozenset()
 
+    @pytest.mark.parametrize("others", [0, 1, 2100])
+    def test_many_are_asked_about_at_once(self, store: Store, others: int) -> None:
+        with store.transaction() as tx:
+            tx.add_taints(Subject("s1"), [TAINT, TAINT._replace(label=SECRET)])
+            tx.add_taints(Subject("s1", "a"), [TAINT._replace(label=SECRET, call_id=f"c{n}") for n in range(3)])
+            for session in ("s1", "s2", "s2"):
+                tx.block(session, "", "Bash", 1.0)
+        clean = {Subject(f"o{number}"): frozenset[Label]() for number in range(others)}
+        labels = {**clean, Subject("s1", "a"): {SECRET}, Subject("s2"): set(), Subject("s1"): {UNTRUSTED, SECRET}}
+        times = {**{subject.session: 0 for subject in clean}, "s2": 2, "s1": 1}
+        with store.reading() as tx:
+            assert list(tx.labels_of_all(labels).items()) == list(labels.items())
+            assert list(tx.times_blocked(times).items()) == list(times.items())
+            assert (tx.labels_of_all([]), tx.times_blocked([])) == ({}, {})
+
     @pytest.mark.parametrize(
         ("first", "second", "kept"),
         [
@@ -518,6 +533,8 @@ class StoreContract:
             assert found is not None
             assert found.seen_at == number
             assert tx.labels(subject) == {SECRET}
+            assert tx.labels_of_all([Subject(text), subject])[subject] == {SECRET}
+            assert tx.times_blocked([text]) == {text: 0}
             call = tx.call(text, text)
             assert call is not None
             assert (call.quiet, call.facts) == ((text,), {text: text})

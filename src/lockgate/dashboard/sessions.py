@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lockgate.dashboard import said
@@ -21,8 +21,8 @@ from lockgate.dashboard.schemas import (
     Source,
 )
 from lockgate.dashboard.shown import shown
-from lockgate.model import Subject, Taint, TaintState
-from lockgate.session import column, labels_of, provenance
+from lockgate.model import LabelState, Subject, Taint, TaintState
+from lockgate.session import provenance
 from lockgate.session.labels import everyone
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.protocol import Transaction
@@ -57,7 +57,7 @@ def page(tx: Transaction, now: float, *, text: str, live: bool, limit: int, offs
     pending = Counter(row.session for row in tx.approvals(state="pending"))
     chosen = ordered[offset : offset + limit]
     return SessionPage(
-        items=[_summary(tx, row, pending[row.session], silent=row.session in quiet) for row in chosen],
+        items=_summaries(tx, chosen, pending, quiet),
         total=len(ordered),
         live=len(running),
         silent=len(quiet),
@@ -77,33 +77,42 @@ def find(tx: Transaction, name: str) -> SessionRow | None:
     return found
 
 
-def _summary(tx: Transaction, row: SessionRow, pending: int, *, silent: bool) -> SessionSummary:
-    main = Subject(row.session)
-    return SessionSummary(
-        session=row.session,
-        client=row.client,
-        cwd=row.cwd,
-        workspace=row.workspace,
-        parent=row.parent or None,
-        how=row.how or None,
-        started_at=said.moment(row.started_at),
-        seen_at=said.moment(row.seen_at),
-        ended_at=said.moment(row.ended_at),
-        why=row.why or None,
-        live=not row.ended_at,
-        silent=silent,
-        state=column(tx, main),
-        labels=sorted(labels_of(tx, main)),
-        blocked=len(tx.blocked(row.session)),
-        pending=pending,
-    )
+def _summaries(
+    tx: Transaction, rows: Sequence[SessionRow], pending: Mapping[str, int], quiet: Collection[str]
+) -> list[SessionSummary]:
+    """What is told of each of some sessions, in as few questions to the store as of one."""
+    labels = tx.labels_of_all([Subject(row.session) for row in rows])
+    blocked = tx.times_blocked([row.session for row in rows])
+    return [
+        SessionSummary(
+            session=row.session,
+            client=row.client,
+            cwd=row.cwd,
+            workspace=row.workspace,
+            parent=row.parent or None,
+            how=row.how or None,
+            started_at=said.moment(row.started_at),
+            seen_at=said.moment(row.seen_at),
+            ended_at=said.moment(row.ended_at),
+            why=row.why or None,
+            live=not row.ended_at,
+            silent=row.session in quiet,
+            state=LabelState.of(labels[Subject(row.session)]),
+            labels=sorted(labels[Subject(row.session)]),
+            blocked=blocked[row.session],
+            pending=pending.get(row.session, 0),
+        )
+        for row in rows
+    ]
 
 
 def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
     """One session with all that happened in it."""
     approvals = tx.approvals(session=row.session)
     waiting = sum(each.state == "pending" for each in approvals)
-    summary = _summary(tx, row, waiting, silent=bool(silent(tx, [row], now)))
+    (summary,) = _summaries(tx, [row], {row.session: waiting}, silent(tx, [row], now))
+    agents = tx.agents(row.session)
+    labels = tx.labels_of_all([Subject(row.session, agent.agent) for agent in agents])
     moments = sorted(_moments(tx, row, approvals), key=lambda moment: moment.at or said.EPOCH)
     return Session(
         **summary.model_dump(),
@@ -117,10 +126,10 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
                 parent=agent.parent,
                 state="running" if agent.state == "running" else "ended",
                 delegate=agent.delegate or None,
-                labels=sorted(labels_of(tx, Subject(row.session, agent.agent))),
+                labels=sorted(labels[Subject(row.session, agent.agent)]),
                 started_at=said.moment(agent.started_at),
             )
-            for agent in tx.agents(row.session)
+            for agent in agents
         ],
         delegates=[
             Delegate(brief=brief.brief, state=brief.state, agent=brief.agent, text=brief.text, at=said.moment(brief.at))

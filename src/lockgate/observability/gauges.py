@@ -7,9 +7,8 @@ from typing import Any
 
 from lockgate.audit.chain import verify_store
 from lockgate.errors import StoreError
-from lockgate.model import Subject
+from lockgate.model import LabelState, Subject
 from lockgate.record import Record
-from lockgate.session import column
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.protocol import Store
 
@@ -55,9 +54,10 @@ def look(store: Store | None, state: str) -> Gauges:
         with store.reading() as tx:
             now = store.clock()
             sessions = dict.fromkeys(("clean", "untrusted", "secret", "both"), 0)
-            for row in tx.sessions(limit=_SESSIONS):
-                if not row.ended_at and now - row.seen_at < _FRESH and row.session != SELF_TEST:
-                    sessions[column(tx, Subject(row.session)).value] += 1
+            found = (row for row in tx.sessions(limit=_SESSIONS) if row.session != SELF_TEST)
+            open_now = [Subject(row.session) for row in found if not row.ended_at and now - row.seen_at < _FRESH]
+            for labels in tx.labels_of_all(open_now).values():
+                sessions[LabelState.of(labels).value] += 1
             base = tx.audit_checkpoint()
             return Gauges(
                 True,

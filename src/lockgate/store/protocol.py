@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -49,6 +49,9 @@ class Transaction(Protocol):
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too: what ``taints`` would give, without reading them all."""
 
+    def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
+        """The labels of each of many subjects, as ``labels`` gives them: one question, however many they are."""
+
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
 
@@ -90,6 +93,9 @@ class Transaction(Protocol):
 
     def blocked(self, session: str) -> list[tuple[str, str, float]]:
         """What was blocked in a session: (agent, what, when), oldest first."""
+
+    def times_blocked(self, sessions: Collection[str]) -> dict[str, int]:
+        """How often something was blocked in each of many sessions: one question, however many they are."""
 
     def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
         """Remember keyed hashes of addresses that the session has seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 Value = str | bytes | int | float
+_NAMES = 1000
+"""About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""
 
 
 class Statements:
@@ -35,6 +37,25 @@ class Statements:
 
     def _all(self, statement: str, values: Sequence[Value]) -> list[Any]:
         return self._run(statement, values).fetchall()
+
+    def _of_each(self, names: Collection[Sequence[Value]], columns: Sequence[str], what: str) -> list[Any]:
+        """What some expressions are for each of many names, in their order.
+
+        Args:
+            names: The values of each.
+            columns: What these are called, as columns of ``asked``.
+            what: The expressions.
+        """
+        rows, rest = [], list(names)
+        while rest:
+            some, rest = rest[:_NAMES], rest[_NAMES:]
+            asked = ", ".join(f"({place}{', ?' * len(columns)})" for place in range(len(some)))
+            rows += self._all(
+                f"WITH asked (place, {', '.join(columns)}) AS (VALUES {asked})"  # noqa: S608 - names of ours
+                f" SELECT {what} FROM asked ORDER BY place",
+                [value for name in some for value in name],
+            )
+        return rows
 
     def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
         if not self._writable:

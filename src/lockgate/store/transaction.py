@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.digests import sha256
 from lockgate.model import Label, Subject, Taint, TaintState
@@ -98,6 +98,14 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
             )
         )
 
+    def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
+        """The labels of each of many subjects, as ``labels`` gives them."""
+        rows = self._of_each(subjects, ("session", "agent"), _LABELLED)
+        return {
+            subject: frozenset(label for label, there in zip(Label, found, strict=True) if there)
+            for subject, found in zip(subjects, rows, strict=True)
+        }
+
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
         for taint in taints:
@@ -136,6 +144,12 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         """What was blocked in a session: (agent, what, when), oldest first."""
         rows = self._all("SELECT agent, what, at FROM blocked WHERE session = ? ORDER BY at, id", (session,))
         return [(agent, what, at) for agent, what, at in rows]
+
+    def times_blocked(self, sessions: Collection[str]) -> dict[str, int]:
+        """How often something was blocked in each of many sessions."""
+        names = [(session,) for session in sessions]
+        rows = self._of_each(names, ("session",), "(SELECT count(*) FROM blocked WHERE session = asked.session)")
+        return {session: int(times) for session, (times,) in zip(sessions, rows, strict=True)}
 
     def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
         """Remember keyed hashes of addresses that the session has seen."""
@@ -222,6 +236,14 @@ _OLDEST_TAINTS = " UNION ALL ".join(
         ),
     ]
 )
+
+
+_LABELLED = ", ".join(
+    "EXISTS (SELECT 1 FROM taints WHERE session = asked.session AND agent = asked.agent"  # noqa: S608
+    f" AND label = '{label.value}')"
+    for label in Label
+)
+"""Whether a subject that is asked about has each of the labels."""
 
 
 def _agent(row: Sequence[Any]) -> AgentRow:

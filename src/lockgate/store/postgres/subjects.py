@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lockgate.digests import blake2b
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import Statements, given_row, replacing
-from lockgate.store.postgres.texts import parsed
+from lockgate.store.postgres.texts import kept, parsed
 from lockgate.store.rows import AgentRow, SessionRow
 
 if TYPE_CHECKING:
@@ -46,6 +46,19 @@ _SESSION_AND_MORE = (
     f" FROM ({_MAIN}) oldest),"
     " EXISTS (SELECT FROM lockgate.agents a WHERE a.session = s.session)"
     " FROM lockgate.sessions s WHERE session = %s"
+)
+_LABELS_OF_ALL = (
+    "SELECT "  # noqa: S608
+    + ", ".join(
+        "EXISTS (SELECT FROM lockgate.taints t WHERE t.session = asked.session AND t.agent = asked.agent"
+        f" AND t.label = '{label.value}')"
+        for label in Label
+    )
+    + " FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS asked (session, agent, place) ORDER BY place"
+)
+_TIMES_BLOCKED = (
+    "SELECT (SELECT count(*) FROM lockgate.blocked b WHERE b.session = asked.session)"
+    " FROM unnest(%s::text[]) WITH ORDINALITY AS asked (session, place) ORDER BY place"
 )
 
 
@@ -135,6 +148,17 @@ class SubjectQueries(Statements):
         assert found is not None
         return frozenset(label for label, there in zip(Label, found, strict=True) if there)
 
+    def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
+        """The labels of each of many subjects, as ``labels`` gives them."""
+        for subject in subjects:
+            self._own(subject.session)
+        sessions, agents = ([kept(subject[part]) for subject in subjects] for part in (0, 1))
+        rows = self._all(_LABELS_OF_ALL, (sessions, agents))
+        return {
+            subject: frozenset(label for label, there in zip(Label, found, strict=True) if there)
+            for subject, found in zip(subjects, rows, strict=True)
+        }
+
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
         self._may_write()
@@ -181,6 +205,13 @@ class SubjectQueries(Statements):
         self._own(session)
         rows = self._all("SELECT agent, what, at FROM lockgate.blocked WHERE session = %s ORDER BY at, id", (session,))
         return [(agent, what, at) for agent, what, at in rows]
+
+    def times_blocked(self, sessions: Collection[str]) -> dict[str, int]:
+        """How often something was blocked in each of many sessions."""
+        for session in sessions:
+            self._own(session)
+        rows = self._all(_TIMES_BLOCKED, ([kept(session) for session in sessions],))
+        return {session: times for session, (times,) in zip(sessions, rows, strict=True)}
 
     def add_addresses(self, session: str, keys: Iterable[bytes], *, human: bool) -> None:
         """Remember keyed hashes of addresses that the session has seen."""

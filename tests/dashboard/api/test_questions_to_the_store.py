@@ -1,0 +1,85 @@
+"""However many sessions there are, a page of them and the gauges ask the store the same number of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockgate.dashboard import sessions
+from lockgate.model import Label, LabelState, Subject, Taint
+from lockgate.observability import gauges
+from lockgate.store import statements
+from lockgate.store.opening import open_store
+from lockgate.store.postgres import statements as postgres_statements
+from lockgate.store.protocol import Store
+from lockgate.store.rows import SessionRow
+from support.postgres import use
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    state = tmp_path / "state"
+    if request.param == "postgres":
+        use(state, request.getfixturevalue("postgres_url"))
+    found = open_store(str(state), busy_seconds=5)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], tuple[Any, int]]:
+    """Does something; gives what came of it, and how many questions were asked."""
+    count = 0
+
+    def counting(run: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            nonlocal count
+            count += 1
+            return run(*arguments)
+
+        return counted
+
+    for each in (statements.Statements, postgres_statements.Statements):
+        monkeypatch.setattr(each, "_run", counting(each._run))
+
+    def doing(what: Callable[[], Any]) -> tuple[Any, int]:
+        nonlocal count
+        count = 0
+        return what(), count
+
+    return doing
+
+
+def begun(store: Store, numbers: range) -> None:
+    now = store.clock()
+    with store.transaction() as tx:
+        for number in numbers:
+            session = f"s{number}"
+            tx.put_session(SessionRow(session, started_at=now, seen_at=now))
+            if number % 2:
+                tx.add_taints(Subject(session), [Taint(Label.SECRET, "Read: .env", "Read", "c1", now)])
+                tx.block(session, "", "Bash", now)
+
+
+def test_it_is_the_same_for_one_session_and_for_forty(
+    store: Store, tmp_path: Path, asked: Callable[[Callable[[], Any]], tuple[Any, int]]
+) -> None:
+    def page() -> sessions.SessionPage:
+        with store.reading() as tx:
+            return sessions.page(tx, store.clock(), text="", live=False, limit=100, offset=0)
+
+    def looked() -> gauges.Gauges:
+        return gauges.look(store, str(tmp_path / "state"))
+
+    begun(store, range(1))
+    few = [asked(page)[1], asked(looked)[1]]
+    begun(store, range(1, 40))
+    (shown, of_page), (found, of_gauges) = asked(page), asked(looked)
+    assert [of_page, of_gauges] == few
+    assert {name: number for name, number in found.sessions.items() if number} == {"clean": 20, "secret": 20}
+    odd = [each for each in shown.items if int(each.session[1:]) % 2]
+    assert [(each.state, each.labels, each.blocked) for each in odd] == [(LabelState.SECRET, ["secret"], 1)] * 20
+    assert sum(each.blocked for each in shown.items) == 20
