@@ -158,6 +158,8 @@ class Invocation:
         self.ran = False
         self.descended = 0
         """How many subcommands were gone down."""
+        self.named: list[Arg] = []
+        """Words in the place of a subcommand that no table names in full."""
         self.read_words: list[Arg] = []
         self.placeholder = ""
         self.shapes: list[str] = []
@@ -269,6 +271,8 @@ class Invocation:
                 return options
             word, rest = self.matched.operands[0], self.matched.operands[1:]
             below = knowledge.subcommand(entry, word.static) if word.static is not None else None
+            if word.static not in entry.commands:
+                self.named += [word] if below else [word, *rest]
             if below is None:
                 return options + self._other(entry, word, rest)
             entry = below

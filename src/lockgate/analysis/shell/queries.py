@@ -28,6 +28,6 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
         whole = [arg.static for arg in call.args]
         return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
     told = [option for option in options if option.role != "local"]
-    words = [*call.matched.operands, *(value for option in told for value in option.value)]
+    words = [*call.named, *call.matched.operands, *(value for option in told for value in option.value)]
     fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in call.entry.commands) for arg in words)
     return "fetch-known" if fixed and not call.matched.unknown else "fetch"

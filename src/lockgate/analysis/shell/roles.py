@@ -111,6 +111,8 @@ ROLES = {
     "send-to": "clients.send_to",
     "httpie": "clients.httpie",
     "image": "clients.image",
+    "repository": "clients.repository",
+    "downloaded": "clients.downloaded",
     "recipient": "clients.recipient",
     "socket": "clients.socket",
     "socat": "clients.socat",

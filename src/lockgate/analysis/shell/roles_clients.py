@@ -6,6 +6,7 @@ import re
 
 from lockgate.analysis.paths import absolute
 from lockgate.analysis.shell import files
+from lockgate.analysis.shell.roles_files import unpack
 from lockgate.analysis.shell.roles_network import doubt_place, host, lookup, method, reroute, send
 from lockgate.analysis.shell.scope import Arg, known
 from lockgate.analysis.spelling import inside
@@ -19,6 +20,25 @@ _TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp")  # noqa: S108 - where programs
 _STREAMS = frozenset({"-", "STDIO", "STDIN", "STDOUT", "STDERR"})
 _FILES = frozenset({"FILE", "OPEN", "GOPEN", "CREATE", "CREAT", "PIPE", "FIFO"})
 _RUNNING = {"EXEC": "program", "SYSTEM": "command", "SHELL": "command"}
+_ARCHIVES = (
+    ".gz",
+    ".tgz",
+    ".zip",
+    ".xz",
+    ".zst",
+    ".bz2",
+    ".deb",
+    ".rpm",
+    ".apk",
+    ".whl",
+    ".jar",
+    ".exe",
+    ".dmg",
+    ".sig",
+    ".asc",
+    ".sha256",
+)
+"""Endings of files that nothing runs or believes where they lie."""
 _CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
 
 
@@ -60,6 +80,28 @@ def recipient(call: Invocation, words: list[Arg], option: str) -> None:
     """
     asked = [word for word in words if not known(word.text) or "@" in word.text]
     lookup(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
+
+
+def repository(call: Invocation, words: list[Arg], _: str) -> None:
+    """A repository of a forge: ``OWNER/NAME`` on the configured one, ``HOST/OWNER/NAME`` or an address on any."""
+    for word in words:
+        name = word.text
+        if (
+            word.static is None
+            or re.search(r"[:@]|//", name)
+            or (name.count("/") > 1 and "." in name.partition("/")[0])
+        ):
+            call.contact.targets.append(("url", Arg(re.sub(r"^[\w.+-]+@([^:/]+):", r"ssh://\1/", name), word.glob)))
+
+
+def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
+    """Patterns for the names of files that are fetched into this folder."""
+    for word in words:
+        wild = word.static is None or any(mark in word.text for mark in "*?[")
+        if not wild:
+            call.own += files.write(word, call.machine, call.scope)
+        elif not word.text.endswith(_ARCHIVES):
+            unpack(call, [word], option)
 
 
 def image(call: Invocation, words: list[Arg], _: str) -> None:
