@@ -28,6 +28,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockgate import caller
 from lockgate.errors import RemoteError
 from lockgate.events import Context, SessionStarted, ToolFinished, ToolRequested
 from lockgate.folders import Folders
@@ -176,9 +177,10 @@ class World:
         return seen, count
 
     def cpu(self) -> float:
-        """Seconds of processors that the host has used so far (proc_pid_stat(5), fields 14 and 15)."""
-        fields = Path(f"/proc/{self.host.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processors that the host has used so far."""
+        found = caller.process(self.host.pid)
+        assert found is not None
+        return found.ticks / os.sysconf("SC_CLK_TCK")
 
     def mixed_up(self) -> int:
         """Decisions in the audit with the labels or the session of another container."""

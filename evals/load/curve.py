@@ -22,10 +22,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockgate import caller
 from lockgate.audit.chain import verify_store
 from lockgate.benchmark import gates
 from lockgate.benchmark.load import Load
@@ -96,17 +97,16 @@ class Spent(NamedTuple):
 
 
 def _family_seconds(pid: int) -> float:
-    """What a process and its children have used of a processor, as ``proc_pid_stat(5)`` tells it; 0.0 elsewhere."""
+    """What a process and its children have used of a processor, as the system tells; 0.0 where it does not."""
     if not pid:
         return 0.0
     ticks = 0
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if folder.name == str(pid):
-                ticks += sum(map(int, fields[11:15]))  # with what ended children have used
-            elif fields[1] == str(pid):
-                ticks += int(fields[11]) + int(fields[12])
+        found = caller.process(int(folder.name))
+        if found is not None and folder.name == str(pid):
+            ticks += found.ticks + found.ticks_of_children
+        elif found is not None and found.parent == pid:
+            ticks += found.ticks
     return ticks / float(os.sysconf("SC_CLK_TCK"))
 
 

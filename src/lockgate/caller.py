@@ -1,4 +1,4 @@
-"""On whose behalf something is decided: the process that a client started for an event.
+"""On whose behalf something is decided: the process that a client started for an event. And what a process is.
 
 A hook that decides by itself is its own caller. A resident gate stands in for many at a time: their environment and
 their place among the processes are what counts, and never its own.
@@ -62,3 +62,30 @@ def parent() -> int:
     """The process id of the caller's parent."""
     caller = _CURRENT.get()
     return os.getppid() if caller is None else caller.parent
+
+
+class Process(Record):
+    """A process as the system tells of it."""
+
+    name: bytes
+    """Of its program, as the kernel has it: at most 15 bytes, which may be any."""
+    parent: int
+    started: str
+    """When it began, in clock ticks since boot: with its id this names it for good."""
+    ticks: int
+    """Clock ticks that it has used of processors."""
+    ticks_of_children: int
+    """And those of its children that have ended."""
+
+
+def process(number: int) -> Process | None:
+    """A process by its id, as proc_pid_stat(5) has it; ``None`` where there is none, or no such file."""
+    try:
+        with open(f"/proc/{number}/stat", "rb", buffering=0) as file:
+            head, _, rest = file.read(4096).rpartition(b")")  # the name may hold one too
+        fields = rest.split()  # from the third on
+        user, system, children_user, children_system = map(int, fields[11:15])
+        started = fields[19].decode("ascii")
+        return Process(head.partition(b"(")[2], int(fields[1]), started, user + system, children_user + children_system)
+    except (OSError, ValueError, IndexError):
+        return None

@@ -60,16 +60,20 @@ def test_a_client_that_does_not_name_itself_is_the_nearest_ancestor_that_is_no_s
     assert done.stdout.strip() == expected
 
 
+def process(name: bytes, parent: int, started: str) -> caller.Process:
+    return caller.Process(name, parent, started, 0, 0)
+
+
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The processes that are looked at. Each one's parent is the one before it; 5 is a client, others are shells."""
     seen: list[int] = []
 
-    def facts(pid: int) -> tuple[int, str, bytes] | None:
+    def looked(pid: int) -> caller.Process | None:
         seen.append(pid)
-        return (pid - 1, str(pid * 100), b"claude" if pid == 5 else b"sh") if pid > 0 else None
+        return process(b"claude" if pid == 5 else b"sh", pid - 1, str(pid * 100)) if pid > 0 else None
 
-    monkeypatch.setattr(claude_files, "_process_facts", facts)
+    monkeypatch.setattr(caller, "process", looked)
     return seen
 
 
@@ -87,13 +91,13 @@ def test_what_a_hook_comes_from_is_looked_at_once_a_second_and_the_hook_each_tim
     assert looked_at == [7, 6, 5, 7, 7, 7, 7]
     looked_at.clear()
     for _ in range(10):
-        assert claude_files._ancestor_facts(6) == (5, "600", b"sh")
+        assert claude_files._ancestor(6) == process(b"sh", 5, "600")
     assert looked_at == [6]
 
 
 def test_only_so_many_processes_are_remembered_and_none_that_was_not_there(looked_at: list[int]) -> None:
     for pid in range(-5, 600):
-        claude_files._ancestor_facts(pid)
+        claude_files._ancestor(pid)
         assert len(claude_files._KNOWN) <= claude_files._ANCESTORS_KNOWN
     assert min(claude_files._KNOWN) > 0
 
@@ -324,16 +328,16 @@ def test_the_nearest_ancestor_that_can_be_a_client(
     monkeypatch: pytest.MonkeyPatch, above: list[bytes], found: str
 ) -> None:
     first = 2
-    facts = {first + place: (first + place + 1, "7", name) for place, name in enumerate(above)}
+    processes = {first + place: process(name, first + place + 1, "7") for place, name in enumerate(above)}
     monkeypatch.setattr(claude_files.os, "getppid", lambda: first)
-    monkeypatch.setattr(claude_files, "_process_facts", facts.get)
+    monkeypatch.setattr(caller, "process", processes.get)
     assert claude_files.client_process("") == found
 
 
 @pytest.mark.parametrize(("first", "found"), [(b"sleep", ""), (b"claude", "1:7")])
 def test_process_1_is_a_client_only_by_its_name(monkeypatch: pytest.MonkeyPatch, first: bytes, found: str) -> None:
     """All that has lost its parent falls to it, a person's shells too."""
-    facts = {2: (1, "8", b"sh"), 1: (0, "7", first)}
+    processes = {2: process(b"sh", 1, "8"), 1: process(first, 0, "7")}
     monkeypatch.setattr(claude_files.os, "getppid", lambda: 2)
-    monkeypatch.setattr(claude_files, "_process_facts", facts.get)
+    monkeypatch.setattr(caller, "process", processes.get)
     assert claude_files.client_process("") == found

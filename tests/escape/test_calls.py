@@ -217,7 +217,7 @@ print("ended")
     try:
         assert machine.python(program, other.pid, name) == "ended"
         assert other.poll() is None
-        assert Path(f"/proc/{other.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+        assert "State:\tS" in Path(f"/proc/{other.pid}/status").read_text()
     finally:
         other.kill()
         other.wait()

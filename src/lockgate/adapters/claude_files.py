@@ -58,40 +58,24 @@ _FIRST_CLIENTS = frozenset(b"MainThread bun claude codex copilot node node-MainT
 """Process 1 in containers of a client alone. Any other inherits what a dead client, or a person, has left."""
 
 
-def _process_facts(pid: int) -> tuple[int, str, bytes] | None:
-    """Parent, start time (in clock ticks since boot) and name of a process; ``None`` where the system does not say.
-
-    See proc_pid_stat(5): fields 4, 22 and 2, counted from the name's closing parenthesis, which may hold anything.
-    """
-    data = read_file(f"/proc/{pid}/stat", 4096)
-    if data is None:
-        return None
-    head, _, rest = data.rpartition(b")")
-    fields = rest.split()
-    try:
-        return int(fields[1]), fields[19].decode("ascii"), head.partition(b"(")[2]
-    except (IndexError, ValueError):
-        return None
-
-
 _REMEMBER = 1.0
 """Seconds for which what is known of an ancestor holds: for one process that answers many hooks."""
 _ANCESTORS_KNOWN = 256
-_KNOWN: dict[int, tuple[float, tuple[int, str, bytes]]] = {}
+_KNOWN: dict[int, tuple[float, caller.Process]] = {}
 
 
-def _ancestor_facts(pid: int) -> tuple[int, str, bytes] | None:
-    """The facts of a process that others come from: of a hook's client, which lives on, and of what started it.
+def _ancestor(pid: int) -> caller.Process | None:
+    """The process of an id that others come from: of a hook's client, which lives on, and of what started it.
 
     They may be a second old. An id names another process only after all others were used up, and then the hook that is
     below the new one would be taken for one of the old client: no more than any hook can claim, whose word its parent's
     id is. The hook's own process is new each time; it is always looked at.
     """
     now = time.monotonic()
-    seen, facts = _KNOWN.get(pid, (0.0, None))
-    if facts is not None and now - seen < _REMEMBER:
-        return facts
-    found = _process_facts(pid)
+    seen, known = _KNOWN.get(pid, (0.0, None))
+    if known is not None and now - seen < _REMEMBER:
+        return known
+    found = caller.process(pid)
     if len(_KNOWN) >= _ANCESTORS_KNOWN:
         _KNOWN.clear()
     if found is not None:
@@ -116,30 +100,30 @@ def client_process(claimed: str) -> str:
         return ""
     wanted = int(claimed)
     pid = caller.pid()
-    facts = _process_facts(pid)
-    if facts is None:
+    process = caller.process(pid)
+    if process is None:
         return f"{wanted}:"
     for _ in range(_ANCESTORS):
-        if facts is None:
+        if process is None:
             return ""
         if pid == wanted:
-            return f"{pid}:{facts[1]}"
-        pid = facts[0]
-        facts = _ancestor_facts(pid)
+            return f"{pid}:{process.started}"
+        pid = process.parent
+        process = _ancestor(pid)
     return ""
 
 
 def _nearest_client() -> str:
     pid = caller.parent()
     for _ in range(_ANCESTORS):
-        facts = _ancestor_facts(pid)
-        if facts is None:
+        process = _ancestor(pid)
+        if process is None:
             return ""
-        if facts[2] in _NO_CLIENTS or (pid == 1 and facts[2] not in _FIRST_CLIENTS):
+        if process.name in _NO_CLIENTS or (pid == 1 and process.name not in _FIRST_CLIENTS):
             return ""
-        if facts[2] not in _SHELLS:
-            return f"{pid}:{facts[1]}"
-        pid = facts[0]
+        if process.name not in _SHELLS:
+            return f"{pid}:{process.started}"
+        pid = process.parent
     return ""
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from lockgate import caller
 from lockgate.benchmark.stories import Client
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders
@@ -41,13 +42,9 @@ class Gate(NamedTuple):
         return found
 
     def processor_seconds(self) -> float:
-        """What it has used of a processor since it began, as ``proc_pid_stat(5)`` tells it; 0.0 elsewhere."""
-        try:
-            with open(f"/proc/{self.process.pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+        """What it has used of a processor since it began, as the system tells; 0.0 where it does not."""
+        found = caller.process(self.process.pid)
+        return 0.0 if found is None else found.ticks / float(os.sysconf("SC_CLK_TCK"))
 
     def stop(self) -> None:
         """End it."""

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
+from lockgate import caller
+
 _DEPTH = 64
 _AGENTS = frozenset(
     {
@@ -99,14 +101,15 @@ def looked_up(pid: int) -> Process | None:
 
 
 def _from_proc(pid: int) -> Process | None:
+    found = caller.process(pid)
+    if found is None:
+        return None
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read(1 << 16).decode("utf-8", "replace").split("\0")
     except OSError:
         return None
-    return Process(pid, int(fields[1]), fields[19].decode(), tuple(words))
+    return Process(pid, found.parent, found.started, tuple(words))
 
 
 def _from_ps(pid: int) -> Process | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from lockgate import caller
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 
@@ -48,13 +49,5 @@ def is_gone(process: str) -> bool:
         return True
     except OSError:
         pass  # it is another user's
-    return bool(started) and _start(pid) not in ("", started)
-
-
-def _start(pid: str) -> str:
-    """When a process began (proc(5)); empty where the system does not say."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode("ascii", "replace")
-    except (OSError, IndexError):
-        return ""
+    found = caller.process(int(pid))
+    return bool(started) and found is not None and found.started != started

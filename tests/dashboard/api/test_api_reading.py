@@ -11,6 +11,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from lockgate import caller
 from lockgate.dashboard import presence, sessions
 from lockgate.model import Label
 from lockgate.store.protocol import Transaction
@@ -62,7 +63,8 @@ def ended_process() -> str:
     return f"{pid}:1"
 
 
-OWN = f"{os.getpid()}:{presence._start(str(os.getpid()))}"
+_SELF = caller.process(os.getpid())
+OWN = f"{os.getpid()}:{_SELF.started if _SELF else ''}"
 STARTS_ARE_TOLD = not OWN.endswith(":")
 
 
