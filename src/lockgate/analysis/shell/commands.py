@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import in_parts
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Kept, Scope, blur, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Input, Kept, Scope, blur, unknown
 from lockgate.analysis.shell.simple import run_simple
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings
@@ -158,8 +158,7 @@ class Machine:
 
     def rest(self, stdin: str | None) -> str | None:
         """What the next command finds in an input: where something was taken of it, it could be any part."""
-        # Two characters, because Python has each text of one character only once.
-        return OPAQUE + unknown(stdin) if stdin and id(stdin) in self.taken else stdin
+        return Input(unknown(stdin)) if stdin and id(stdin) in self.taken else stdin
 
     def not_read(self, text: str, why: Unparsed) -> str:
         """Keep that a text was not read."""

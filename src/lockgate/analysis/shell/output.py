@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell.flow import file_name, in_parts
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Input, blur, harmless, known, unknown
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -77,8 +77,8 @@ def printed(call: Invocation) -> str:
         return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
     if kind == "cat":
         other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
-        # A text of its own: that something was taken of what it read says nothing of what it prints.
-        return OPAQUE if other or call.stdin is None else call.stdin[:1] + call.stdin[1:]
+        # That something was taken of what it read says nothing of what it prints.
+        return OPAQUE if other or call.stdin is None else Input(call.stdin)
     return _place(call, kind)
 
 

@@ -50,6 +50,12 @@ class Arg(Record):
         return shown(self.text)
 
 
+class Input(str):
+    """What a command finds in its input. Two that say the same are two inputs: what is read of one is in the other."""
+
+    __slots__ = ()
+
+
 def positional(args: list[Arg]) -> tuple[Arg, ...] | None:
     """The positional parameters, where it is known which is which."""
     return None if any(arg.loose for arg in args) else tuple(args)
