@@ -65,7 +65,7 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
         if _is_session_result(form, around):
             continue
         found += _own_read(form, path, around)
-        found += [effect for place in find(form) if (effect := _read(place, path))]
+        found += [effect for place in find(form) if _meant(place, form) and (effect := _read(place, path))]
         found += _configured(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
     return _unique(found)
 
@@ -184,6 +184,18 @@ def _is_client_configuration(full: str, around: Surroundings) -> bool:
 
 
 # -- effects ---------------------------------------------------------------------------------------------------------
+
+
+def _meant(place: Place, form: Path) -> bool:
+    """Whether a path means a place, and not only the folders that may be around it.
+
+    ``packages/*/README.md`` may find a package's text in ``packages/node_modules``, as a search of ``packages`` may.
+    Both are meant for the project's own files.
+    """
+    if place.around or not form.wild or "*" not in "".join(form.names[:-1]):
+        return True
+    names = tuple("_" if name.strip("*") == "" and name else name for name in form.names[:-1])
+    return place in find(Path((*names, form.names[-1]), form.home, wild=True))
 
 
 def _read(place: Place, path: str) -> Effect | None:

@@ -96,10 +96,27 @@ def test_secret_in_any_spelling(path, rule, around):
         "tests/*.y*ml",
         "app/[slug]/*.tsx",
         "docs/*",
+        "*/README.md",
+        "packages/*/README.md",
+        "docs/**/*.md",
     ],
 )
 def test_everyday_glob_reads_nothing(path, around):
     assert reads(path, around) == set()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "node_modules/*/README.md",
+        "node_modul*/x/README.md",
+        "*/node_modules/*/*.md",
+        "vendor/**/*.md",
+        "**/vendor/x/*.md",
+    ],
+)
+def test_a_glob_that_names_the_folder_of_packages_reads_their_text(path, around):
+    assert "place:vendored/package-text" in reads(path, around)
 
 
 @pytest.mark.parametrize(

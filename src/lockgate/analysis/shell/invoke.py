@@ -228,6 +228,8 @@ class Invocation:
             found = unprinted(found) if saves(self, options) else found
         self.own += found
         self._needs()
+        if entry.hint and self.own:
+            self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
 

@@ -84,6 +84,8 @@ class Entry(Record):
     """Whether it prints what it fetched and nothing that the agent could shape."""
     saves: Sequence[str] = ()
     """Options with which what it fetches goes to a file and is not printed."""
+    hint: str = ""
+    """What could be written instead, where it does something: told with a refusal or a question."""
     feeds: bool = False
     """Whether what it reads from standard input becomes operands of the command it runs."""
     composes: Sequence[str] = ()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from lockgate.analysis.addresses import host_of
+from lockgate.analysis.hosts import is_here
 from lockgate.analysis.paths import absolute
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.roles_files import unpack
-from lockgate.analysis.shell.roles_network import doubt_place, host, lookup, method, reroute, send
+from lockgate.analysis.shell.roles_network import doubt_place, host, lookup, method, proxy, reroute, send
 from lockgate.analysis.shell.scope import Arg, known
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
@@ -110,6 +112,21 @@ def image(call: Invocation, words: list[Arg], _: str) -> None:
         name = word.text.removeprefix("registry:")
         if word.static is None or name != word.text or re.match(r"[\w-]+(\.[\w-]+)+(:\d+)?/", name):
             call.contact.targets.append(("url", Arg(name, word.glob)))
+
+
+def endpoint(call: Invocation, words: list[Arg], option: str) -> None:
+    """The address that all requests go to instead of their own; one of this machine asks nobody else."""
+    from lockgate.analysis.own_ports import at_url
+    from lockgate.analysis.relays import leads_elsewhere
+
+    for word in words:
+        url = word.static or ""
+        host = host_of(url) if url.startswith(("http://", "https://")) else None
+        if host is None or not is_here(host) or leads_elsewhere(url):
+            proxy(call, [word], option)
+            call.add("ingest")
+        elif own := at_url(url, call.machine.around):
+            call.own.append(own)
 
 
 def socket(call: Invocation, words: list[Arg], option: str) -> None:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.roles_running import argv, invoke_words
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.roles_running import argv, command, invoke_words
 from lockgate.analysis.shell.scope import Arg
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
+_SCRIPT = lazy_re(r"(npm|pnpm|yarn|bun|node):([\w.:*/@-]+)((?: -- | )[^;&|<>`$()\n]*)?")
+"""A script of ``package.json`` as ``concurrently`` spells it: ``npm:watch:*``, with words for it."""
+
 
 def package_argv(call: Invocation, words: list[Arg], option: str) -> None:
     """``npx NAME...``: a package that is downloaded where it is missing.
 
-    A program that is known by its bare name counts as that program. What has a scope or a version comes from elsewhere
-    than the project's lock file, so nobody knows what it is.
+    A program that is known by its bare name counts as that program, and so does a package of a well known owner. What
+    has another scope, or a version, comes from elsewhere than the project's lock file, so nobody knows what it is.
     """
     name = words[0].static or ""
     if name.startswith((".", "/")):
         argv(call, words, option)
+        return
+    if owned := table("scoped_packages").get(name):
+        argv(call, [Arg(owned), *words[1:]], option)
         return
     scope, _, rest = name.rpartition("/")
     bare, at, _ = rest.partition("@")
@@ -46,3 +54,17 @@ def project_argv(call: Invocation, words: list[Arg], option: str) -> None:
     else:
         call.ran = True
         call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
+
+
+def script_command(call: Invocation, words: list[Arg], option: str) -> None:
+    """Text that a shell runs, or a script of ``package.json`` by its manager (``npm:dev``, ``npm:watch:*``)."""
+    for word in words:
+        found = _SCRIPT.fullmatch(word.static or "")
+        if found is None:
+            command(call, [word], option)
+        elif "*" in found.group(2):
+            call.ran = True
+            call.opaque(f"`{call.what}` runs scripts of `package.json` by the pattern `{found.group(2)}`")
+        else:
+            manager = found.group(1).replace("node", "npm")
+            command(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)

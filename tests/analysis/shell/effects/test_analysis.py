@@ -370,6 +370,13 @@ def test_unparsed_text_says_how_to_write_it():
     assert analysis.programs == (None,)
 
 
+@pytest.mark.parametrize("words", ["ps", "logs -f web", "exec web cat /etc/hosts", "stop"])
+def test_what_can_be_asked_without_a_file_of_the_project_says_how(words):
+    (hint,) = analyse(f"docker compose {words}").hints
+    assert "-p NAME" in hint
+    assert analyse(f"docker compose -p shop {words.replace('-f ', '')}").hints == ()
+
+
 def test_the_gate_itself_is_out_of_reach():
     (effect,) = analyse("lockgate approve 1").effects
     assert effect.variant is Variant.SELF

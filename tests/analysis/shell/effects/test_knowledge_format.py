@@ -84,6 +84,13 @@ def test_a_subcommand_has_its_parents_style_and_options():
     assert (below.style, below.options) == ("single-dash", {"-file": ["read", 1]})
 
 
+def test_packages_of_a_scope_are_programs_that_are_known():
+    packages = knowledge.table("scoped_packages")
+    assert [
+        name for name, program in packages.items() if not name.startswith("@") or not knowledge.lookup(program)
+    ] == []
+
+
 def test_subcommands_in_any_case():
     raw = compiled({"any_case": True, "commands": {"get": {}}})
     assert knowledge.subcommand(Entry(**raw), "GET").name == "shout/get"
