@@ -129,7 +129,8 @@ class Server:
 
     def url(self, database: str, user: str = "postgres") -> str:
         """The address of a database."""
-        return f"postgresql://{user}@/{database}?host={self.folder}"
+        port = self._settings.get("port", "5432")
+        return f"postgresql://{user}@/{database}?host={self.folder}&port={port}"
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Run a statement as the server's owner."""
