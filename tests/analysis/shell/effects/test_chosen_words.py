@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import EffectKind
-
-AROUND = Surroundings(home="/home/user", workspace="/home/user/work", variables={"HOME": "/home/user"})
+from support.analysed import kinds
 
 ACTING = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.PERSIST, EffectKind.TAMPER}
-
-
-def kinds(command: str) -> set[EffectKind]:
-    return {effect.kind for effect in analyse_shell(command, "/home/user/work", AROUND).effects}
 
 
 @pytest.mark.parametrize(

@@ -9,25 +9,17 @@ from lockgate.model import Category
 from support import tables
 
 HERE = Path(__file__).parent
+LOCAL, ACTING = (list(tables.commands(HERE / name, shown=50)) for name in ("local.yaml", "acting.yaml"))
 
 
-def rows(name):
-    table = tables.read(HERE / name)
-    return [
-        pytest.param(row, id=f"{section} {index}: {(row if isinstance(row, str) else row['run'])[:50]!r}")
-        for section, commands in table.items()
-        for index, row in enumerate(commands)
-    ]
-
-
-@pytest.mark.parametrize("command", rows("local.yaml"))
+@pytest.mark.parametrize("command", LOCAL)
 def test_everyday_command_is_local(command, around):
     analysis = analyse_shell(command, "/work/project", around)
     assert [(effect.kind.value, effect.rule, effect.because) for effect in analysis.effects] == []
     assert analysis.category is Category.SAFE
 
 
-@pytest.mark.parametrize("row", rows("acting.yaml"))
+@pytest.mark.parametrize("row", ACTING)
 def test_command_has_its_effects(row, around):
     analysis = analyse_shell(row["run"], "/work/project", around)
     kinds = {effect.kind.value for effect in analysis.effects}
@@ -39,7 +31,7 @@ def test_command_has_its_effects(row, around):
         assert analysis.category == row["category"]
 
 
-@pytest.mark.parametrize("row", rows("acting.yaml"))
+@pytest.mark.parametrize("row", ACTING)
 def test_every_effect_is_explained(row, around):
     for effect in analyse_shell(row["run"], "/work/project", around).effects:
         assert ":" in effect.rule

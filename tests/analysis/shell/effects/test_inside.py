@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import EffectKind
-
-AROUND = Surroundings(home="/home/user", workspace="/home/user/work")
-
-
-def kinds(command: str) -> set[EffectKind]:
-    return {effect.kind for effect in analyse_shell(command, "/home/user/work", AROUND).effects}
+from support.analysed import AROUND, kinds
 
 
 @pytest.mark.parametrize(

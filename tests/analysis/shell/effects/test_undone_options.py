@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import EffectKind
-
-AROUND = Surroundings(home="/home/user", workspace="/home/user/work", variables={"HOME": "/home/user"})
+from support.analysed import kinds
 
 EGRESS, EXECUTE, PERSIST = EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.PERSIST
 SECRET, TAMPER, FETCH = EffectKind.READ_SECRET, EffectKind.TAMPER, EffectKind.FETCH
-
-
-def kinds(command: str) -> set[EffectKind]:
-    return {effect.kind for effect in analyse_shell(command, "/home/user/work", AROUND).effects}
 
 
 @pytest.mark.parametrize(

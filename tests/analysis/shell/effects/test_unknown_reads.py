@@ -5,22 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import EffectKind, Label
-
-STATE = "/home/user/.local/state/lockgate"
-PROJECT = "/home/user/work"
-AROUND = Surroundings(
-    home="/home/user",
-    workspace=PROJECT,
-    own_paths=(STATE,),
-    state_paths=(STATE,),
-    variables={"HOME": "/home/user", "TMPDIR": "/tmp", "PATH": "/usr/bin:/bin"},
-)
-
-
-def kinds(command: str) -> set[EffectKind]:
-    return {effect.kind for effect in analyse_shell(command, PROJECT, AROUND).effects}
+from support.analysed import AROUND, PROJECT, kinds
 
 
 @pytest.mark.parametrize(

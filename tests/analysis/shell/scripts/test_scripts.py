@@ -12,10 +12,9 @@ from support import tables
 from support.projects import PROJECT, surroundings
 
 ROWS = [
-    pytest.param(row, id=f"{name} {section} {index}: {row['run']!r}")
+    row
     for name in ("scripts", "make", "npm", "just")
-    for section, rows in tables.read(Path(__file__).parent / f"{name}.yaml").items()
-    for index, row in enumerate(rows)
+    for row in tables.commands(Path(__file__).parent / f"{name}.yaml", f"{name} ")
 ]
 
 
