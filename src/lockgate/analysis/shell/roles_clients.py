@@ -109,8 +109,8 @@ def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
 def image(call: Invocation, words: list[Arg], _: str) -> None:
     """Pictures of systems: a registry's where a name begins with a machine, else files or what is here already."""
     for word in words:
-        name = word.text.removeprefix("registry:")
-        if word.static is None or name != word.text or re.match(r"[\w-]+(\.[\w-]+)+(:\d+)?/", name):
+        name = re.sub(r"^(?:registry|docker|podman|containerd):(?!//)", "", word.text)
+        if word.static is None or word.text.startswith("registry:") or re.match(r"[\w-]+(\.[\w-]+)+(:\d+)?/", name):
             call.contact.targets.append(("url", Arg(name, word.glob)))
 
 
