@@ -37,7 +37,8 @@ FOLDER = "patterns"
 BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compiled")
 """Where set-up puts the artefact of the shipped library: beside the code, and trusted as the code is."""
 COMPILERS = tuple(
-    os.path.join(os.path.dirname(SHIPPED), "..", name) for name in ("anchors.py", "compiling.py", "decoding_spots.py")
+    os.path.join(os.path.dirname(SHIPPED), "..", name)
+    for name in ("anchors.py", "compiling.py", "decoding_spots.py", "parts.py")
 )
 """The code that decides what an artefact holds."""
 KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"

@@ -12,19 +12,12 @@ import math
 from collections.abc import Sequence
 
 from lockgate.analysis.patterns.engine import UNBOUNDED
+from lockgate.analysis.patterns.parts import CHARACTER, Part, Unreadable, branches_of, most_bytes
 from lockgate.lazy import lazy_re
 from lockgate.record import Record
 
 ENOUGH = 18.0
 """Bits after which the rest of a pattern is left out: more than four characters that are given."""
-_PRINTABLE = 96
-_CHARACTER = 4.0
-"""Bits of a character that is given; text is no random sequence."""
-_QUANTIFIER = lazy_re(r"(?:\{(\d+)(,(\d*))?\}|[*+?])\??")
-_GROUP = lazy_re(r"\((?:\?P<\w+>|\?[a-zA-Z-]*:|\?[a-zA-Z-]+\)|(?!\?))")
-_ESCAPE = lazy_re(r"\\(?:x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[0-7]{3}|[^A-Za-z0-9]|[bBdDsSwWnrtfvaAz])")
-_CLASS_SIZES = {"d": 10, "w": 63, "s": 6}
-_ZERO_WIDTH = frozenset("bBAz")
 _WORD_CLASS = lazy_re(r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|\\[dw]|[A-Za-z0-9_])+\]|\\[dw]")
 _ALONE = r"(?:\b|\\[nrt])"
 _SAYS_ENOUGH = 3
@@ -45,27 +38,6 @@ class Anchor(Record):
     """Fewest bytes of a match."""
 
 
-class _Node(Record):
-    """A part of a pattern."""
-
-    text: str
-    bits: float
-    least: int
-    """Bytes."""
-    most: int
-    head: str = ""
-    """For a group: what opens it."""
-    branches: tuple[tuple[_Node, ...], ...] = ()
-    times: int = 1
-    """The least number of times."""
-    atom: _Node | None = None
-    """For a repetition: what is repeated."""
-
-
-class _Unreadable(Exception):  # noqa: N818 - no error: such patterns are taken whole
-    """Syntax that is not needed here."""
-
-
 def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
     """The anchor of a pattern.
 
@@ -74,13 +46,10 @@ def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
         alone: Whether a match counts only where no letter, digit or ``_`` stands before it, but for an escape.
     """
     try:
-        reader = _Reader(pattern)
-        branches = reader.branches()
-        if reader.at < len(pattern):
-            raise _Unreadable
+        branches = branches_of(pattern)
         text, most = _cut_branches(branches, ENOUGH, leading=True)
-        width = max(_most(branch) for branch in branches)
-    except _Unreadable:
+        width = max(most_bytes(branch) for branch in branches)
+    except Unreadable:
         text = ""
     if not text:
         return Anchor(pattern, UNBOUNDED, UNBOUNDED)
@@ -92,12 +61,12 @@ def anchor_of(pattern: str, *, alone: bool = False) -> Anchor:
 
 
 # ---------------------------------------------------------------- cutting
-def _cut_branches(branches: Sequence[Sequence[_Node]], need: float, leading: bool) -> tuple[str, int]:
+def _cut_branches(branches: Sequence[Sequence[Part]], need: float, leading: bool) -> tuple[str, int]:
     cut = [_cut(branch, need, leading) for branch in branches]
     return "|".join(text for text, _ in cut), max(most for _, most in cut)
 
 
-def _cut(nodes: Sequence[_Node], need: float, leading: bool) -> tuple[str, int]:
+def _cut(nodes: Sequence[Part], need: float, leading: bool) -> tuple[str, int]:
     """The part of a sequence that is looked for, and the most bytes from the sequence's start to that part's end.
 
     Args:
@@ -132,28 +101,28 @@ def _cut(nodes: Sequence[_Node], need: float, leading: bool) -> tuple[str, int]:
     return "".join(kept), most
 
 
-def _is_given(node: _Node) -> bool:
-    return node.bits == _CHARACTER and node.atom is None and not node.branches
+def _is_given(node: Part) -> bool:
+    return node.bits == CHARACTER and node.atom is None and not node.branches
 
 
-def _is_flags(node: _Node) -> bool:
+def _is_flags(node: Part) -> bool:
     return node.text.startswith("(?") and not node.head
 
 
-def _start(nodes: Sequence[_Node]) -> int:
+def _start(nodes: Sequence[Part]) -> int:
     """The index from which on a sequence is looked for: its beginning, or the first word in it that is given."""
     first, last = _first(nodes), _last(nodes)
     if _given(nodes[first:]):
         return first
     for index in range(first + 1, last + 1):
-        if _most(nodes[:index]) > _FAR:
+        if most_bytes(nodes[:index]) > _FAR:
             break
         if _given(nodes[index:]) >= _SAYS_ENOUGH and nodes[index].least:
             return index
     return first
 
 
-def _given(nodes: Sequence[_Node]) -> int:
+def _given(nodes: Sequence[Part]) -> int:
     """How many given characters a sequence begins with, at least."""
     count = 0
     for node in nodes:
@@ -169,7 +138,7 @@ def _given(nodes: Sequence[_Node]) -> int:
     return count
 
 
-def _begins_with_any_word(nodes: Sequence[_Node]) -> bool:
+def _begins_with_any_word(nodes: Sequence[Part]) -> bool:
     """Whether a sequence is looked for from its beginning, which is a letter or digit and not a given one."""
     if not nodes or _start(nodes) or _given(nodes):
         return False
@@ -179,7 +148,7 @@ def _begins_with_any_word(nodes: Sequence[_Node]) -> bool:
     return first.atom is None and _WORD_CLASS.fullmatch(first.text) is not None
 
 
-def _first(nodes: Sequence[_Node]) -> int:
+def _first(nodes: Sequence[Part]) -> int:
     """The index from which on a sequence is looked for: what may be missing at its beginning is not.
 
     What has no width stays, where it stands before what stays.
@@ -190,13 +159,13 @@ def _first(nodes: Sequence[_Node]) -> int:
     return needed
 
 
-def _last(nodes: Sequence[_Node]) -> int:
+def _last(nodes: Sequence[Part]) -> int:
     """The index of the last part that must be there. What may be missing at the end need not be looked for."""
     needed = [index for index, node in enumerate(nodes) if node.least]
     return needed[-1] if needed else len(nodes) - 1
 
 
-def _loosened(node: _Node, need: float, final: bool) -> tuple[str, int]:
+def _loosened(node: Part, need: float, final: bool) -> tuple[str, int]:
     """A repetition that may go on; with how often it is matched where that is certain, else 0."""
     assert node.atom is not None
     atom = _loose(node.atom, leading=False)
@@ -209,7 +178,7 @@ def _loosened(node: _Node, need: float, final: bool) -> tuple[str, int]:
     return atom + ("*" if node.times == 0 else "+" if node.times == 1 else f"{{{node.times},}}"), 0
 
 
-def _loose(node: _Node, leading: bool) -> str:
+def _loose(node: Part, leading: bool) -> str:
     """All of a part, with bounds of repetition left out."""
     if node.atom is not None:
         return _loosened(node, math.inf, final=False)[0]
@@ -218,155 +187,10 @@ def _loose(node: _Node, leading: bool) -> str:
     return node.text
 
 
-def _loose_branch(nodes: Sequence[_Node], leading: bool) -> str:
+def _loose_branch(nodes: Sequence[Part], leading: bool) -> str:
     first = _first(nodes) if leading and any(node.least for node in nodes) else 0
     return "".join(
         _loose(node, leading and index == first)
         for index, node in enumerate(nodes)
         if index >= first or _is_flags(node)
     )
-
-
-# ---------------------------------------------------------------- reading
-def _bits(nodes: Sequence[_Node]) -> float:
-    return sum(node.bits for node in nodes)
-
-
-def _most(nodes: Sequence[_Node]) -> int:
-    return sum(node.most for node in nodes)
-
-
-class _Reader:
-    """Reads a pattern into parts."""
-
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
-        self.at = 0
-
-    def branches(self) -> tuple[tuple[_Node, ...], ...]:
-        """Alternatives, up to the end or to the parenthesis that closes them."""
-        found: list[tuple[_Node, ...]] = []
-        nodes: list[_Node] = []
-        while self.at < len(self.pattern) and self.pattern[self.at] != ")":
-            if self.pattern[self.at] == "|":
-                self.at += 1
-                found.append(tuple(nodes))
-                nodes = []
-            else:
-                nodes.append(self.repeated(self.atom()))
-        return (*found, tuple(nodes))
-
-    def repeated(self, atom: _Node) -> _Node:
-        match = _QUANTIFIER.match(self.pattern, self.at)
-        if match is None:
-            return atom
-        self.at = match.end()
-        if match[1] is None:
-            times, most = {"*": (0, -1), "+": (1, -1), "?": (0, 1)}[match.group()[0]]
-        else:
-            times = int(match[1])
-            most = times if match[2] is None else int(match[3]) if match[3] else -1
-        if _QUANTIFIER.match(self.pattern, self.at):
-            raise _Unreadable
-        width = UNBOUNDED if most < 0 else min(atom.most * most, UNBOUNDED)
-        text = atom.text + match.group()
-        return _Node(text, atom.bits * times, atom.least * times, width, times=times, atom=atom)
-
-    def atom(self) -> _Node:
-        character = self.pattern[self.at]
-        if character == "(":
-            return self.group()
-        if character == "[":
-            return self.bracket()
-        if character == "\\":
-            return self.escape()
-        if character in "*+?":
-            raise _Unreadable
-        self.at += 1
-        if character in "^$":
-            return _Node(character, 1.0, 0, 0)
-        if character == ".":
-            return _Node(character, 0.0, 1, 1)
-        size = len(character.encode("utf-8"))
-        return _Node(character, _CHARACTER, size, size)
-
-    def group(self) -> _Node:
-        match = _GROUP.match(self.pattern, self.at)
-        if match is None:
-            raise _Unreadable
-        begin, head = self.at, match.group()
-        self.at = match.end()
-        if head.endswith(")"):  # flags such as (?i): no part of the text
-            return _Node(head, 0.0, 0, 0)
-        branches = self.branches()
-        if self.at >= len(self.pattern):
-            raise _Unreadable
-        self.at += 1
-        return _Node(
-            self.pattern[begin : self.at],
-            min(_bits(branch) for branch in branches),
-            min(sum(node.least for node in branch) for branch in branches),
-            max(_most(branch) for branch in branches),
-            head,
-            branches,
-        )
-
-    def escape(self) -> _Node:
-        match = _ESCAPE.match(self.pattern, self.at)
-        if match is None:
-            raise _Unreadable
-        self.at = match.end()
-        letter = match.group()[1]
-        if letter in _ZERO_WIDTH:
-            return _Node(match.group(), 0.0, 0, 0)
-        if letter.lower() in _CLASS_SIZES:
-            size = _CLASS_SIZES[letter.lower()]
-            return _Node(match.group(), _of_class(size if letter.islower() else _PRINTABLE - size), 1, 1)
-        return _Node(match.group(), _CHARACTER, 1, 1)
-
-    def bracket(self) -> _Node:
-        """A class; its size is estimated, which decides about nothing but speed."""
-        begin = self.at
-        self.at += 1
-        negated = self.pattern[self.at : self.at + 1] == "^"
-        self.at += negated
-        size, first = 0, True
-        while first or self.pattern[self.at : self.at + 1] != "]":
-            first = False
-            size += self.member()
-            if self.at >= len(self.pattern):
-                raise _Unreadable
-        self.at += 1
-        size = max(1, _PRINTABLE - size) if negated else size
-        return _Node(self.pattern[begin : self.at], _of_class(size), 1, 1)
-
-    def member(self) -> int:
-        """One member of a class, or a range; how many characters that is."""
-        rest = self.pattern[self.at : self.at + 2]
-        if not rest or rest == "[:" or not rest[0].isascii():
-            raise _Unreadable
-        low = self.single()
-        if low < 0:
-            return -low
-        if self.pattern[self.at : self.at + 1] == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
-            self.at += 1
-            high = self.single()
-            return max(1, high - low + 1) if high >= 0 else 1 - high
-        return 1
-
-    def single(self) -> int:
-        r"""The code of one member, or the negative size of a class such as ``\d``."""
-        character = self.pattern[self.at]
-        if character != "\\":
-            self.at += 1
-            return ord(character)
-        match = _ESCAPE.match(self.pattern, self.at)
-        if match is None:
-            raise _Unreadable
-        self.at = match.end()
-        size = _CLASS_SIZES.get(match.group()[1].lower())
-        return -size if size is not None else ord(match.group()[-1])
-
-
-def _of_class(size: int) -> float:
-    return max(0.0, min(_CHARACTER, math.log2(_PRINTABLE / max(size, 1)) * 0.6))
