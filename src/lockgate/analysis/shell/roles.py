@@ -64,6 +64,7 @@ ROLES = {
     "program": "running.program",
     "action": "running.action",
     "output": "running.output",
+    "format-shell": "running.format_shell",
     "argv": "running.argv",
     "package-argv": "packages.package_argv",
     "argv-inside": "inside.argv",
@@ -87,8 +88,8 @@ ROLES = {
     "perl-file": "running.perl_file",
     "perl-separator": "running.perl_separator",
     "python-setting": "running.python_setting",
-    "passed": "running.passed",
-    "compiled": "running.compiled",
+    "passed": "compiling.passed",
+    "compiled": "compiling.compiled",
     "code-perl": "running.code:perl",
     "code-javascript": "running.code:javascript",
     "code-sqlite": "running.code:sqlite",
@@ -145,6 +146,10 @@ def _room(name: str) -> ModuleType:
         from lockgate.analysis.shell import roles_folders
 
         return roles_folders
+    if name == "compiling":
+        from lockgate.analysis.shell import roles_compiling
+
+        return roles_compiling
     if name == "inside":
         from lockgate.analysis.shell import inside
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lockgate.analysis.shell import files
 from lockgate.analysis.shell.chosen import breaks_out
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
@@ -49,6 +48,13 @@ def action(call: Invocation, words: list[Arg], option: str) -> None:
             command(call, [Arg(word.text[5:])], option)
         elif not known(word.text):
             call.opaque(f"what `{option}` does is only known when it runs")
+
+
+def format_shell(call: Invocation, words: list[Arg], option: str) -> None:
+    """A format in which ``#(...)`` is a command, as in tmux."""
+    for word in words:
+        if "#(" in word.text:
+            command(call, [Arg(word.text.partition("#(")[2].rpartition(")")[0])], option)
 
 
 def output(call: Invocation, words: list[Arg], option: str) -> None:
@@ -191,41 +197,6 @@ def code(language: str) -> Role:
             run_code(call, language, word.text)
 
     return role
-
-
-_LINKING = """
-    rpath rpath-link soname install_name z as-needed no-as-needed no-undefined gc-sections start-group end-group s S
-    x E O1 O2
-    whole-archive no-whole-archive strip-all strip-debug export-dynamic build-id Bstatic Bdynamic Bsymbolic dead_strip
-    allow-shlib-undefined undefined fatal-warnings warn-common undefined-symbol enable-new-dtags relax noexecstack
-    hash-style stack push-state pop-state lazy now relro defs
-"""
-_PASSED = frozenset(_LINKING.split())
-
-
-def passed(call: Invocation, words: list[Arg], option: str) -> None:
-    """What a compiler hands on to a linker or an assembler: some options there load code or write files."""
-    for word in words:
-        for part in word.text.split(","):
-            name = part.lstrip("-").partition("=")[0]
-            if part.startswith("@") or (part.startswith("-") and name not in _PASSED) or not known(part):
-                call.opaque(f"`{option}{word.shown}` can load code or write a file")
-                return
-
-
-_EMPTY = frozenset({"-", "/dev/null"})
-_LINKED = (".o", ".a", ".so", ".lo", ".la", ".obj", ".lib", ".dylib", ".tbd")
-"""Endings of what is only linked."""
-
-
-def compiled(call: Invocation, words: list[Arg], option: str) -> None:
-    """Files that are compiled; ``@file`` holds more options, and a source names the files that it takes in."""
-    read(call, words, option)
-    if not all(word.text.endswith(_LINKED) or (word.text in _EMPTY and not call.stdin) for word in words):
-        call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
-    for word in words:
-        if word.text.startswith("@"):
-            call.opaque(f"`{word.shown}` holds more options, and some run a program")
 
 
 def loaded(call: Invocation, words: list[Arg], option: str) -> None:
