@@ -63,6 +63,39 @@ def test_from_start_to_end(person: Machine) -> None:
     assert lockgate(person, "stop") == "none was running\n"
 
 
+SYSTEMCTL = """#!/bin/sh
+# As systemd does it: what is active is started anew, by the unit's own command.
+echo "$*" >>"$HOME/asked"
+unit="$HOME/.config/systemd/user/lockgate-gate.service"
+case "$*" in
+  *" is-active "*) [ -e "$HOME/active" ] || exit 3 ;;
+  *" restart "*) : >"$HOME/active"; eval "$(sed -n s/^ExecStart=//p "$unit") >/dev/null 2>&1 </dev/null &" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("platform", ["linux"] if sys.platform == "linux" else [])
+def test_a_gate_that_is_a_service_is_started_again_by_its_manager(person: Machine, platform: str) -> None:
+    programs = person.home.parent / "bin"
+    programs.mkdir()
+    (programs / "systemctl").write_text(SYSTEMCTL)
+    (programs / "systemctl").chmod(0o755)
+    person.environment["PATH"] = f"{programs}:{person.environment.get('PATH', os.defpath)}"
+    command = [sys.executable, "-m", "lockgate", "service", "install"]
+    subprocess.run(command, env=person.environment, check=True, capture_output=True, timeout=30)
+    person.until(lambda: len(person.gates()) == 1, "a gate")
+    (first,) = person.gates()
+    lockgate(person, "restart")
+    (second,) = person.gates()
+    assert second != first
+    words = Path(f"/proc/{second}/cmdline").read_bytes().split(b"\0")
+    assert words[words.index(b"--idle") + 1] == b"0", "a service does not end by itself"
+    assert (person.home / "asked").read_text().count(" restart ") == 2
+    (person.home / "active").unlink()  # the service was ended by hand
+    lockgate(person, "restart")
+    assert (person.home / "asked").read_text().count(" restart ") == 2
+
+
 def test_status_for_a_program(person: Machine) -> None:
     told = json.loads(lockgate(person, "status", "--json", code=1))
     assert told == {

@@ -99,15 +99,22 @@ def stop() -> None:
 def restart(idle: float | None) -> None:
     """End the gate where one runs, and start one. After an upgrade it does so by itself.
 
+    A gate that runs as a service is started by the service manager again, and does not end by itself.
+
     Exit status: 0 it runs, 1 it cannot be ended or does not come up, 2 usage.
     """
     require_person("restart the gate")
+    from lockgate.cli import service
     from lockgate.resident.starting import launch
 
     where = folders()
+    manager = service.running(where)
     _stop(where)
-    with _telling("it cannot be started"):
-        launch(where, sys.executable, idle)
+    if manager is not None:
+        service.start_again(manager)
+    else:
+        with _telling("it cannot be started"):
+            launch(where, sys.executable, idle)
     _await(where)
 
 

@@ -45,6 +45,8 @@ class Manager(NamedTuple):
     """Those that follow when the file is gone."""
     alive: tuple[str, ...]
     """The command that succeeds while it runs."""
+    again: tuple[str, ...]
+    """The command that starts it, also where it has just ended."""
     ends_what_runs: bool
     """Whether ``down`` is only for what runs, and fails where nothing does."""
 
@@ -75,6 +77,7 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
             (("launchctl", "bootout", job),),
             (),
             ("launchctl", "print", job),
+            ("launchctl", "kickstart", "-k", job),
             ends_what_runs=True,
         )
     user = ("systemctl", "--user")
@@ -87,8 +90,27 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
         ((*user, "disable", "--now", service_files.UNIT),),
         ((*user, "daemon-reload"),),
         (*user, "is-active", "--quiet", service_files.UNIT),
+        (*user, "restart", service_files.UNIT),
         ends_what_runs=False,
     )
+
+
+def running(where: Folders) -> Manager | None:
+    """The service manager, where it runs the gate of these folders now."""
+    try:
+        found = manager(where)
+    except ValueError:
+        return None
+    return found if _written(found.path) == found.text and not _said(found.alive) else None
+
+
+def start_again(found: Manager) -> None:
+    """Have the service manager start its gate anew.
+
+    Raises:
+        ClickException: It cannot be told.
+    """
+    _all((found.again,))
 
 
 @click.group(short_help="Keep the resident gate running.")

@@ -116,19 +116,41 @@ def _gone(state: str, until: float) -> bool:
 @contextmanager
 def _connected(state: str, seconds: float) -> Iterator[tuple[socket.socket, int]]:
     """A connection to the gate, and its process id as the kernel tells it."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+    with _listener(state, time.monotonic() + seconds) as connection:
         connection.settimeout(seconds)
-        here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.chdir(run_folder(state))  # a socket's path is short
-            connection.connect(SOCKET)
-        finally:
-            os.fchdir(here)
-            os.close(here)
         peer = peer_of(connection)
         if peer.uid != os.geteuid():
             raise BadInputError(f"the socket belongs to a process of user {peer.uid}")
         yield connection, peer.pid
+
+
+def _listener(state: str, until: float) -> socket.socket:
+    """A connection to who listens. A gate that has just begun has its lock, and no socket yet: it is waited for."""
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _connect(connection, state, until)
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            if time.monotonic() >= until or not locked(state):
+                raise
+            time.sleep(_PAUSE)
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+
+
+def _connect(connection: socket.socket, state: str, until: float) -> None:
+    connection.settimeout(max(until - time.monotonic(), _PAUSE))
+    here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.chdir(run_folder(state))  # a socket's path is short
+        connection.connect(SOCKET)
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 def _asked(connection: socket.socket, word: str) -> tuple[int, bytes, bytes]:
