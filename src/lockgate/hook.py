@@ -31,8 +31,8 @@ INPUT_SECONDS = 3.0
 """How long the client may take to write all of its payload: the deadline of a hook that decides by itself."""
 _MAX_INPUT = 32 * 1024 * 1024
 _MAX_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, with a zero at the end
-_BEGAN = [time.monotonic()]
-"""When this process began, or when it was last told to wait for somebody else."""
+_BEGAN = time.monotonic()
+"""When this process began: the client has waited since then, whoever decides in the end."""
 _DATA: "list[bytes]" = []
 """What was read from stdin, which can be read only once."""
 
@@ -122,15 +122,14 @@ def _give_up_input(*_: object) -> "NoReturn":
 
 def _obey(gate: "Socket") -> None:
     """Do what the gate says. Returns where it does not answer."""
-    until = _BEGAN[0] + FIRST_SECONDS
+    until = _BEGAN + FIRST_SECONDS
     heard = b""
     while True:
         gate.settimeout(max(until - time.monotonic(), 0.001))
         part = gate.recv(1 << 18)
         heard += part
         while heard[:1] == b"W" and len(heard) >= 5:
-            _BEGAN[0] = time.monotonic()
-            until = _BEGAN[0] + FIRST_SECONDS + int.from_bytes(heard[1:5], "big") / 1000
+            until = time.monotonic() + FIRST_SECONDS + int.from_bytes(heard[1:5], "big") / 1000
             heard = heard[5:]
         if heard[:1] == b"A" and len(heard) >= 10:
             middle = 10 + int.from_bytes(heard[2:6], "big")
@@ -176,7 +175,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
         from lockgate.hooks import local
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         _leave(2, _LAST_RESORT + b"\n", b"Lockgate blocks to be safe: its own code cannot be loaded\n")
-    local.main(arguments, b"".join(_DATA), _BEGAN[0], _start_gate)
+    local.main(arguments, b"".join(_DATA), _BEGAN, _start_gate)
 
 
 def _start_gate(where: "Folders") -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from adapters.payloads import WHOLE
 from hook.process import faulty
+from lockgate.adapters.claude_command import CALL_TIMEOUT
+from lockgate.hooks.deadline import MARGIN
+from lockgate.resident.wire import wait
 
 WAITS = """
 import time
@@ -47,11 +55,35 @@ def test_a_configuration_read_after_the_wait_still_ends_it(tmp_path: Path) -> No
 
 
 def test_no_wait_is_longer_than_the_client_waits(tmp_path: Path) -> None:
-    from lockgate.adapters.claude_command import CALL_TIMEOUT
-
     told = waiting(tmp_path, asked=1e6, sleeps=0.0)
     lent = int(told.partition("lent ")[2].partition(" s")[0])
     assert CALL_TIMEOUT - 10 < lent < CALL_TIMEOUT - float(OWN)
+
+
+def test_what_a_client_has_waited_for_a_gate_that_went_away_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOCKGATE_RESIDENT")
+    (tmp_path / "state" / "run").mkdir(mode=0o700, parents=True)
+    spent = 2.0
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "state" / "run" / "gate.sock"))
+        listening.listen()
+        listening.settimeout(20)
+
+        def serve() -> None:
+            asking, _ = listening.accept()
+            with asking:
+                asking.sendall(wait(30.0))
+                time.sleep(spent)
+                asking.sendall(wait(30.0))  # somebody else is asked, and before they answer all is over
+
+        with ThreadPoolExecutor(1) as gate:
+            served = gate.submit(serve)
+            told = waiting(tmp_path, asked=1e6, sleeps=0.0)
+            served.result()
+    lent = int(told.partition("lent ")[2].partition(" s")[0])
+    assert lent <= CALL_TIMEOUT - MARGIN - spent - float(OWN)
 
 
 def test_a_wait_in_c_is_ended_from_outside(tmp_path: Path) -> None:
