@@ -35,6 +35,7 @@ _ROLES = {
     "edit": "changes",
     "packed": "packs or unpacks",
     "into": "writes to",
+    "container-copy": "copies",
     "move": "moves",
     "delete": "removes",
     "link": "links to",

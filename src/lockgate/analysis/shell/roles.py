@@ -30,6 +30,7 @@ ROLES = {
     "write": "files.write",
     "edit": "files.edit",
     "into": "files.into",
+    "container-copy": "folders.container_copy",
     "move": "files.move",
     "link": "files.link",
     "delete": "files.delete",

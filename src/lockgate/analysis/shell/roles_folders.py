@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.roles_files import ADDRESS
-from lockgate.analysis.shell.scope import OPAQUE, Arg
-from lockgate.analysis.spelling import folders, has_state_below, outside_workspace
+from lockgate.analysis.shell.roles_files import ADDRESS, into, read_below
+from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg
+from lockgate.analysis.spelling import absolute, folders, has_state_below, inside, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -21,6 +21,8 @@ _HERE = Arg(".")
 _LISTS = frozenset({"--pathspec-from-file", "--targets"})
 """Options that name a file with the names of what is kept."""
 _MOST_NAMES = 100
+_IN_CONTAINER = lazy_re(r"[\w][\w.-]*:")
+"""How a path in a container begins; one of this machine with a colon begins with ``/`` or ``./``."""
 _EMPTY = frozenset({"-", "/dev/null"})
 """Inputs that name no other file, where nothing is on standard input."""
 
@@ -150,3 +152,31 @@ def pathspec(call: Invocation, words: list[Arg], _: str) -> None:
         if "/" in short or "top" in long.split(","):
             root = call.machine.around.workspace or call.machine.around.home
             call.own += files.write(Arg(f"{root}/{path}", spelt.glob), call.machine, call.scope)
+
+
+def container_copy(call: Invocation, words: list[Arg], option: str) -> None:
+    """``docker cp``: into a container it changes what runs there; out of one it may bring a folder with any names.
+
+    Those can be settings and hooks in the project, as with an archive that is unpacked (:func:`unpack`).
+    """
+    read_below(call, words[:1], option)
+    into(call, words[1:], option)
+    texts = [word.static for word in words]
+    if len(texts) != 2 or None in texts or call.matched.unknown or not _IN_CONTAINER.match(texts[0] or ""):
+        call.add("execute")
+        return
+    target, around = texts[1] or "", call.machine.around
+    places = [absolute(target, cwd, around) for cwd in call.scope.cwds]
+    root = around.workspace or around.home
+    if _IN_CONTAINER.match(target) or not all(places):
+        call.add("execute")
+    elif target != "-" and any(inside(root, place) or inside(place, root) for place in places if place):
+        call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
+    elif target != "-":
+        name = (texts[0] or "").rstrip("/").rpartition("/")[2].rpartition(":")[2]
+        whole = name in ("", ".", "..")
+        # A folder that is not there yet takes what the other one holds.
+        there = target.endswith("/") or around.home in places
+        landing = [f"{target}/{name}"] if not whole else [f"{target}/{PLAIN}"]
+        for path in (*landing, *([] if there and not whole else [target])):
+            call.own += files.write(Arg(path), call.machine, call.scope, below=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.invoke import invoke
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import Arg, Scope, blur
+from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, Scope, blur
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.words import expand, expand_all, expand_one
 from lockgate.lazy import lazy_re
@@ -32,6 +32,10 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
         # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
         return output.of(blur("", stdin or "")) if node.redirects else ""
     _show_secrets(node, args, machine, scope)
+    if args[0].text == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
+        from lockgate.analysis.shell.setups import sets_up
+
+        args = [args[0], Arg(ENVIRONMENT)] if sets_up(node.words) else args
     shape = (
         _with_assignments(node, args, machine, scope, stdin)
         if node.assignments
