@@ -497,6 +497,20 @@ class StoreContract:
                 assert tx.knows_address(session, b"k")
             assert len(tx.audit()) == len(ended)
 
+    def test_very_many_are_pruned_in_several_steps_the_oldest_first(self, store: Store) -> None:
+        count = 450
+        with store.transaction() as tx:
+            for number in range(count):
+                tx.put_session(SessionRow(f"s{number}", ended_at=1.0 + number, seen_at=1.0))
+        gone = 0
+        while gone < count:
+            with store.transaction() as tx:
+                pruned = tx.prune(1000.0)
+            assert 0 < pruned <= 200
+            gone += pruned
+            with store.reading() as tx:
+                assert {row.session for row in tx.sessions()} == {f"s{number}" for number in range(gone, count)}
+
     def test_what_is_pruned_is_gone_within_the_same_step(self, store: Store) -> None:
         with store.transaction() as tx:
             tx.put_session(SESSION._replace(ended_at=5.0, seen_at=5.0))

@@ -193,7 +193,10 @@ class Transaction(Protocol):
         """Publish a bundle for all gates of this store, unless one that is not older is there; whether it was put."""
 
     def prune(self, before: float) -> int:
-        """Forget sessions that ended before a time, with all that belongs to them but the audit. Returns how many."""
+        """Forget sessions that ended before a time, with all that belongs to them but the audit. Returns how many.
+
+        Of very many it forgets some, the oldest, so that no step takes long.
+        """
 
 
 class Store(Protocol):

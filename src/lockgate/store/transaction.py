@@ -16,6 +16,8 @@ from lockgate.store.statements import parsed
 if TYPE_CHECKING:
     from typing import Any
 
+PRUNED_AT_ONCE = 200
+"""Sessions that one step forgets at most: all others wait for it, and a step that takes too long is undone."""
 _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
@@ -216,12 +218,19 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         return True
 
     def prune(self, before: float) -> int:
-        """Forget sessions that ended before a time, with all that belongs to them but the audit."""
+        """Forget sessions that ended before a time, with all that belongs to them but the audit.
+
+        The oldest first; what is left is for the next time.
+        """
         self._last_call = None
-        old = "SELECT session FROM sessions WHERE ended_at > 0 AND max(ended_at, seen_at) < ?"
-        for table in ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses"):
-            self._write(f"DELETE FROM {table} WHERE session IN ({old})", (before,))  # noqa: S608
-        return self._write(f"DELETE FROM sessions WHERE session IN ({old})", (before,)).rowcount  # noqa: S608
+        rows = self._all(
+            "SELECT session FROM sessions WHERE ended_at > 0 AND max(ended_at, seen_at) < ? ORDER BY ended_at LIMIT ?",
+            (before, PRUNED_AT_ONCE),
+        )
+        gone = [session for (session,) in rows]
+        for table in ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions"):
+            self._write(f"DELETE FROM {table} WHERE session IN ({', '.join('?' * len(gone))})", gone)  # noqa: S608
+        return len(gone)
 
 
 _TAINTS = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ? AND agent = ?"
