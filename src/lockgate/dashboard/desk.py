@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from lockgate.model import ToolCall
 from lockgate.record import Record
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store, Transaction
+from lockgate.store.sqlite import SqliteStore
 
 
 class Finding(Protocol):
@@ -60,6 +62,9 @@ class Desk:
         self.tools = tools
         self.at_end: list[Callable[[], None]] = []
         """What ends what would go on for ever, called in the event loop when the process is to end."""
+        self._lock = threading.Lock()
+        self._last: Store | None = None
+        """The shared store of the last request: while it is open, its connections are there for the next one."""
 
     @contextmanager
     def store(self) -> Iterator[Store | None]:
@@ -68,8 +73,22 @@ class Desk:
         try:
             yield store
         finally:
-            if store is not None:
+            # That of SQLite belongs to its thread, and opens in no time.
+            if isinstance(store, SqliteStore):
                 store.close()
+                self._keep(None)
+            else:
+                self._keep(store)
+
+    def close(self) -> None:
+        """Let go of connections to a shared store."""
+        self._keep(None)
+
+    def _keep(self, store: Store | None) -> None:
+        with self._lock:
+            before, self._last = self._last, store
+        if before is not None:
+            before.close()
 
     @contextmanager
     def looking(self) -> Iterator[Transaction | None]:

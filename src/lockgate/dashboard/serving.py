@@ -140,6 +140,7 @@ class Dashboard:
             self._access.on_link_over = self._leader.remove
             self._access.on_twice = self._used_twice
             self._desk = Desk(where, names, self._access, tools)
+            held.callback(self._desk.close)
             self._config = self._configured(make_app(self._desk, StaticFiles()))
             self._held = held.pop_all()
 

@@ -1,19 +1,27 @@
-"""However many sessions there are, a page of them and the gauges ask the store the same number of questions."""
+"""However many sessions there are, a page of them and the gauges ask the store the same number of questions.
+
+And however many requests there are, they take the connections that there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from lockgate.dashboard import sessions
+from lockgate.dashboard.desk import Desk
+from lockgate.folders import Folders
 from lockgate.model import Label, LabelState, Subject, Taint
 from lockgate.observability import gauges
 from lockgate.store import statements
-from lockgate.store.opening import open_store
+from lockgate.store.opening import ELSEWHERE, open_store
 from lockgate.store.postgres import statements as postgres_statements
+from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.protocol import Store
 from lockgate.store.rows import SessionRow
 from support.postgres import use
@@ -83,3 +91,49 @@ def test_it_is_the_same_for_one_session_and_for_forty(
     odd = [each for each in shown.items if int(each.session[1:]) % 2]
     assert [(each.state, each.labels, each.blocked) for each in odd] == [(LabelState.SECRET, ["secret"], 1)] * 20
     assert sum(each.blocked for each in shown.items) == 20
+
+
+def test_requests_one_after_another_take_one_connection(tmp_path: Path, postgres_url: str) -> None:
+    """Each in a thread of its own, as the server has it."""
+    where = Folders(str(tmp_path), str(use(tmp_path / "state", postgres_url)), "")
+    desk = Desk(where, *cast(Any, (None, None, None)))
+
+    def request() -> object:
+        with desk.looking() as tx:
+            assert isinstance(tx, PostgresTransaction)
+            return tx._one("SELECT pg_backend_pid()")
+
+    seen = set()
+    for _ in range(4):
+        with ThreadPoolExecutor(1) as thread:
+            seen.add(thread.submit(request).result())
+    assert len(seen) == 1
+    with desk.store() as store:
+        assert isinstance(store, PostgresStore)
+    pool = store._open_pool()
+    desk.close()
+    assert pool.users == 0
+
+
+def test_requests_find_the_store_where_it_is_by_then(tmp_path: Path, postgres_url: str) -> None:
+    state = tmp_path / "state"
+    desk = Desk(Folders(str(tmp_path), str(state), ""), *cast(Any, (None, None, None)))
+
+    def records() -> int:
+        with desk.looking() as tx:
+            return -1 if tx is None else tx.audit_head().seq
+
+    found = [records()]
+    for number, shared in enumerate((False, True, False), 1):
+        if shared:
+            use(state, postgres_url)
+        store = open_store(str(state))
+        with store.transaction() as tx:
+            for _ in range(number):
+                tx.append_audit(1.0, {"event": "prompt"})
+        store.close()
+        found.append(records())
+        if shared:
+            (state / ELSEWHERE).unlink()
+    desk.close()
+    assert found == [-1, 1, 2, 4]
