@@ -1,8 +1,8 @@
 """How long uvicorn waits for others, and for how many: it knows no time for a request's head, nor for a TLS handshake.
 
 Whoever connects and says nothing, or a byte now and then, would hold a connection for ever, and all of them together
-would keep everybody else out. So each has its time; and where many have no request under way, the one that has rested
-longest makes room for the next.
+would keep everybody else out. So each has its time; and of many that have not asked anything whole, the one that has
+rested longest makes room for the next.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class _State(ServerState):
         super().__init__()
         self.most = most
         self.resting: dict[PatientProtocol, None] = {}
-        """Those without a request under way, of which there are so many at most; the first has rested longest."""
+        """Those of whom no whole request has come, of which there are so many at most; the first has rested longest."""
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that drops who does not finish the head of a request."""
+    """HTTP that drops who does not finish a request. The time of a body is the application's: it knows whose it is."""
 
     _late: asyncio.TimerHandle | None = None
     server_state: _State
@@ -51,7 +51,8 @@ class PatientProtocol(H11Protocol):
         super().data_received(data)
         if self._is_asked():
             self._stop()
-            self.server_state.resting.pop(self, None)
+            if not self.cycle.more_body:
+                self.server_state.resting.pop(self, None)
         elif self._late is None:
             self._wait()
 

@@ -108,6 +108,11 @@ def test_crowds_of_them_keep_nobody_out(either: Server) -> None:
 GREETING = b"\x16\x03\x01"
 """The beginning of a TLS handshake."""
 HAS_RESTED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+BODY = (
+    b"POST /api/v1/login HTTP/1.1\r\nHost: 127.0.0.1:%(port)d\r\nOrigin: http://127.0.0.1:%(port)d\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+)
+"""What anybody may begin to say."""
 CROWD = 450
 """More than may come in, or rest, at a time."""
 
@@ -118,6 +123,7 @@ CROWD = 450
         pytest.param(False, b"", id="nothing"),
         pytest.param(False, HEAD, id="half-a-head"),
         pytest.param(False, HAS_RESTED, id="answered"),
+        pytest.param(False, BODY, id="half-a-body"),
         pytest.param(True, GREETING, id="half-a-handshake"),
     ],
 )
@@ -131,7 +137,7 @@ def test_who_has_waited_longest_makes_room(
         for _ in range(CROWD):
             crowd.append(held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)))
             with suppress(ConnectionError):
-                crowd[-1].sendall(sent)
+                crowd[-1].sendall(sent.replace(b"%(port)d", str(server.port).encode()))
         assert httpx.get(f"{server.url}/", verify=False, timeout=SECONDS).status_code == 200
         with suppress(ConnectionError):  # it was dropped, however that is told
             while crowd[0].recv(65536):
