@@ -131,10 +131,15 @@ def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
     found = getattr(_room(room), function)
     before = len(call.own)
     (found(made_for) if made_for else found)(call, words, option)
-    if role.endswith("-but") and len(call.own) > before:
-        from lockgate.analysis.shell.walks import leave_out
+    if role.endswith("-but"):
+        if len(call.own) > before:
+            from lockgate.analysis.shell.walks import leave_out
 
-        leave_out(call, words, before)
+            leave_out(call, words, before)
+        if any(option.role in ("only-names", "left-out-glob") for option in call.matched.options):
+            from lockgate.analysis.shell.walks import taken
+
+            taken(call, words)
 
 
 def _room(name: str) -> ModuleType:

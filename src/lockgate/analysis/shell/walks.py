@@ -13,6 +13,7 @@ from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.scope import PLAIN, Arg
 from lockgate.analysis.spelling import absolute, folders, has_state_below, inside
+from lockgate.model import EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,6 +58,17 @@ def _has_state_below(call: Invocation, word: Arg) -> bool:
     if word.static is None or word.glob or word.loose:
         return True
     return any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around))
+
+
+def taken(call: Invocation, words: list[Arg]) -> None:
+    """Keep what is secret among files of the names that alone are taken: ``grep -r --include=.env KEY``."""
+    for name in (*_given(call, _ONLY), *_given(call, _GLOB)):
+        if name and name[0] not in "!^":
+            for word in words:
+                found = files.read(
+                    Arg(f"{word.text.rstrip('/')}/{name.lstrip('/')}", glob=True), call.machine, call.scope
+                )
+                call.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
 
 def _leaves_out_state(call: Invocation, word: Arg) -> bool:
