@@ -25,6 +25,8 @@ from lockgate.errors import StoreError
 from lockgate.store.rows import AuditRow
 
 MOST_LISTENERS = 16
+MOST_PROGRAMS = 12
+"""How many of them may have a token: a person always finds room, whoever else listens."""
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.5
 """Between two looks at the store where no bell is rung. One reads the head's number, in a fraction of a millisecond."""
@@ -110,7 +112,8 @@ class Feed:
     @asynccontextmanager
     async def joined(self, caller: Caller, last: int | None) -> AsyncIterator[_Listener]:
         """Listen, and hear first what came after the last event that is known."""
-        if len(self._listeners) >= MOST_LISTENERS:
+        programs = sum(not listener.caller.person for listener in self._listeners)
+        if len(self._listeners) >= MOST_LISTENERS or (programs >= MOST_PROGRAMS and not caller.person):
             raise Refused(429, "too many listen already", code="listeners", headers={"Retry-After": "5"})
         listener = _Listener(caller)
         try:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from lockgate.dashboard import events
 from lockgate.dashboard.access import Caller
-from lockgate.dashboard.events import MOST_LISTENERS, _Listener, frame, framed, kind_of
+from lockgate.dashboard.events import MOST_LISTENERS, MOST_PROGRAMS, _Listener, frame, framed, kind_of
 from lockgate.dashboard.tokens import add, remove
 from lockgate.escape import bells
 from lockgate.escape.answering import answer
@@ -210,6 +210,25 @@ def test_there_is_room_for_so_many(machine: Machine, server: Server) -> None:
     with listening_again(person) as listener:
         machine.decided()
         listener.wait_for(1)
+
+
+def test_programs_leave_room_for_a_person(machine: Machine, server: Server) -> None:
+    token = add(machine.store, f"greedy {time.monotonic_ns()}", "approve")
+    limits = httpx.Limits(max_connections=MOST_LISTENERS)
+    program = server.client({"Authorization": f"Bearer {token}"}, limits=limits)
+    streams = []
+    deadline = time.monotonic() + 20
+    while len(streams) < MOST_PROGRAMS:  # those of the test before may not be gone yet
+        assert time.monotonic() < deadline
+        stream = program.send(program.build_request("GET", "events"), stream=True)
+        if stream.status_code == 200:
+            streams.append(stream)
+    assert program.get("events").json()["code"] == "listeners"
+    with listening(server.person()) as listener:
+        machine.decided()
+        listener.wait_for(1)
+    for stream in streams:
+        stream.close()
 
 
 @contextmanager
