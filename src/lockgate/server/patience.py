@@ -8,6 +8,7 @@ rested longest makes room for the next.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -94,6 +95,8 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         """Serve nothing yet. Half of the connections that it may have, at most, wait for a request."""
         super().__init__(config)
+        # What others send would fill the terminal: no HTTP, too many at a time. It is answered, which is enough.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
         most = MOST if config.limit_concurrency is None else min(MOST, config.limit_concurrency // 2)
         self.server_state = _State(most)
 

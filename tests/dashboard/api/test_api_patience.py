@@ -149,6 +149,14 @@ def test_who_has_waited_longest_makes_room(
             raise AssertionError("the last was dropped too")
 
 
+def test_what_others_send_does_not_fill_the_terminal(plain: Server) -> None:
+    for _ in range(5):
+        with connected(plain) as connection:
+            connection.sendall(b"no HTTP\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 400")
+    assert not [line for line in plain.logged if "HTTP" in line]
+
+
 def test_who_listens_or_thinks_is_not_dropped(machine: Machine, plain: Server) -> None:
     token = add(machine.store, f"patient {time.monotonic_ns()}", "read")
     client = plain.program(token)
