@@ -38,6 +38,13 @@ def test_a_block_keeps_its_lines(text):
     assert visible_block(text).count("\n") == text.count("\n")
 
 
+@given(anything, st.integers(min_value=9, max_value=100))
+def test_a_block_that_is_cut_says_so_and_shows_its_end(text, limit):
+    shown = visible_block(f"begin{text}{'x' * limit}end", limit)
+    assert f"\n[... {len(text) + 8} more characters ...]\n" in shown
+    assert shown.endswith("end")
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

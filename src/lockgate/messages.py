@@ -61,7 +61,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 def exact_call(call: ToolCall) -> str:
     """Show the whole call, line by line, for somebody who is to approve exactly it."""
-    lines = [call.tool]
+    lines = [visible(call.tool, 200)]
     for key, value in call.tool_input.items():
         text = value if isinstance(value, str) else repr(value)
         shown = visible_block(text, 4000).split("\n")
@@ -98,7 +98,7 @@ def _because(reasons: Iterable[Reason]) -> list[str]:
         effect = reason.effect
         # The address stands in the script, which whoever reads this does not see.
         whom = f": {visible(effect.what, 160)}" if effect.variant is Variant.SCRIPT and effect.kind in REACHING else ""
-        line = f"{visible(effect.because, 240)}{whom} [{effect.rule}]"
+        line = f"{visible(effect.because, 240)}{whom} [{visible(effect.rule, 100)}]"
         if line not in lines:
             lines.append(line)
     return lines[:_SHOWN_REASONS]

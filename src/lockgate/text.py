@@ -43,5 +43,15 @@ def visible(text: str, limit: int = 400) -> str:
 
 
 def visible_block(text: str, limit: int = 4000) -> str:
-    """Like :func:`visible`, but line breaks stay line breaks."""
-    return "\n".join(visible(line, limit) for line in text[: limit * 2].split("\n"))[: limit + 64]
+    """Like :func:`visible`, but line breaks stay line breaks.
+
+    Args:
+        text: Any text; it may come from an attacker.
+        limit: The most characters of it that are shown: of a longer one its beginning and its end, and how many are
+            missing between them. Escapes come on top.
+    """
+    if len(text) <= limit:
+        return "\n".join(visible(line, limit) for line in text.split("\n"))
+    head = limit * 2 // 3
+    first, last = visible_block(text[:head], limit), visible_block(text[head - limit :], limit)
+    return f"{first}\n[... {len(text) - limit} more characters ...]\n{last}"
