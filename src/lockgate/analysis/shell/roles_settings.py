@@ -51,7 +51,7 @@ def config_kind(key: str) -> str:
 
 def config_write(call: Invocation, words: list[Arg], _: str) -> None:
     """``git config key value`` with a key that executes leaves something that runs later."""
-    if words and words[0].text == "edit":
+    if words and words[0].text in ("edit", "rename-section"):
         call.add("persist")
     if words and words[0].text in _CONFIG_VERBS:
         words = words[1:]
