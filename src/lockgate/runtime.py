@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Callable, Hashable, Mapping
 
 from lockgate import caller, configuration
@@ -202,6 +203,8 @@ class _Asked:
         self._store = store
         self._prolong = prolong
         self._objectors: Objectors | None = None
+        self._making = allocate_lock()
+        """Held while they are made: several threads may ask first, and must not each load every plugin."""
 
     def wait(self, question: PersonQuestion) -> None:
         """Have a person told, and wait for their answer."""
@@ -236,11 +239,12 @@ class _Asked:
 
     def objectors(self) -> Objectors:
         """Rule sets and plugins, each loaded once."""
-        from lockgate.rules.consulting import Objectors
+        with self._making:
+            if self._objectors is None:
+                from lockgate.rules.consulting import Objectors
 
-        if self._objectors is None:
-            self._objectors = Objectors(self._where.home, self._log)
-        return self._objectors
+                self._objectors = Objectors(self._where.home, self._log)
+            return self._objectors
 
     def _log(self, plugin: str, kind: str, place: str) -> None:
         from lockgate.logs import note

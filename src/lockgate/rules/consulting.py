@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Callable, Sequence
 
 from lockgate.configuration import Configuration
@@ -30,7 +31,7 @@ def rule_sets(configuration: Configuration) -> RuleSets:
 
 
 class Objectors:
-    """Those who may object, on one machine."""
+    """Those who may object, on one machine. Several threads may ask at once."""
 
     def __init__(self, home: str, log: Callable[[str, str, str], None]) -> None:
         """Load nothing yet.
@@ -41,6 +42,8 @@ class Objectors:
         """
         self._home, self._log = home, log
         self._plugins: Plugins | None = None
+        self._making = allocate_lock()
+        """Held while they are made, so that there is one of each."""
 
     def before(self, question: RulesQuestion) -> Sequence[Objection]:
         """What is to be said against a call. Nobody is asked after one has said no."""
@@ -61,8 +64,9 @@ class Objectors:
     @property
     def plugins(self) -> Plugins:
         """The plugins, which cost nothing before they are asked."""
-        if self._plugins is None:
-            from lockgate.plugins.asking import Plugins
+        with self._making:
+            if self._plugins is None:
+                from lockgate.plugins.asking import Plugins
 
-            self._plugins = Plugins(self._home, self._log)
-        return self._plugins
+                self._plugins = Plugins(self._home, self._log)
+            return self._plugins
