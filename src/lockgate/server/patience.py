@@ -68,6 +68,7 @@ class PatientProtocol(H11Protocol):
         self._stop()
         self.server_state.resting.pop(self, None)
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # which uvicorn leaves out where the connection was reset
 
     def _is_asked(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
