@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -158,6 +159,14 @@ def test_metrics_on_a_socket_of_ones_own(home: Path, store: SqliteStore) -> None
         assert not path.exists()
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(path))
+
+
+def test_a_file_that_is_no_socket_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    with pytest.raises(OSError), answering(Metrics(listen=f"unix:{file}"), cast(Exporter, None)):
+        pass
+    assert file.read_text() == "mine"
 
 
 def test_a_changed_configuration_is_taken_up_by_itself(home: Path, store: SqliteStore) -> None:

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
+from lockgate.audit.bodies import body_of
 from lockgate.audit.chain import records
 from lockgate.audit.exports import export_lines, record_line
 from lockgate.cli.state import looking, unreadable
@@ -48,7 +49,7 @@ class _Wanted(Record):
         timed = isinstance(row.at, int | float) and math.isfinite(row.at)
         if row.seq <= self.after or (timed and not self.since <= row.at < self.until):
             return False
-        return not self.session or _session(row).startswith(self.session)
+        return not self.session or str(body_of(row.body).get("session", "")).startswith(self.session)
 
 
 def moment(_: click.Context, __: click.Parameter, value: str | None) -> float | None:
@@ -194,13 +195,3 @@ def private(output: str, *, add: bool = False) -> AbstractContextManager[TextIO]
         )
     except OSError as error:
         raise click.ClickException(f"cannot write {visible(output, 300)}: {error.strerror}") from error
-
-
-def _session(row: AuditRow) -> str:
-    import json
-
-    try:
-        body: Any = json.loads(row.body)
-    except (ValueError, RecursionError):
-        return ""
-    return str(body.get("session", "")) if isinstance(body, dict) else ""

@@ -6,25 +6,17 @@ that it is noticed, and must never be a fault of the server.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast, get_args
 
+from lockgate.audit.bodies import body_of as body_of
+from lockgate.audit.bodies import part as part
 from lockgate.dashboard.schemas import VerdictWord
 from lockgate.model import Label, LabelState
 
 _Choice = TypeVar("_Choice", Label, LabelState)
 EPOCH = datetime.fromtimestamp(0, UTC)
-
-
-def body_of(text: str) -> dict[str, Any]:
-    """A record's body; an empty one where it is no JSON object."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def text(value: object) -> str:
@@ -51,11 +43,6 @@ def rows(value: object) -> list[Mapping[str, Any]]:
 def words(value: object) -> list[str]:
     """The texts of a list."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list | tuple) else []
-
-
-def part(value: object) -> Mapping[str, Any]:
-    """An object; an empty one where it is something else."""
-    return value if isinstance(value, dict) else {}
 
 
 def moment(at: object) -> datetime | None:

@@ -75,6 +75,7 @@ class _Tcp6(_Tcp):
 
 class _Unix(_Tcp):
     address_family = socket.AF_UNIX
+    _is_bound = False
 
     def server_bind(self) -> None:
         path = str(self.server_address)
@@ -87,12 +88,14 @@ class _Unix(_Tcp):
             self.socket.bind(path)
         finally:
             os.umask(before)
+        self._is_bound = True
         self.server_name, self.server_port = "localhost", 0
 
     def server_close(self) -> None:
         super().server_close()
-        with suppress(OSError):
-            os.unlink(str(self.server_address))
+        if self._is_bound:  # else what is there is somebody else's
+            with suppress(OSError):
+                os.unlink(str(self.server_address))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lockgate.observability.bodies import body_of, items, part
+from lockgate.audit.bodies import body_of, items, part
 from lockgate.record import Record
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.rows import AuditRow

@@ -9,9 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lockgate.audit.bodies import items, part
 from lockgate.digests import sha256
 from lockgate.lazy import lazy_re
-from lockgate.observability.bodies import items, part
 from lockgate.observability.formats.mapping import fields
 from lockgate.record import Record
 from lockgate.store.rows import AuditRow

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from lockgate import __version__
-from lockgate.observability.bodies import body_of
+from lockgate.audit.bodies import body_of
 from lockgate.store.rows import AuditRow
 
 Fields = Mapping[str, Any]
