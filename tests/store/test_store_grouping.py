@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,38 @@ def test_what_the_database_undid_is_not_kept_though_nobody_noticed(store: Groupi
     with store.transaction() as tx:
         assert tx.append_audit(3.0, {"event": "e"}).seq == 2
         assert verify_store(tx, store.key).ok
+
+
+class _Failing:
+    """A connection that cannot undo anything, as on a disk with errors."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str, *values: Any) -> Any:
+        if statement == "ROLLBACK":
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.execute(statement, *values)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_connection_that_cannot_undo_is_replaced(store: GroupingStore, *, grouped: bool) -> None:
+    put(store, "s1")
+    store._connection = _Failing(store._connection)  # type: ignore[assignment]
+    if grouped:
+        store.begin_group()
+        put(store, "s2")
+    with pytest.raises(ValueError, match="broken off"), store.transaction() as tx:
+        tx.put_setting("s3", "x")
+        raise ValueError("broken off")
+    if grouped:
+        with pytest.raises(StoreError):
+            store.end_group()
+    put(store, "s4")
+    assert kept(store) == {"s1": "x", "s4": "x"}
 
 
 def test_a_group_of_looks_alone_takes_no_lock(store: GroupingStore, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class SqliteStore:
         self._key = key
         self._busy_seconds = busy_seconds
         self._patient = True
+        self._is_lost = False  # whether the next step has to begin with another connection
 
     @classmethod
     def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
@@ -118,6 +119,9 @@ class SqliteStore:
 
     def begin(self, *, writable: bool) -> SqliteTransaction:
         """Begin a transaction, which is to be ended."""
+        if self._is_lost:
+            self._connection = _connect(os.path.join(self._folder, DATABASE), self._folder, self._busy_seconds)
+            self._patient, self._is_lost = True, False
         if writable:
             self._be_patient(False)
             begin_writing(self._connection, self._busy_seconds)
@@ -136,8 +140,9 @@ class SqliteStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error:
-            # The connection is of no more use; closing it gives the lock back, and the log is not valid past the
-            # last commit, so nothing half-written can be read.
+            # Closing gives the lock back, and the log is not valid past the last commit, so nothing half-written can
+            # be read.
+            self._is_lost = True
             self._connection.close()
 
     def as_store_error(self, error: sqlite3.Error) -> StoreError:
