@@ -210,6 +210,22 @@ def test_what_is_damaged_is_compiled_again(machine: Machine, compilations: list[
     assert len(compilations) == 2
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 4096, b"[]\n", b'{"format": 2}\n', b'{"database": "x"}\n'])
+def test_what_a_power_cut_left_beside_the_code_is_passed_over(
+    machine: Machine, compilations: list[int], monkeypatch: pytest.MonkeyPatch, left: bytes
+) -> None:
+    machine.load()
+    (path,) = machine.artefacts()
+    monkeypatch.setattr(cache, "BESIDE", str(machine.project))
+    (machine.project / path.name).write_bytes(left)
+    path.unlink()
+    with machine.store.transaction() as tx:
+        for setting in tx.settings(cache.PINNED):
+            tx.put_setting(setting, None)
+    assert modes(machine.load())
+    assert len(compilations) == 2
+
+
 def test_the_hash_is_computed_only_of_another_file(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[int] = []
     digest = cache.digest

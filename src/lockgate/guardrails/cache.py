@@ -225,10 +225,13 @@ def digest(*parts: bytes) -> str:
     return hasher.hexdigest()
 
 
-def pin_of(data: bytes) -> Pin:
-    """The pin of an artefact whose file was not looked at yet."""
-    header = json.loads(data[: data.index(b"\n")])
-    return Pin(digest(data), header["database"])
+def pin_of(data: bytes) -> Pin | None:
+    """The pin of an artefact whose file was not looked at yet; ``None`` where it is none."""
+    try:
+        database = json.loads(data.partition(b"\n")[0])["database"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Pin(digest(data), database) if isinstance(database, int) else None
 
 
 def read_pinned(where: Folders, name: str, pin: Pin | None) -> Stored | None:
