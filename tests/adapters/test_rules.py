@@ -69,7 +69,17 @@ def test_allowing_rules(tmp_path: Path, rule: str, command: str, expected: bool)
     assert not may_be_refused(context, call, str(tmp_path / "home"))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"permissions": 3}', '{"permissions": {"deny": "x"}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"permissions": 3}',
+        '{"permissions": {"deny": "x"}}',
+        '{"permissions": {"deny": 5, "allow": true}}',
+    ],
+)
 def test_settings_that_say_nothing(tmp_path: Path, text: str) -> None:
     context = _standing(tmp_path, FILES[0], "deny", "Bash(x:*)")
     (tmp_path / FILES[0]).write_text(text)

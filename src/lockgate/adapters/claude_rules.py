@@ -76,7 +76,7 @@ def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
     words = _command_line(context)
     for flag, value in pairwise(words):
         if flag == "--settings" and value.lstrip().startswith("{"):
-            yield from _parsed(value.encode())
+            yield from _parsed(os.fsencode(value))
         elif flag == "--settings":
             files.append(value)
     for file in files:
@@ -95,7 +95,8 @@ def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
 def _rules(permissions: Mapping[str, Any], *kinds: str) -> Iterator[str]:
     """What stands in the brackets of each rule about the shell."""
     for kind in kinds:
-        for rule in permissions.get(kind) or ():
+        rules = permissions.get(kind)
+        for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, str) and rule.startswith(_TOOL) and rule.endswith(")"):
                 yield rule[len(_TOOL) : -1]
 
