@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.roles_files import ADDRESS, into, read_below
+from lockgate.analysis.shell.roles_files import ADDRESS, into, read, read_below
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg
 from lockgate.analysis.spelling import absolute, folders, has_state_below, inside, outside_workspace
 from lockgate.lazy import lazy_re
@@ -159,7 +159,10 @@ def container_copy(call: Invocation, words: list[Arg], option: str) -> None:
 
     Those can be settings and hooks in the project, as with an archive that is unpacked (:func:`unpack`).
     """
+    call.machine.unpacked = True
     read_below(call, words[:1], option)
+    # A file in a container is secret where it would be here.
+    read(call, [Arg(_IN_CONTAINER.sub("", word.text, count=1), word.glob) for word in words[:1]], option)
     into(call, words[1:], option)
     texts = [word.static for word in words]
     if len(texts) != 2 or None in texts or call.matched.unknown or not _IN_CONTAINER.match(texts[0] or ""):
