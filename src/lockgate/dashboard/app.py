@@ -8,11 +8,11 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Header
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lockgate.dashboard import problems, routes, routes_policy
+from lockgate.dashboard import problems, routes, routes_access, routes_policy
 from lockgate.dashboard.access import CSRF_HEADER, Caller
 from lockgate.dashboard.desk import Desk, caller
 from lockgate.dashboard.events import MEDIA_TYPE, Feed, Stream
-from lockgate.dashboard.problems import documented
+from lockgate.dashboard.problems import documented, of_every_route
 from lockgate.dashboard.schemas import Problem
 from lockgate.dashboard.schemas_access import Ring
 from lockgate.dashboard.shield import API, Shield
@@ -59,14 +59,14 @@ def make_api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     problems.install(app)
-    for router in (routes.router(desk), routes_policy.router(desk), _events(desk)):
+    for router in (routes.router(desk), routes_policy.router(desk), routes_access.router(desk), _events(desk)):
         app.include_router(router, prefix=API.rstrip("/"))
     app.openapi = lambda: _contract(app)  # type: ignore[method-assign]
     return app
 
 
 def _events(desk: Desk) -> APIRouter:
-    api = APIRouter(responses=documented(400, 401, 403, 408, 413, 415, 421, 422, 500, 503))
+    api = APIRouter(responses=of_every_route())
     feed = Feed(desk)
     stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/Ring"}}
 

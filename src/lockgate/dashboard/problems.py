@@ -78,6 +78,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": _title(status), "content": content} for status in statuses}
 
 
+def of_every_route() -> dict[int | str, dict[str, Any]]:
+    """What any route of the API may answer beside success."""
+    return documented(400, 401, 403, 408, 413, 415, 421, 422, 500, 503)
+
+
 def _title(status: int) -> str:
     return _TITLES.get(status) or HTTPStatus(status).phrase
 

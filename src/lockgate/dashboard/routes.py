@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from lockgate.dashboard import approvals, calls, decisions, sessions
 from lockgate.dashboard.access import Caller
 from lockgate.dashboard.desk import Desk, approver, missing
-from lockgate.dashboard.problems import Refused, documented
+from lockgate.dashboard.problems import Refused, documented, of_every_route
 from lockgate.dashboard.schemas import Session, SessionPage, VerdictWord
 from lockgate.dashboard.schemas_calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny, Gates
 from lockgate.store.rows import AuditQuery
@@ -84,7 +84,7 @@ class ApprovalQuery(Asked):
 
 def router(desk: Desk) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=documented(400, 401, 403, 408, 413, 415, 421, 422, 500, 503))
+    api = APIRouter(responses=of_every_route())
     _add_sessions(api, desk)
     _add_decisions(api, desk)
     _add_approvals(api, desk)

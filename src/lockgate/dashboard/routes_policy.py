@@ -1,27 +1,21 @@
-"""The routes about policy, patterns, what-if, the audit chain and the doctor, and those of login and health."""
+"""The routes about policy, patterns, what-if, the audit chain and the doctor."""
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 
-from lockgate import __version__
-from lockgate.dashboard import approvals, policy, said
-from lockgate.dashboard.access import Caller, cookies_named
+from lockgate.dashboard import policy
 from lockgate.dashboard.checking import Checks
-from lockgate.dashboard.desk import Desk, caller
+from lockgate.dashboard.desk import Desk
 from lockgate.dashboard.marking import marked
-from lockgate.dashboard.problems import documented
+from lockgate.dashboard.problems import documented, of_every_route
 from lockgate.dashboard.routes import Asked
-from lockgate.dashboard.schemas_access import Health, LoggedIn, Login, Me
 from lockgate.dashboard.schemas_calls import EffectShown
 from lockgate.dashboard.schemas_policy import Audit, Doctor, Explanation, Patterns, Policy, WhatIf, Workspace
-from lockgate.errors import StoreError
 from lockgate.model import ToolCall
-from lockgate.session.sessions import SELF_TEST
 
 
 class PolicyQuery(Asked):
@@ -43,11 +37,9 @@ class PatternQuery(PolicyQuery):
 
 def router(desk: Desk) -> APIRouter:
     """The routes, for one dashboard."""
-    api = APIRouter(responses=documented(400, 401, 403, 408, 413, 415, 421, 422, 500, 503))
+    api = APIRouter(responses=of_every_route())
     _add_policy(api, desk)
     _add_checks(api, Checks(desk))
-    _add_health(api, desk)
-    _add_login(api, desk)
     return api
 
 
@@ -117,65 +109,3 @@ def _add_checks(api: APIRouter, checks: Checks) -> None:
     def run_doctor(asked: Workspace) -> Doctor:
         """Look whether the protection is in force. A call that must be refused goes through the registered hooks."""
         return checks.examine(asked.workspace)
-
-
-def _add_health(api: APIRouter, desk: Desk) -> None:
-    @api.get("/health", tags=["state"])
-    def health() -> Health:
-        """Which version this is, whether the state can be read, and how much there is."""
-        try:
-            return _health(desk)
-        except StoreError as error:
-            return _empty(str(error)[:600])
-
-
-def _health(desk: Desk) -> Health:
-    with desk.timed() as (tx, now):
-        if tx is None:
-            return _empty("")
-        rows = [row for row in tx.sessions() if row.session != SELF_TEST]
-        pending = [row for row in tx.approvals(state="pending") if approvals.state_of(row, now) == "pending"]
-        return _empty("").model_copy(
-            update={
-                "ready": True,
-                "sessions": len(rows),
-                "live": sum(not row.ended_at for row in rows),
-                "records": tx.audit_head().seq,
-                "pending": len(pending),
-            }
-        )
-
-
-def _empty(problem: str) -> Health:
-    now = said.instant(time.time())
-    return Health(version=__version__, ready=False, problem=problem, sessions=0, live=0, records=0, pending=0, now=now)
-
-
-def _add_login(api: APIRouter, desk: Desk) -> None:
-    @api.post("/login", tags=["login"], responses=documented(429))
-    async def login(link: Login, request: Request, response: Response) -> LoggedIn:
-        """Begin a session with the token of a one-time link."""
-        cookies = cookies_named(desk.names.cookie, request.headers)
-        cookie, csrf, ends = desk.access.login(link.token, cookies)
-        response.set_cookie(
-            desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
-        )
-        return LoggedIn(csrf=csrf, expires_at=said.instant(ends))
-
-    @api.post("/logout", tags=["login"], status_code=204)
-    async def logout(who: Annotated[Caller, Depends(caller)]) -> Response:
-        """End this session. A token is not ended so: remove it."""
-        desk.access.logout(who)
-        answer = Response(status_code=204)
-        answer.delete_cookie(desk.names.cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict")
-        return answer
-
-    @api.get("/me", tags=["login"])
-    async def me(who: Annotated[Caller, Depends(caller)]) -> Me:
-        """Who asks, and what they may do."""
-        return Me(
-            user=who.name,
-            kind="person" if who.person else "token",
-            scopes=sorted(who.scopes),
-            expires_at=said.moment(who.ends),
-        )
