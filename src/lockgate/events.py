@@ -96,6 +96,8 @@ class PromptSubmitted(Record):
     human: bool
     rejected: tuple[str, ...] = ()
     """Ids of calls that the person answered with no since, as the client's own record shows."""
+    outside: bool = False
+    """Whether it comes from outside of the session: by a channel, from another session, from a server that pushes."""
 
 
 class SessionStarted(Record):

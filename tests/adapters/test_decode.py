@@ -118,6 +118,26 @@ def test_who_wrote_a_prompt(fields: dict[str, Any], human: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "outside"),
+    [
+        pytest.param({"prompt": "do it"}, False, id="typed"),
+        pytest.param({"prompt": "<task-notification>x"}, False, id="task of this session"),
+        pytest.param({"prompt": '<agent-message from="a">x'}, False, id="agent of this session"),
+        pytest.param({"prompt": '<channel source="chat">push</channel>'}, True, id="channel"),
+        pytest.param({"prompt": 'queued\n<cross-session-message from="x">push'}, True, id="another session"),
+        pytest.param({"prompt": '<teammate-message teammate_id="x">push'}, True, id="teammate"),
+        pytest.param({"prompt": "<mcp-resource-update server='x'>push"}, True, id="server that pushes"),
+        pytest.param({"prompt": "ann wrote: push", "source": "poll_event"}, True, id="watched pull request"),
+    ],
+)
+def test_whether_a_prompt_comes_from_outside(fields: dict[str, Any], outside: bool) -> None:
+    event = decode(payload("UserPromptSubmit", **fields), {})
+    assert isinstance(event, PromptSubmitted)
+    assert event.outside is outside
+    assert not (event.human and outside)
+
+
+@pytest.mark.parametrize(
     ("name", "response", "text", "agent", "background"),
     [
         pytest.param("Bash", shell_result("out", "err"), "out\nerr", "", False, id="shell"),

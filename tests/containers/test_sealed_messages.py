@@ -29,7 +29,7 @@ EVENTS = [
     ToolFinished(CONTEXT, CALL, None, "text", "agent", True, (("stdout", "a"), ("stderr", "b")), "n", "/k", "stdout"),
     events.ToolFailed(CONTEXT, CALL, "error"),
     events.ToolRefused(CONTEXT, CALL, "no"),
-    events.PromptSubmitted(CONTEXT, "do it", True, ("c1", "c2")),
+    events.PromptSubmitted(CONTEXT, "do it", True, ("c1", "c2"), True),
     events.SessionStarted(CONTEXT, "fork", ("p1",)),
     events.SessionEnded(CONTEXT, "clear"),
     events.AgentStarted(CONTEXT),

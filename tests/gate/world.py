@@ -91,8 +91,8 @@ class World:
     def start(self, how: str = "startup", session_id: str = "s1") -> Answer:
         return self.gate.handle(SessionStarted(self.context(session_id=session_id), how))
 
-    def prompt(self, text: str, *, human: bool = True, rejected: tuple[str, ...] = ()) -> Answer:
-        return self.gate.handle(PromptSubmitted(self.context(), text, human, rejected))
+    def prompt(self, text: str, *, human: bool = True, rejected: tuple[str, ...] = (), outside: bool = False) -> Answer:
+        return self.gate.handle(PromptSubmitted(self.context(), text, human, rejected, outside))
 
     def ask(
         self,

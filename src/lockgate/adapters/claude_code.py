@@ -83,12 +83,6 @@ IGNORED = frozenset(
 )
 """Events that exist and need nothing from the gate."""
 
-_MACHINE_MARKS = ("<task-notification", "<agent-message", "<teammate-message", "<cross-session-message", "<channel ")
-"""How text begins that the client itself, another agent or a channel submits as the user's turn."""
-
-_HUMAN_SOURCES = frozenset({"", "user", "sdk"})
-"""Who submitted a prompt, where the client says it; ``sdk`` is the text of ``claude -p`` and of an SDK's caller."""
-
 
 # ---------------------------------------------------------------- payload to event
 def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
@@ -193,8 +187,10 @@ def _refused(payload: Mapping[str, Any], context: Context) -> Event:
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
-    human = optional(payload, "source") in _HUMAN_SOURCES and not any(mark in prompt for mark in _MACHINE_MARKS)
-    return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript))
+    from lockgate.adapters.claude_prompts import author
+
+    human, outside = author(prompt, optional(payload, "source"))
+    return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript), outside)
 
 
 def _started(payload: Mapping[str, Any], context: Context) -> Event:

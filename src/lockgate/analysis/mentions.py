@@ -45,3 +45,9 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
         path = _LINES.sub("", name).rstrip(".!?:")
         found.update(dict.fromkeys(read_effects(path, cwd, around)))
     return tuple(found)
+
+
+def from_outside() -> Effect:
+    """The effect of a message that somebody sends into a session from elsewhere."""
+    because = "nobody knows here what its sender has read"
+    return Effect(EffectKind.INGEST, "a message from outside", "prompt:outside", because, gives=Label.UNTRUSTED)

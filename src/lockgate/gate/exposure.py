@@ -20,6 +20,8 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     effects = dict.fromkeys(
         effect for each in around for effect in mentions.mention_effects(event.prompt, context.cwd, each)
     )
+    if event.outside:
+        effects[mentions.from_outside()] = None
     held = () if event.human else _secrets_in(parts, event)
     with parts.store.transaction() as tx:
         now = parts.clock()

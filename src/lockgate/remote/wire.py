@@ -35,7 +35,10 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     ),
     "tool_failed": (events.ToolFailed, {"call": _CALL, "error": _TEXT}),
     "tool_refused": (events.ToolRefused, {"call": _CALL, "reason": _TEXT}),
-    "prompt_submitted": (events.PromptSubmitted, {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES}),
+    "prompt_submitted": (
+        events.PromptSubmitted,
+        {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES, "outside": _FLAG},
+    ),
     "session_started": (events.SessionStarted, {"how": _TEXT, "parents": _LINES}),
     "session_ended": (events.SessionEnded, {"why": _TEXT}),
     "agent_started": (events.AgentStarted, {}),
