@@ -197,3 +197,14 @@ def test_names_of_fields_that_are_no_words() -> None:
     result = {"stdout": "a", "persistedOutputPath": "b", "rows": [{"k1" * 8: 1}, {"k2" * 8: {"k1" * 8: 2}}], "k3": 3}
     assert sorted(names_of(result).split("\n")) == ["k1" * 8, "k2" * 8]
     assert names_of("text") == ""
+
+
+def test_a_result_may_be_nested_as_deep_as_it_likes() -> None:
+    deep: Any = {"text": "KEY"}
+    for _ in range(3000):
+        deep = {"a": [deep]}
+    ((path, text),) = texts_of("mcp__x__y", deep)
+    assert text == "KEY"
+    for changed in (with_texts("mcp__x__y", deep, {path: "[x]"}), withheld("mcp__x__y", deep, "[x]")):
+        assert texts_of("mcp__x__y", changed) == [(path, "[x]")]
+    assert texts_of("mcp__x__y", deep) == [(path, "KEY")]

@@ -144,13 +144,24 @@ def _plant(tree: dict[str | int, Any], place: Place, text: str) -> None:
 
 
 def _grown(value: Any, change: str | dict[str | int, Any]) -> Any:
-    """A copy of a JSON value with new texts; what is not on the way to one is shared."""
+    """A copy of a JSON value with new texts; what is not on the way to one is shared. Without recursion, as above."""
     if isinstance(change, str):
         return change
-    copy: Any = dict(value) if isinstance(value, Mapping) else list(value)
-    for step, inner in change.items():
-        copy[step] = _grown(value[step], inner)
-    return copy
+    whole = _copied(value)
+    todo = [(whole, change)]
+    while todo:
+        copy, changes = todo.pop()
+        for step, inner in changes.items():
+            if isinstance(inner, str):
+                copy[step] = inner
+            else:
+                copy[step] = _copied(copy[step])
+                todo.append((copy[step], inner))
+    return whole
+
+
+def _copied(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value)
 
 
 def _with_lines_counted(tool: str, result: Any) -> Any:

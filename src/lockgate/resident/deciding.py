@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from lockgate.caller import reset, stand_in_for
-from lockgate.errors import BadInputError, LockgateError, NotCompiledError
+from lockgate.errors import LockgateError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.hooks.deciding import Asked, has_rule
 from lockgate.hooks.options import parse
@@ -154,8 +154,8 @@ class Decider:
             if where != self._where or options.remote:
                 raise NotHere
             return Work(Asked(options, where), request, pid)
-        except BadInputError as error:
-            raise NotHere from error  # the hook itself says what is wrong
+        except Exception as error:
+            raise NotHere from error  # whatever is wrong with it, the hook itself says so
 
     def _options(self, arguments: tuple[str, ...]) -> Options:
         """Read a command line, which is the same for all hooks of one client's event."""
@@ -171,7 +171,8 @@ class Decider:
 
         Raises:
             NotHere: The pattern library is being compiled, and the hook can wait for that; the state folder has
-                another store by now; or something fails while this process's code is being replaced.
+                another store by now; something fails while this process's code is being replaced; or a refusal cannot
+                be spelt.
         """
         if not self._together and self.state.changed():
             raise NotHere
@@ -183,18 +184,26 @@ class Decider:
             raise NotHere from error
         except LockgateError as error:
             self._note(work, error)
-            return work.asked.refused(str(error))
+            return self._refused(work, str(error))
         except Exception as error:
             self._note(work, error)
             if self.is_stale():  # what is loaded late then fits nothing that was loaded before
                 raise NotHere from error
-            return work.asked.refused("an internal error; run: lockgate doctor")
+            return self._refused(work, "an internal error; run: lockgate doctor")
         finally:
             self._current = None
             work.spent += time.perf_counter() - began
         if work.spent > work.allowed:
-            return work.asked.refused(f"the decision took longer than {work.allowed:g} s")
+            return self._refused(work, f"the decision took longer than {work.allowed:g} s")
         return found
+
+    def _refused(self, work: Work, because: str) -> tuple[str, str, int]:
+        """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
+        try:
+            return work.asked.refused(because)
+        except Exception as error:
+            self._note(work, error)
+            raise NotHere from error
 
     def consult(self, work: Work, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer. In any thread."""
