@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 """How long a gate that nobody asks stays."""
+_TRIES, _PAUSE = 5, 0.01
+"""How often it tries to get the lock, and seconds between: who looks whether a gate is there has it for an instant."""
 AGAIN = 75
 """The exit code of a gate that cannot go on, where a new one can: EX_TEMPFAIL of sysexits.h."""
 
@@ -54,17 +56,21 @@ class Listening:
             StoreError: The state folder cannot be used.
         """
         import fcntl
+        import time
 
         from lockgate.resident.places import LOCK, make_run_folder
 
         folder = make_run_folder(self._where.state)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._lock = os.open(os.path.join(folder, LOCK), flags, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_PAUSE)
+            else:
+                return True
+        return False
 
     def begin(self) -> socket.socket:
         """Listen. Raises ``OSError`` where that cannot be."""
