@@ -14,6 +14,7 @@ from lockgate.analysis.paths import (
     replace_effects,
     write_effects,
 )
+from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.spelling import absolute, inside, is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
@@ -177,13 +178,30 @@ def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
         return "this removes the whole project or more"
     if path.rpartition("/")[2] == ".git":
         return "this removes the project's history"
-    inside = (workspace, *_SHARED, machine.around.variables.get("TMPDIR", "").rstrip("/"))
-    if any(place and path.startswith(f"{place}/") for place in inside):
+    # A link is removed itself. What lies behind one that is named on the way, or (BSD) with a slash, is elsewhere.
+    above, _, name = f"{path}/".rpartition("/") if text.endswith("/") else path.rpartition("/")
+    real = f"{machine.around.realpath(above or '/').rstrip('/')}/{name}"
+    if all(_may_go(form, machine) for form in (path, real)):
         return ""
     return (
         ""
         if not workspace and not _system(folder, machine.around.home)
         else "this removes a folder outside the project"
+    )
+
+
+def _may_go(path: str, machine: Machine) -> bool:
+    """Whether a folder is the project's or temporary, or holds only what programs make or fetch anew."""
+    around = machine.around
+    places = [around.workspace, *_SHARED, around.variables.get("TMPDIR", "").rstrip("/")]
+    places += [around.realpath(place) for place in places if place]
+    if any(place and path.startswith(f"{place}/") for place in places):
+        return True
+    names = knowledge.table("caches")["names"].split()
+    return any(
+        f"{path}/".startswith(f"{home}/{name}/")
+        for home in {around.home, around.real_home or around.home}
+        for name in names
     )
 
 

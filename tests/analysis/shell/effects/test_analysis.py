@@ -458,3 +458,23 @@ def test_settings_of_the_project_and_around_it_are_not_looked_at(command, around
     theirs = "[core]\nfsmonitor = x"
     around = around._replace(git_settings=lambda folder: theirs if folder in ("/work", "/work/project") else "")
     assert analyse_shell(command, "/work/project", around).effects == ()
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf linked/*", "rm -rf linked/src", "rm -rf ~/.cache/linked/*", "rm -r linked/"]
+)
+def test_what_lies_behind_a_link_is_not_in_the_project(command, around):
+    def realpath(path):
+        for link in ("/work/project/linked", "/home/user/.cache/linked"):
+            if path == link or path.startswith(f"{link}/"):
+                return path.replace(link, "/home/user/Documents")
+        return path
+
+    linked = around._replace(realpath=realpath)
+    assert "shell:remove-tree" in {e.rule for e in analyse_shell(command, "/work/project", linked).effects}
+
+
+@pytest.mark.parametrize("command", ["rm -rf linked", "rm -rf build/*", "rm linked"])
+def test_a_link_is_removed_itself(command, around):
+    linked = around._replace(realpath=lambda path: "/home/user/Documents" if path == "/work/project/linked" else path)
+    assert analyse_shell(command, "/work/project", linked).effects == ()
