@@ -313,9 +313,13 @@ time.sleep(600)
 
 
 def test_without_a_way_nothing_is_started(state: str, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    started: list[object] = []
+    monkeypatch.setattr(subprocess, "run", lambda *given, **_: started.append(given))
     for options in (None, {}, {"headless": "wait"}):
         telling.start(state, _asked(store, {})._replace(options=options))
+    assert not started
+    telling.start(state, _asked(store, {})._replace(options={"notify_command": ["x"]}))
+    assert started
 
 
 def test_an_answered_question_is_told_to_nobody(state: str, store: SqliteStore, tmp_path: Path) -> None:
