@@ -56,6 +56,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         git_settings=_git_settings(workspace),
         hook_folders=_hook_folders(where.home, workspace),
         read_script=_script_reader(workspace),
+        read_skills=_skill_reader(where.home, workspace),
         is_there=_is_there(workspace),
     )
 
@@ -128,6 +129,15 @@ def _script_reader(workspace: str) -> Callable[[str], ScriptFile | None]:
         from lockgate.scripts import read_script
 
         return read_script(path, workspace)
+
+    return read
+
+
+def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str | None, ...]]:
+    def read(name: str, cwd: str) -> tuple[str | None, ...]:
+        from lockgate.skills import read_skills
+
+        return read_skills(name, home, workspace, cwd)
 
     return read
 

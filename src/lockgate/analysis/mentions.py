@@ -1,6 +1,6 @@
-"""What a prompt brings into the context beside its own words: files and resources that it mentions with ``@``.
+"""What a prompt brings into the context beside its own words: files and resources that it mentions with ``@``, a skill.
 
-Claude Code attaches a mentioned file without running a tool, so no other event tells of it.
+Claude Code attaches a mentioned file, and runs what stands in a skill, without a tool, so no other event tells of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
         cwd: The folder that relative paths start at.
         around: The surroundings.
     """
-    found: dict[Effect, None] = {}
+    found: dict[Effect, None] = dict.fromkeys(_of_skill(prompt, cwd, around))
     for number, match in enumerate(_MENTION.finditer(prompt)):
         if number >= _MOST:
             break
@@ -45,6 +45,14 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
         path = _LINES.sub("", name).rstrip(".!?:")
         found.update(dict.fromkeys(read_effects(path, cwd, around)))
     return tuple(found)
+
+
+def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    if not prompt.startswith("/"):
+        return ()
+    from lockgate.analysis.skills import skill_effects
+
+    return skill_effects(prompt, "", cwd, around)
 
 
 def from_outside() -> Effect:

@@ -145,6 +145,8 @@ class Surroundings(Record):
 
     Only a small, regular file of UTF-8 text inside the workspace, with links resolved; ``None`` for all others.
     """
+    read_skills: Callable[[str, str], tuple[str | None, ...]] = lambda name, cwd: ()
+    """The texts of the client's skills that a name could mean in a folder; ``None`` for one that cannot be read."""
     is_there: Callable[[str], bool] = lambda _: False
     """Whether there is a file at an absolute path, inside the workspace."""
     rules: Rules = Rules()

@@ -158,6 +158,11 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         # The client cuts spaces off a path before it opens it; that they belong to the name is possible too.
         spellings = dict.fromkeys((value, value.strip().strip("\ufeff").strip()))
         return tuple(effect for path in spellings for effect in by_path[role](path, call.cwd, around))
+    if role == "skill":
+        from lockgate.analysis.skills import skill_effects
+
+        given = call.tool_input.get("args")
+        return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
     return _fetch(value, around) if role == "address" else ()
 
 
