@@ -138,6 +138,17 @@ def test_a_byte_at_a_time(served: Machine) -> None:
         assert heard_by(connection)[:1] == b"A"
 
 
+def test_another_process_that_holds_the_store_for_long(served: Machine) -> None:
+    before = served.facts["pid"]
+    with served.store() as store, store.transaction():
+        told = served.said(served.request(PUSH))
+    assert told[:1] == b"A"
+    assert b'"deny"' in told
+    assert b"another process holds the state" in told
+    assert answers(served), AFTER
+    assert (served.facts["pid"], served.facts["failed"]) == (before, 0)
+
+
 def test_one_that_never_reads(served: Machine) -> None:
     """Its answer is larger than what a socket holds; it is dropped, and holds nobody up."""
     text = "x" * 900_000
