@@ -26,7 +26,7 @@ from lockgate.observability.settings import Metrics, Settings
 from lockgate.store.sqlite import SqliteStore
 from observability.collector import collecting
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @pytest.fixture
