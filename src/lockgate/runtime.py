@@ -17,7 +17,7 @@ from lockgate.guardrails.library import PatternGuard
 from lockgate.machine import containing, in_session, surroundings_in, surroundings_of, write_kept
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.opening import BUSY_SECONDS, open_existing, open_store
+from lockgate.store.opening import open_existing, open_store
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -73,7 +73,6 @@ def open_parts(
     prolong: Callable[[float], float] = float,
     loading: float = LOADING,
     groups: bool = False,
-    busy: float = BUSY_SECONDS,
 ) -> Parts:
     """What a gate is made of on this machine.
 
@@ -86,12 +85,11 @@ def open_parts(
         prolong: As for :func:`open_gate`.
         loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
         groups: As for :func:`lockgate.store.opening.open_store`.
-        busy: How long another process's transaction is waited for, in seconds.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
-    store = open_store(where.state, busy_seconds=busy, groups=groups)
+    store = open_store(where.state, groups=groups)
     contain, original = containing(where, has_rule)
     patterns = PatternGuard(store, where, loading, sight=sight)
     guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)

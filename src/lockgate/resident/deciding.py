@@ -42,9 +42,6 @@ REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
 LOADING = 0.05
 """Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
-BUSY = 1.0
-"""Seconds for which another process's transaction may be waited for: less than a step may take, which would end the
-gate. A hook that has heard nothing for so long decides by itself."""
 _COMMAND_LINES = 64
 """Command lines of hooks that are remembered."""
 
@@ -79,9 +76,7 @@ class Decider:
         """
         self._where = where
         self._sight = Sight(REMEMBER)
-        self._parts = open_parts(
-            where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True, busy=BUSY
-        )
+        self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
         self._together = False

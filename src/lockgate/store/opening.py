@@ -14,6 +14,9 @@ ELSEWHERE = "store.json"
 """The file of a state folder that names a shared database. Without it the store is SQLite."""
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
+GROUPS_BUSY_SECONDS = 1.0
+"""The same for one that decides for many: below what a step of it may take, which would end it (`resident/serving.py`).
+A hook that has heard nothing for so long decides by itself, and waits for longer."""
 
 
 def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool = False) -> Store:
@@ -34,7 +37,7 @@ def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool =
     if groups:
         from lockgate.store.grouping import GroupingStore
 
-        return GroupingStore.open(state, busy_seconds=busy_seconds)
+        return GroupingStore.open(state, busy_seconds=min(busy_seconds, GROUPS_BUSY_SECONDS))
     from lockgate.store.sqlite import SqliteStore
 
     return SqliteStore.open(state, busy_seconds=busy_seconds)
