@@ -82,17 +82,24 @@ def _current(seen: Look) -> Iterator[Check]:
 def _remote(seen: Look, layer: Layer) -> tuple[str, ...]:
     """The words by which the hooks of a layer ask a gate outside of this container; none where they do not."""
     commands = [command for own, command in hook_commands(seen, "PreToolUse") if own is layer]
-    words = shlex.split(commands[0].partition("||")[0]) if commands else []
+    words = _words(commands[0]) if commands else []
     given = dict(pairwise(words))
     return remote_words(*(given.get(name, "") for name in ("--remote", "--key-file", "--ca-file")))
 
 
 def _gone(seen: Look, layer: Layer) -> str:
     for own, command in hook_commands(seen, "PreToolUse"):
-        words = shlex.split(command.partition("||")[0])
         if own == layer:
-            return next((path for path in started_files(words) if not os.access(path, os.R_OK)), "")
+            return next((path for path in started_files(_words(command)) if not os.access(path, os.R_OK)), "")
     return ""
+
+
+def _words(command: str) -> list[str]:
+    """The words that start a hook; none where they cannot be told: a project can have written anything."""
+    try:
+        return shlex.split(command.partition("||")[0])
+    except ValueError:
+        return []
 
 
 # ---------------------------------------------------------------- the plugin
