@@ -27,6 +27,7 @@ _ITEMS = 50
 _REMEMBERED, _REMEMBERED_LENGTH = 2000, 120
 _HARMLESS: set[str] = set()
 """Short texts that stay as they are: names of parameters and our own reasons come again and again."""
+_SOME_VALUE = "Qw7Zx9Kp2Lm4"
 _SCAN_LIMIT = 200_000
 """Characters of one text that are scanned; what lies behind is not recorded at all."""
 
@@ -63,12 +64,13 @@ def redact_input(tool: str, tool_input: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's input as it is recorded: redacted and cut, contents of files as ``{"characters", "sha256"}``.
 
     Args:
-        tool: The tool's name. MCP tools have contents of their own kind: nothing but the form of their values is known.
+        tool: The tool's name. MCP tools have contents of their own kind: only what their values look like, and what
+            their names say, is known. Empty for facts of our own, whose names say nothing of secrets.
         tool_input: What the client sent; any JSON.
     """
     known = not tool.startswith("mcp__")
     return {
-        _name(name): _value(value, 1, _fingerprinted(name) and known)
+        _name(name): _value(value, 1, _fingerprinted(name) and known, _mark_of(name) if tool else None)
         for name, value in list(tool_input.items())[:_ITEMS]
     }
 
@@ -81,8 +83,22 @@ def _name(name: object) -> str:
     return redact(str(name))[:100]
 
 
-def _value(value: Any, depth: int, contents: bool) -> Any:
+def _mark_of(name: object) -> str:
+    """What is recorded for a text under this name: a mark where it says that the text is a secret, else empty."""
+    return _said_secret(str(name)[:100])
+
+
+@lru_cache(maxsize=500)
+def _said_secret(name: str) -> str:
+    said = redact(f"{name}={_SOME_VALUE}")
+    return "" if said.endswith(_SOME_VALUE) else said[said.rfind("[redacted:") :]
+
+
+def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
+    """A value as it is recorded; ``mark`` is its name's, ``None`` where names say nothing."""
     if isinstance(value, str):
+        if mark and value:
+            return mark
         return _fingerprint(value) if contents else _cut(redact(value), _COMMAND_LIMIT if depth == 1 else _TEXT_LIMIT)
     if isinstance(value, bool | int | float) or value is None:
         return value
@@ -90,10 +106,11 @@ def _value(value: Any, depth: int, contents: bool) -> Any:
         return f"[... {type(value).__name__} ...]"
     if isinstance(value, Mapping):
         return {
-            _name(name): _value(item, depth + 1, _fingerprinted(name)) for name, item in list(value.items())[:_ITEMS]
+            _name(name): _value(item, depth + 1, _fingerprinted(name), None if mark is None else _mark_of(name))
+            for name, item in list(value.items())[:_ITEMS]
         }
     if isinstance(value, list | tuple):
-        shown = [_value(item, depth + 1, contents) for item in value[:_ITEMS]]
+        shown = [_value(item, depth + 1, contents, mark) for item in value[:_ITEMS]]
         return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
     return f"[{type(value).__name__}]"
 

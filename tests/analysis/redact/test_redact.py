@@ -106,6 +106,14 @@ def test_contents_of_files_become_size_and_hash():
     assert edits["edits"][0]["old_string"] == {"characters": 1, "sha256": sha256(b"x").hexdigest()}
 
 
+def test_what_is_named_as_a_secret_is_taken_out_whatever_it_looks_like():
+    given = {"password": "blue horse", "n": {"apiKey": ["a", "b"], "max_tokens": 5, "text": "x"}, "token": ""}
+    shown = redact_input("mcp__a__b", given)
+    mark = "[redacted:assignment]"
+    assert shown == {"password": mark, "n": {"apiKey": [mark, mark], "max_tokens": 5, "text": "x"}, "token": ""}
+    assert redact_input("", {"token": "of the desk"}) == {"token": "of the desk"}
+
+
 def test_commands_are_redacted_and_cut():
     shown = redact_input("Bash", {"command": "DB_PASSWORD=hunter22 x " + "y" * 9000, "timeout": 5})
     assert shown["command"].startswith("DB_PASSWORD=[redacted:assignment] x yyy")
