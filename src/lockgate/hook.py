@@ -8,8 +8,9 @@ project can change what is imported::
 
 CLIENT is one of :data:`lockgate.adapters.CLIENTS`. It asks the resident gate of the state folder
 (:mod:`lockgate.resident`), and imports nothing for that but two modules which are part of the interpreter. Where none
-answers at once, it decides by itself (:mod:`lockgate.hooks.local`), and starts one for the next. Should the interpreter
-hang or die, the exit code is not zero, and the shell around it (``|| exit 2``) blocks.
+is there, it starts one and decides by itself (:mod:`lockgate.hooks.local`), or waits for one that another hook has just
+started; where none answers at once, it decides by itself. Should the interpreter hang or die, the exit code is not
+zero, and the shell around it (``|| exit 2``) blocks.
 
 As the program of a process it is compiled at each start, so it is short.
 """
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from lockgate.folders import Folders
-
 FIRST_SECONDS = 1.0
 """How long the gate may take to say anything, before this process decides by itself."""
 INPUT_SECONDS = 3.0
@@ -33,6 +32,8 @@ _MAX_INPUT = 32 * 1024 * 1024
 _MAX_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, with a zero at the end
 _BEGAN = time.monotonic()
 """When this process began: the client has waited since then, whoever decides in the end."""
+_THERE = [False]
+"""Whether a gate was there, whatever it said."""
 _DATA: "list[bytes]" = []
 """What was read from stdin, which can be read only once."""
 
@@ -43,8 +44,12 @@ _LAST_RESORT = (
 """The refusal where nothing else can be loaded."""
 
 
-def ask(arguments: "Sequence[str]") -> None:
+def ask(arguments: "Sequence[str]", *, again: bool = False) -> None:
     """Have the resident gate answer, and end the process. Returns where it does not.
+
+    Args:
+        arguments: The client's name, then options.
+        again: Whether it was asked already, by whoever has become this process.
 
     Raises:
         OSError: There is none, or it went away.
@@ -54,20 +59,22 @@ def ask(arguments: "Sequence[str]") -> None:
 
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     off = posix.environ.get(b"LOCKGATE_RESIDENT") == b"off"
-    if off or "--state" not in options or "--remote" in options or "--asked" in options:
+    if off or "--state" not in options or "--remote" in options or ("--asked" in options and not again):
         return
+    began = time.monotonic()
     for descriptor in (0, 1, 2):  # a socket must not get the number of a stream that the client closed
         posix.fstat(descriptor)
     gate = socket(AF_UNIX, SOCK_STREAM)
     gate.settimeout(FIRST_SECONDS)
     _connect(gate, options["--state"] + "/run")
+    _THERE[0] = True
     data = _input()
     words = [str(posix.getppid()), str(len(arguments)), *arguments]
     head = b"".join([word.encode(sys.getfilesystemencoding(), "surrogateescape") + b"\0" for word in words])
     head += b"".join([name + b"=" + value + b"\0" for name, value in posix.environ.items()])
     sizes = len(head).to_bytes(4, "big") + len(data).to_bytes(4, "big")
     gate.sendall(b"LOCKGATE1\n" + sizes + head + data)
-    _obey(gate)
+    _obey(gate, began + FIRST_SECONDS)
 
 
 def _connect(gate: "Socket", folder: str) -> None:
@@ -120,9 +127,8 @@ def _give_up_input(*_: object) -> "NoReturn":
     raise TimeoutError
 
 
-def _obey(gate: "Socket") -> None:
-    """Do what the gate says. Returns where it does not answer."""
-    until = _BEGAN + FIRST_SECONDS
+def _obey(gate: "Socket", until: float) -> None:
+    """Do what the gate says. Returns where it does not answer until a time of the monotonic clock."""
     heard = b""
     while True:
         gate.settimeout(max(until - time.monotonic(), 0.001))
@@ -171,21 +177,34 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     gc.disable()
     # Appended, so that nothing beside the package can stand in for a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    try:  # noqa: SIM105
+        _join(arguments)
+    except Exception:  # noqa: BLE001, S110 - as above
+        pass
     try:
         from lockgate.hooks import local
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         _leave(2, _LAST_RESORT + b"\n", b"Lockgate blocks to be safe: its own code cannot be loaded\n")
-    local.main(arguments, b"".join(_DATA), _BEGAN, _start_gate)
+    local.main(arguments, b"".join(_DATA), _BEGAN)
 
 
-def _start_gate(where: "Folders") -> None:
-    """Start a resident gate for the next hooks."""
-    import os
+def _join(arguments: "Sequence[str]") -> None:
+    """Start a gate where none is there, or ask the one that another hook has just started.
 
-    if os.environ.get("LOCKGATE_RESIDENT") != "off" and "--remote" not in sys.argv:
-        from lockgate.resident.starting import start
+    Hooks that all load what a decision takes, at once, would take so long that none is in time.
+    """
+    import posix
 
-        start(where, sys.executable)
+    options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    named = {"--home", "--state", "--config"} <= options.keys() and "--remote" not in options
+    if _THERE[0] or not named or posix.environ.get(b"LOCKGATE_RESIDENT") == b"off":
+        return
+    from lockgate.folders import Folders
+    from lockgate.resident.starting import joined
+
+    where = Folders(options["--home"], options["--state"], options["--config"])
+    if joined(where, sys.executable, missed="--asked" not in options):
+        ask(arguments, again=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before main() can refuse
 if TYPE_CHECKING:
@@ -67,18 +67,16 @@ def _read_input(begun: bytes) -> bytes:
 
     chunks = [begun]
     size = len(begun)
-    while True:
+    while size <= MAX_INPUT:
         try:
             chunk = os.read(0, 1 << 20)
         except OSError:
             raise BadInputError("stdin cannot be read") from None
         if not chunk:
-            break
+            return b"".join(chunks)
         size += len(chunk)
-        if size > MAX_INPUT:
-            raise BadInputError(f"the payload is larger than {MAX_INPUT // (1024 * 1024)} MB")
         chunks.append(chunk)
-    return b"".join(chunks)
+    raise BadInputError(f"the payload is larger than {MAX_INPUT // (1024 * 1024)} MB")
 
 
 # ---------------------------------------------------------------- out
@@ -164,7 +162,6 @@ def main(
     arguments: Sequence[str],
     data: bytes = b"",
     began: float | None = None,
-    before_leaving: Callable[[Folders], None] | None = None,
 ) -> NoReturn:
     """Answer one event and end the process.
 
@@ -172,7 +169,6 @@ def main(
         arguments: The client's name, then options (see :mod:`lockgate.hook`).
         data: What was read from stdin already. It may be a part.
         began: When the hook began, by the monotonic clock.
-        before_leaving: Called with the folders before the answer is written. It may fail.
     """
     state = ""
     began = time.monotonic() if began is None else began
@@ -193,19 +189,10 @@ def main(
         asked = Asked(options, options.where(os.environ))
         _ASKED.append(asked)
         stdout, code = _decide(asked, _read_input(data), deadline)
-        if before_leaving is not None:
-            _try(before_leaving, asked.where)
         deadline.stop()
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(state, error)
     _leave(stdout, "", code)
-
-
-def _try(work: Callable[[Folders], None], where: Folders) -> None:
-    try:
-        work(where)
-    except Exception as error:  # noqa: BLE001 - the answer is there, and stays
-        _log(where.state, error)
 
 
 def _speak_for(arguments: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import time
 from lockgate import caller
 from lockgate.folders import Folders
 from lockgate.record import TYPE_CHECKING
-from lockgate.resident.places import locked, make_run_folder
+from lockgate.resident.places import SOCKET, locked, make_run_folder, run_folder
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -19,6 +19,11 @@ older ones take no notice of the last."""
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "process.py")
 OFF = "LOCKGATE_RESIDENT"
 """The variable that keeps hooks from starting and asking a gate, where it is ``off``."""
+ARRIVAL_SECONDS = 1.5
+"""How long a hook waits for a gate that another one has started, before it decides by itself."""
+_LOCK_SECONDS = 0.5
+"""After so long a gate that was started has its lock, or comes up no more."""
+_LOOK = 0.02
 _PAUSE = 10.0
 """Seconds after a start in which hooks start no other: a gate that cannot come up must not be tried at each event."""
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -27,23 +32,50 @@ _PASSED = ("USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 reach other projects by way of a gate that serves them all."""
 
 
-def start(where: Folders, python: str) -> None:
-    """Start a gate, where none runs, none was started just now, and nobody switched it off.
+def joined(where: Folders, python: str, *, missed: bool = True) -> bool:
+    """Start a gate, where none runs and none was started just now; or wait for one that was.
 
     Args:
         where: The folders that it serves.
         python: The interpreter, absolute.
+        missed: Whether none was there a moment ago. Else one that is there was asked already.
+
+    Returns:
+        Whether one that was waited for listens now. For whoever has started one it will be too late: they decide by
+        themselves meanwhile, so that a gate that cannot come up costs them nothing.
 
     Raises:
         OSError: It cannot be started.
         StoreError: The state folder cannot be used.
     """
-    if caller.environ().get(OFF) == "off" or locked(where.state):
-        return
-    folder = make_run_folder(where.state)
-    if not _turn(os.path.join(folder, "started")):
-        return
-    launch(where, python)
+    if locked(where.state):
+        return _arrives(where.state, missed=missed)
+    mark = os.path.join(make_run_folder(where.state), "started")
+    if _turn(mark):
+        launch(where, python)
+        return False
+    return _age(mark) < _LOCK_SECONDS and _arrives(where.state, missed=missed)
+
+
+def _arrives(state: str, *, missed: bool) -> bool:
+    """Wait for the socket of a gate that has just been started."""
+    import _socket
+
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < ARRIVAL_SECONDS and (waited < _LOCK_SECONDS or locked(state)):
+        here = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            here.connect(os.path.join(run_folder(state), SOCKET))
+        except OSError as error:
+            if error.errno is None:  # the path is too long for a socket's address
+                return False
+            missed = True
+            time.sleep(_LOOK)
+        else:
+            return missed
+        finally:
+            here.close()
+    return False
 
 
 def launch(where: Folders, python: str, idle: float | None = None) -> None:
@@ -81,18 +113,31 @@ def environment(where: Folders) -> dict[str, str]:
 
 
 def _turn(mark: str) -> bool:
-    """Whether nobody has tried just now."""
-    now = time.time()
-    try:
-        tried = os.lstat(mark).st_mtime
-    except OSError:
-        tried = 0.0
-    if 0 <= now - tried < _PAUSE:
+    """Whether nobody has tried just now; of several who ask at once, it is one's turn."""
+    import fcntl
+
+    if _age(mark) < _PAUSE:
         return False
     handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    os.utime(handle)
-    os.close(handle)
-    return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_size and _age(mark) < _PAUSE:
+            return False
+        os.write(handle, b"1")
+        return True
+    except OSError:  # somebody else does it now
+        return False
+    finally:
+        os.close(handle)
+
+
+def _age(mark: str) -> float:
+    """Seconds since somebody has tried; for ever where nobody has, or the clock was put back since."""
+    try:
+        age = time.time() - os.lstat(mark).st_mtime
+    except OSError:
+        return float("inf")
+    return age if age >= 0 else float("inf")
 
 
 def _become(where: Folders, python: str, idle: float | None) -> NoReturn:
