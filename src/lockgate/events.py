@@ -136,6 +136,8 @@ class ConfigChanged(Record):
     file: str
     harm: str = ""
     """What the change does to the protection, for a person; empty where it does nothing to it."""
+    acting: str = ""
+    """Settings in a project's changed file that run something or change whom the client talks to, for a person."""
 
 
 class InstructionsLoaded(Record):

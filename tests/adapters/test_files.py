@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lockgate import caller
-from lockgate.adapters import claude_files
+from lockgate.adapters import claude_changes, claude_files
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import Launch, either_client, hook_entry, valid_entries
 from lockgate.folders import Folders
@@ -341,3 +341,30 @@ def test_process_1_is_a_client_only_by_its_name(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(claude_files.os, "getppid", lambda: 2)
     monkeypatch.setattr(caller, "process", processes.get)
     assert claude_files.client_process("") == found
+
+
+@pytest.mark.parametrize(
+    ("content", "acting"),
+    [
+        pytest.param({"permissions": {"allow": ["Bash(ls)"]}, "model": "x"}, "", id="permissions"),
+        pytest.param({"hooks": {}}, "", id="no hooks"),
+        pytest.param(settings(), "", id="our own hooks"),
+        pytest.param({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}, "hooks", id="a hook"),
+        pytest.param({"hooks": {"Stop": [{"hooks": [{"type": "http", "url": "x"}]}]}}, "hooks", id="no command"),
+        pytest.param({"hooks": ["x"]}, "hooks", id="hooks of another shape"),
+        pytest.param(
+            {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x # lockgate/hook.py' claude-code"}]}]}},
+            "hooks",
+            id="a command that only looks like it",
+        ),
+        pytest.param({"env": {"A": "b"}, "apiKeyHelper": "x"}, "env, apiKeyHelper", id="variables and a helper"),
+        pytest.param(["x"], "", id="no object"),
+    ],
+)
+def test_what_a_projects_settings_run(tmp_path: Path, content: Any, acting: str) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(content))
+    assert claude_changes.acting("project_settings", str(file), VALID) == acting
+    assert claude_changes.acting("local_settings", str(file), VALID) == acting
+    assert claude_changes.acting("user_settings", str(file), VALID) == ""
+    assert claude_changes.acting("project_settings", str(tmp_path / "gone.json"), VALID) == ""

@@ -34,7 +34,7 @@ EVENTS = [
     events.SessionEnded(CONTEXT, "clear"),
     events.AgentStarted(CONTEXT),
     events.AgentStopped(CONTEXT),
-    events.ConfigChanged(CONTEXT, "user", "/f", "harm"),
+    events.ConfigChanged(CONTEXT, "user", "/f", "harm", "hooks"),
     events.InstructionsLoaded(CONTEXT, "/f", "nested"),
 ]
 EFFECT = Effect(EffectKind.FETCH, "https://e", "address:fetch", "because", Variant.SEARCH, "https://e", Label.UNTRUSTED)

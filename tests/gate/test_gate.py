@@ -186,6 +186,17 @@ def test_a_change_of_settings_that_harms_is_kept_out(world: World) -> None:
     assert "disableAllHooks is set" in harm.to_person
 
 
+def test_settings_that_run_something_are_kept_out_of_a_session_that_has_read_untrusted_text(world: World) -> None:
+    change = ConfigChanged(world.context(), "project_settings", "/w/.claude/settings.json", acting="hooks, env")
+    assert world.gate.handle(change).verdict is ALLOW
+    world.agent_starts("a1")
+    world.run("WebFetch", {"url": PAGE, "prompt": "p"}, "text", agent="a1")
+    answer = world.gate.handle(change)
+    assert answer.verdict is DENY
+    assert "hooks, env" in answer.to_person
+    assert world.gate.handle(change._replace(acting="")).verdict is ALLOW
+
+
 # ---------------------------------------------------------------- sessions
 def test_clear_gives_a_clean_session_that_is_linked_to_its_parent(world: World) -> None:
     world.taint()

@@ -227,7 +227,10 @@ def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch
     harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
     if not harm and file and launch and launch.plugin:
         harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
-    return ConfigChanged(context, source=text(payload, "source"), file=file, harm=harm)
+    from lockgate.adapters.claude_changes import acting
+
+    source = text(payload, "source")
+    return ConfigChanged(context, source, file, harm, acting(source, file, entries))
 
 
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {

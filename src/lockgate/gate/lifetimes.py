@@ -5,6 +5,7 @@ from __future__ import annotations
 from lockgate import session
 from lockgate.audit import record
 from lockgate.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
+from lockgate.gate.findings import enforced
 from lockgate.gate.parts import Parts
 from lockgate.model import Verdict
 
@@ -70,15 +71,23 @@ def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
 
 
 def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
-    """The client's own settings changed: what would switch the gate off is refused."""
+    """The client's own settings changed: what would switch the gate off is refused.
+
+    So is what has the client run something, where somebody in the session has read untrusted text: it may have come
+    with a branch, and what it starts would pass by the gate.
+    """
+    held = bool(event.acting) and enforced(parts.configure(event.context))
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, event.context, now)
-        what = {"source": event.source, "file": event.file, "harm": event.harm}
+        harm = event.harm
+        if held and not harm and session.has_read_untrusted(tx, event.context.subject.session):
+            harm = f"this session has read untrusted text, and the file now has {event.acting}"
+        what = {"source": event.source, "file": event.file, "harm": harm}
         tx.append_audit(now, record.happened(event.context, "client-settings", what))
-    if not event.harm:
+    if not harm:
         return Answer()
     from lockgate import messages
 
-    text = messages.settings_changed(event.harm, event.file)
+    text = messages.settings_changed(harm, event.file)
     return Answer(Verdict.DENY, to_agent=text, to_person=text)

@@ -43,7 +43,7 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     "session_ended": (events.SessionEnded, {"why": _TEXT}),
     "agent_started": (events.AgentStarted, {}),
     "agent_stopped": (events.AgentStopped, {}),
-    "config_changed": (events.ConfigChanged, {"source": _TEXT, "file": _TEXT, "harm": _TEXT}),
+    "config_changed": (events.ConfigChanged, {"source": _TEXT, "file": _TEXT, "harm": _TEXT, "acting": _TEXT}),
     "instructions_loaded": (events.InstructionsLoaded, {"file": _TEXT, "reason": _TEXT}),
 }
 """Each kind of event: its type, and the fields that travel. Of a result these are its texts, and not the record."""

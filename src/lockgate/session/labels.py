@@ -67,6 +67,11 @@ def everyone(tx: Transaction, session: str) -> list[Subject]:
     return [Subject(session), *(Subject(session, row.agent) for row in tx.agents(session))]
 
 
+def has_read_untrusted(tx: Transaction, session: str) -> bool:
+    """Whether anybody in a session has the label ``untrusted``, pending or not."""
+    return any(Label.UNTRUSTED in tx.labels(subject) for subject in everyone(tx, session))
+
+
 def who(subject: Subject) -> str:
     """A subject within its session, as an origin says it."""
     return f"agent {subject.agent}" if subject.agent else "main agent"
