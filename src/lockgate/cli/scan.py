@@ -194,7 +194,7 @@ class _Report:
             word = paint(match.severity.word, _COLOURS[match.severity])
             proof = ", validated" if match.validated else ""
             coded = f", in {' of '.join(match.encoding)}" if match.encoding else ""
-            click.echo(f"{place}: {word}: {match.type} ({match.rule}{proof}{coded})")
+            click.echo(f"{place}: {word}: {visible(match.type, 100)} ({visible(match.rule, 200)}{proof}{coded})")
         for line in self.incomplete():
             click.echo(line, err=True)
         click.echo(self._summary(), err=True)
