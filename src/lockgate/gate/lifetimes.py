@@ -5,7 +5,6 @@ from __future__ import annotations
 from lockgate import session
 from lockgate.audit import record
 from lockgate.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
-from lockgate.gate.findings import enforced
 from lockgate.gate.parts import Parts
 from lockgate.model import Verdict
 
@@ -76,6 +75,8 @@ def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
     So is what has the client run something, where somebody in the session has read untrusted text: it may have come
     with a branch, and what it starts would pass by the gate.
     """
+    from lockgate.gate.findings import enforced
+
     held = bool(event.acting) and enforced(parts.configure(event.context))
     with parts.store.transaction() as tx:
         now = parts.clock()
