@@ -212,6 +212,8 @@ class Analysis(Record):
     """
     listens: tuple[str, ...] = ()
     """Programs that run what is typed into them: their standard input is that of the whole command."""
+    keeps: frozenset[Label] = frozenset()
+    """Labels of what it may leave in a file whose later reading gives none: they stay where its result is empty."""
 
     @property
     def gives(self) -> frozenset[Label]:

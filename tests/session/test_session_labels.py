@@ -133,6 +133,35 @@ def test_a_failed_call(tx: Transaction, quiet, error: str, left) -> None:
     assert labels_of(tx, MAIN) == left
 
 
+KEEPING = source(U, quiet=("done",))._replace(keeps=frozenset({U}))
+
+
+@pytest.mark.parametrize("text", ["", "done", "Exit code 1"])
+@pytest.mark.parametrize("settle", [finished, failed])
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_a_call_keeps_in_a_file_stays(tx: Transaction, settle, text: str, seen: bool) -> None:
+    """A later read of that file says nothing of where it came from."""
+    if seen:
+        expect(tx, MAIN, call(), KEEPING, DIGEST, 1.0)
+    assert settle(tx, MAIN, call(), text, 2.0, digest=DIGEST, fresh=lambda: KEEPING) == ({U}, seen)
+    assert labels_of(tx, MAIN) == {U}
+
+
+def test_what_a_call_keeps_stays_when_another_ran_in_its_place(tx: Transaction) -> None:
+    expect(tx, MAIN, call(), KEEPING, DIGEST, 1.0)
+    finished(tx, MAIN, call(), "", 2.0, digest="1" * 64, fresh=source)
+    assert labels_of(tx, MAIN) == {U}
+    expect(tx, MAIN, call("c2"), source(S, quiet=("done",)), DIGEST, 3.0)
+    finished(tx, MAIN, call("c2"), "", 4.0, digest="2" * 64, fresh=lambda: KEEPING)
+    assert labels_of(tx, MAIN) == {U}
+
+
+def test_what_a_refused_call_would_have_kept_does_not_stay(tx: Transaction) -> None:
+    expect(tx, MAIN, call(), KEEPING, DIGEST, 1.0)
+    refused(tx, MAIN, call(), digest=DIGEST)
+    assert labels_of(tx, MAIN) == NONE
+
+
 def test_a_refused_call_leaves_nothing_and_only_its_own(tx: Transaction) -> None:
     expect(tx, MAIN, call("c1"), source(U), DIGEST, 1.0)
     expect(tx, MAIN, call("c2"), source(S), DIGEST, 1.0)

@@ -182,4 +182,5 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         flows=tuple(dict.fromkeys(flow for analysis in analyses for flow in analysis.flows)),
         commands=tuple(command for analysis in analyses for command in analysis.commands),
         listens=tuple(dict.fromkeys(name for analysis in analyses for name in analysis.listens)),
+        keeps=frozenset(label for analysis in analyses for label in analysis.keeps),
     )

@@ -108,7 +108,8 @@ def finished(
 ) -> Outcome:
     """Settle a call by its result.
 
-    The result gives nothing where it is empty, or where each of its lines is one of the call's own quiet answers.
+    The result gives nothing where it is empty, or where each of its lines is one of the call's own quiet answers;
+    but where the call keeps in a file what it brings, it counts as read.
 
     Args:
         tx: The transaction.
@@ -210,11 +211,12 @@ def _settle(
             return Outcome(_settle_known(tx, row, lines), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
-        tx.settle(row.session, key, confirm=row.agent != subject.agent or not _says_nothing(lines, ()))
+        confirm = row.agent != subject.agent or not _says_nothing(lines, ())
+        tx.settle(row.session, key, confirm=confirm or bool(row.facts.get("keeps")))
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
-    if not _says_nothing(lines, quiet):
+    if analysis.keeps or not _says_nothing(lines, quiet):
         tx.add_taints(subject, _taints(call.tool, _named(call, analysis.effects), key, now, TaintState.CONFIRMED))
         gave = analysis.gives
         _late(tx, subject)
@@ -232,14 +234,16 @@ def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> 
     if row.digest == digest:
         return True
     analysis = fresh()
-    return analysis.quiet == row.quiet and analysis.gives <= frozenset(row.facts.get("gives", ()))
+    known = (("gives", analysis.gives), ("keeps", analysis.keeps))
+    return analysis.quiet == row.quiet and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
 
 def _settle_known(tx: Transaction, row: CallRow, lines: list[str] | None) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
-    confirm = not _says_nothing(lines, row.quiet)
+    # What lies in a file is read later, by calls that say nothing of where it came from.
+    confirm = bool(row.facts.get("keeps")) or not _says_nothing(lines, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
     return expected if confirm else frozenset()
 
@@ -253,6 +257,8 @@ def _late(tx: Transaction, subject: Subject) -> None:
 
 def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
+    if analysis.keeps:
+        facts["keeps"] = sorted(analysis.keeps)
     if call.tool in SPAWNS:
         kind = call.tool_input.get("subagent_type", "")
         facts["spawns"] = kind if isinstance(kind, str) else ""

@@ -46,6 +46,8 @@ class Machine:
         """Paths that were written on the way, as far as they are known."""
         self.unpacked = False
         """Whether files were written whose names are not known."""
+        self.may_save = False
+        """Whether something ran that reaches others, and may write what it gets from them to files."""
         self.levels: list[list[Scope]] = []
         """For each loop and function around: the states in which it was left before its end."""
         self.traps: list[tuple[str, Scope]] = []

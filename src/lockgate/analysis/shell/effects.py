@@ -66,7 +66,29 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         flows=flows,
         listens=tuple(findings.listens),
         commands=tuple(findings.commands),
+        keeps=_kept(machine, effects, cwd),
     )
+
+
+def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:
+    """The labels of what may end in a file that does not give them to who reads it.
+
+    What is quiet about its own lines keeps what it brings where people expect it: packages, commits. A program that
+    nobody knows counts only where something is reached: else what it prints is all that is said of it.
+    """
+    if not machine.findings.loud:
+        return frozenset()
+    reaches = any(effect.kind in REACHING for effect in effects)
+    brought = {effect.gives for effect in effects if reaches or effect.kind is not EffectKind.EXECUTE}
+    unseen = reaches and any(effect.variant is Variant.RUNTIME for effect in effects)
+    if machine.unpacked or machine.may_save or unseen:
+        return frozenset(label for label in brought if label is not None)
+    if not (machine.written and any(brought)):
+        return frozenset()
+    from lockgate.analysis.paths import read_effects
+
+    given = [{effect.gives for effect in read_effects(path, cwd, machine.around)} for path in machine.written]
+    return frozenset(label for label in brought if label is not None and any(label not in each for each in given))
 
 
 def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:

@@ -217,6 +217,7 @@ class Invocation:
 
                 word = asked(self, word, options)
             self.add(word)
+        self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
         if self.matched.surprises:
             self._surprised()
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):

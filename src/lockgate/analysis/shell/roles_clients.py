@@ -98,6 +98,7 @@ def repository(call: Invocation, words: list[Arg], _: str) -> None:
 
 def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
     """Patterns for the names of files that are fetched into this folder."""
+    call.machine.may_save = True
     for word in words:
         wild = word.static is None or any(mark in word.text for mark in "*?[")
         if not wild:
