@@ -31,6 +31,7 @@ _ROLES = {
     "read-below-but": "reads all in",
     "write": "writes",
     "pathspec": "writes",
+    "fill": "writes",
     "write-first": "writes",
     "edit": "changes",
     "packed": "packs or unpacks",

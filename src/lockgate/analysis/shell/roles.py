@@ -37,6 +37,7 @@ ROLES = {
     "recursive": "files.recursive",
     "keep": "folders.keep",
     "pathspec": "folders.pathspec",
+    "fill": "folders.fill",
     "listed": "folders.listed",
     "either": "folders.either",
     "unnamed": "folders.unnamed",

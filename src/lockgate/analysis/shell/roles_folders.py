@@ -140,18 +140,53 @@ _MAGIC = lazy_re(r":(?:\((?P<long>[^)]*)\)|(?P<short>[/!^]+):?)(?P<rest>(?s:.*))
 """What stands before a path for git (*gitglossary*, "pathspec")."""
 
 
-def pathspec(call: Invocation, words: list[Arg], _: str) -> None:
-    """Files are written that a pathspec of git names: from the root of the repository, too, and with stars."""
+_ANY = frozenset({"*", "**", "."})
+"""Names at the end of a path that stand for all that the folder before them holds."""
+
+
+def pathspec(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files are written that a pathspec of git names: from the root of the repository, too, and with stars.
+
+    One that names a folder means all that lies in it. An option's word is a file in which pathspecs stand.
+    """
+    if option:
+        read(call, words, option)
+        call.own += files.write(Arg(OPAQUE), call.machine, call.scope)
+        return
     for word in words:
         magic = _MAGIC.fullmatch(word.text)
         long, short, path = (magic["long"] or "", magic["short"] or "", magic["rest"]) if magic else ("", "", word.text)
         if set(short) & set("!^") or "exclude" in long.split(","):
             continue
         spelt = Arg(path, word.glob or (any(mark in path for mark in "*?[") and "literal" not in long))
-        call.own += files.write(spelt, call.machine, call.scope)
+        _fill(call, spelt)
         if "/" in short or "top" in long.split(","):
             root = call.machine.around.workspace or call.machine.around.home
-            call.own += files.write(Arg(f"{root}/{path}", spelt.glob), call.machine, call.scope)
+            _fill(call, Arg(f"{root}/{path}", spelt.glob))
+
+
+def fill(call: Invocation, words: list[Arg], _: str) -> None:
+    """Folders are filled with files that no word names."""
+    for word in words:
+        _fill(call, word)
+
+
+def _fill(call: Invocation, word: Arg) -> None:
+    """A file is written, or all that lies in a folder.
+
+    What is put over the whole project is what a branch or a repository brings, and switching to it is no more.
+    """
+    names = word.text.split("/")
+    while len(names) > 1 and (names[-1] in _ANY or not names[-1]):
+        names.pop()
+    folder = "." if len(names) == 1 and names[0] in _ANY else "/".join(names)
+    around = call.machine.around
+    for cwd in call.scope.cwds:
+        scope = call.scope.copy()
+        scope.cwds = (cwd,)
+        place = absolute(folder, cwd, around)
+        below = place is not None and not inside(around.workspace or around.home, place)
+        call.own += files.write(Arg(folder, word.glob) if below else word, call.machine, scope, below=below)
 
 
 def container_copy(call: Invocation, words: list[Arg], option: str) -> None:
