@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.globs import is_wild
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.roles_files import ADDRESS, into, read, read_below
@@ -159,10 +160,22 @@ def pathspec(call: Invocation, words: list[Arg], option: str) -> None:
         if set(short) & set("!^") or "exclude" in long.split(","):
             continue
         spelt = Arg(path, word.glob or (any(mark in path for mark in "*?[") and "literal" not in long))
-        _fill(call, spelt)
+        _fill_matches(call, spelt)
         if "/" in short or "top" in long.split(","):
             root = call.machine.around.workspace or call.machine.around.home
-            _fill(call, Arg(f"{root}/{path}", spelt.glob))
+            _fill_matches(call, Arg(f"{root}/{path}", spelt.glob))
+
+
+def _fill_matches(call: Invocation, spec: Arg) -> None:
+    """For git a star also stands for slashes and hidden names, and what a pattern matches may be a folder."""
+    _fill(call, spec)
+    above, _, name = spec.text.rpartition("/")
+    if not spec.glob or name in _ANY:
+        return
+    if is_wild(name):
+        call.own += files.write(Arg(f"{spec.text}/*", glob=True), call.machine, call.scope)
+    elif above in {"*", "**"}:
+        call.own += files.write(Arg(f"{PLAIN}/{name}"), call.machine, call.scope)
 
 
 def fill(call: Invocation, words: list[Arg], _: str) -> None:
