@@ -234,6 +234,16 @@ def test_what_cannot_be_seen_whole_cannot_be_approved(desk: Desk) -> None:
     assert desk.row(approval).state == "pending"
 
 
+def test_a_question_that_was_answered_says_so(desk: Desk) -> None:
+    """What it was about is not kept any longer then: that is not why it cannot be approved."""
+    approval = desk.asked()
+    row = desk.row(approval)
+    with desk.store.transaction() as tx:
+        tx.put_approval(row._replace(state="used", about={}))
+    with desk.terminal("approve", approval, "--yes") as terminal:
+        terminal.wait_for("not open any more: it is used")
+
+
 @pytest.mark.parametrize(
     ("seconds", "approval", "said"),
     [(-1.0, "", "is over"), (300.0, "2222222222", "no question with this id")],

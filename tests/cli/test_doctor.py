@@ -93,6 +93,18 @@ def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: p
     assert "lockgate-doctor" in machine.run("status", "--session", "lockgate-doctor").output
 
 
+def test_a_shared_store_that_cannot_be_reached(machine: Machine) -> None:
+    """Nothing here is damaged, and moving the state away would lose labels."""
+    file = machine.home / ".local" / "state" / "lockgate" / "store.json"
+    machine.write(file, json.dumps({"url": f"postgresql://a@/lockgate?host={machine.home}/gone"}))
+    file.chmod(0o600)
+    result = machine.run("doctor", "--project", str(machine.project), "--json")
+    mends = {check["name"]: check["mend"] for check in json.loads(result.output)["checks"] if check["state"] == "fail"}
+    assert result.exit_code == 1
+    assert mends["configuration"] == mends["state"]
+    assert "lockgate store status" in mends["state"]
+
+
 def test_for_a_person(machine: Machine) -> None:
     result = machine.run("doctor", "--project", str(machine.project))
     assert result.exit_code == 0

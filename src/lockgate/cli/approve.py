@@ -10,6 +10,8 @@ import click
 from lockgate.cli import approvals_text as text
 from lockgate.cli.approvals_state import clients, ids, opened_for_questions, question_of, settle
 from lockgate.cli.person import require_approver
+from lockgate.errors import ApprovalError
+from lockgate.escape.approvals import demand_open
 
 READING_SECONDS = 1.0
 """For which nothing that is typed counts as an answer: what comes sooner was typed, or pasted, before it was read."""
@@ -31,6 +33,10 @@ def approve(approval: str, yes: bool) -> None:
         row = question_of(store, approval)
         for line in text.lines(row, store.clock()):
             click.echo(line)
+        try:
+            demand_open(row)
+        except ApprovalError as error:
+            raise click.ClickException(str(error)) from error
         if not text.is_whole(row):
             raise click.ClickException("this call is not kept whole, so that nobody can see what they would approve")
         if not yes:

@@ -216,8 +216,9 @@ def _holds(found: Verification, *, sealed: bool) -> str:
     if not found.head.digest and not found.records:
         return "nothing recorded yet"
     seal = "" if sealed else "; its seals were not checked"
+    records = "record" if found.records == 1 else "records"
     begins = f", from {found.first} on, in the place of older ones a checkpoint" if found.first > 1 else ""
     ends = (
         f"head {found.head.seq}:{found.head.digest}" if found.head.digest else "this is an archive: the chain goes on"
     )
-    return f"{paint('the audit chain holds', 'green')}: {found.records} records{begins}{seal}\n{ends}"
+    return f"{paint('the audit chain holds', 'green')}: {found.records} {records}{begins}{seal}\n{ends}"

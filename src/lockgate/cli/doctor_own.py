@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from lockgate.adapters import claude_install, native_client
 from lockgate.adapters.claude_look import Check, Look
-from lockgate.errors import LockgateError
+from lockgate.errors import LockgateError, StoreError
 from lockgate.folders import Folders
 
 
@@ -72,13 +72,23 @@ def _hook_client(hook: str) -> Check:
     )
 
 
+def _mend(error: LockgateError, where: Folders, otherwise: str) -> str:
+    """What to do about an error: where the store is a shared one, its files here are not to be moved away."""
+    from lockgate.store.opening import ELSEWHERE
+
+    shared = isinstance(error, StoreError) and os.path.lexists(os.path.join(where.state, ELSEWHERE))
+    return (
+        "run: lockgate store status; see docs/postgresql.md; until then every call is blocked" if shared else otherwise
+    )
+
+
 def _configuration(seen: Look) -> Check:
     from lockgate import configuration
 
     try:
         problems = configuration.load_for_cli(seen.project).problems
     except LockgateError as error:
-        return Check("configuration", "fail", str(error), "run: lockgate config check")
+        return Check("configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check"))
     if problems:
         return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
     return Check("configuration", "ok", "every layer is valid")
@@ -199,7 +209,8 @@ def _state(where: Folders) -> Iterator[Check]:
     try:
         store = open_existing(where.state)
     except LockgateError as error:
-        yield Check("state", "fail", str(error), "see docs/claude-code.md; until then every call is blocked")
+        mend = _mend(error, where, "see docs/claude-code.md; until then every call is blocked")
+        yield Check("state", "fail", str(error), mend)
         return
     if store is None:
         yield Check("state", "ok", "nothing is recorded yet")
@@ -209,7 +220,7 @@ def _state(where: Folders) -> Iterator[Check]:
             yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify_store(tx, store.key)
     except LockgateError as error:
-        yield Check("state", "fail", str(error), "see docs/claude-code.md")
+        yield Check("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
         return
     finally:
         store.close()

@@ -78,7 +78,8 @@ def status_lines(told: dict[str, Any]) -> Iterator[str]:
     for row in told["gates"]:
         mark = "*" if row["own"] else " "
         name = f"{mark} {row['id'][:8]}  {row['name'] or '':24}"
-        yield f"  {name} {row['records']:>9} records, anchored up to {row['anchored']}"
+        anchored = f", anchored up to {row['anchored']}" if row["anchored"] else ""
+        yield f"  {name} {row['records']:>9} records{anchored}"
 
 
 def _clock(ahead: float) -> str:

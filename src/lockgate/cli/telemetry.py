@@ -173,7 +173,8 @@ def check() -> None:
     finally:
         sender.close()
     where = visible(settings.otlp.endpoint, 300)
-    click.echo(f"{where} does not take {failed}" if failed else f"{where} takes what is sent")
+    why = "" if sender.answered else ": nothing answers there, or its certificate is not trusted"
+    click.echo(f"{where} does not take {failed}{why}" if failed else f"{where} takes what is sent")
     if failed:
         raise click.exceptions.Exit(WRONG)
 

@@ -103,6 +103,16 @@ def _over(row: ApprovalRow, now: float) -> bool:
     return row.expires_at <= now or now < row.asked_at - _CLOCK_SLACK
 
 
+def demand_open(row: ApprovalRow) -> None:
+    """Make sure that a question can be answered.
+
+    Raises:
+        ApprovalError: It was answered, or its time is over.
+    """
+    if row.state != "pending":
+        raise ApprovalError(f"this question is not open any more: it is {row.state}")
+
+
 def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: str, now: float) -> ApprovalRow:
     """Answer a question for a person.
 
@@ -112,8 +122,7 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     row = tx.approval(approval)
     if row is None:
         raise ApprovalError("there is no question with this id; see: lockgate approvals list")
-    if row.state != "pending":
-        raise ApprovalError(f"this question is not open any more: it is {row.state}")
+    demand_open(row)
     if _over(row, now):
         raise ApprovalError("the time for this question is over; the agent can ask again")
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
