@@ -156,10 +156,20 @@ def _rooted(view: Names | None) -> Hits:
     return [*below.get(name, ()), *below.get(None, ())]
 
 
-def _begun(names: Names) -> Hits:
+def _begun(path: Path) -> Hits:
     """The patterns for any folder that a folder's names may begin to spell."""
     index = _index().begun
-    return [hit for name in {*names, None} for hit in index.get(name, ())]
+    hidden = [name for name in path.names if _hidden(name)] if path.wild else []
+    expanded = {first for first in index if first and any(names_meet(first, name) for name in hidden)}
+    return [hit for name in {*path.names, *expanded, None} for hit in index.get(name, ())]
+
+
+def _hidden(name: str) -> bool:
+    """Whether a wild name says of which hidden folders it speaks (``.clau*``, ``.????``), not of all (``.*``).
+
+    The other folders that places lie in have names that ordinary stars meet (``s*`` and ``site-packages``).
+    """
+    return name.startswith(".") and is_wild(name) and ("*" not in name or name.strip(".*?[]!^") != "")
 
 
 def _ended(names: Names) -> Hits:
@@ -246,14 +256,19 @@ def _harmless_ending(place: Place, path: Path) -> bool:
     return any(ending and not is_wild(ending) and path.names[-1].endswith(ending) for ending in endings)
 
 
-def _starts(pattern: Names, names: Names) -> bool:
-    """Whether a folder's last names are the first that a pattern for any folder spells.
+def _starts(pattern: Names, path: Path) -> bool:
+    """Whether a folder's last names are the first that a pattern for any folder spells, or can be expanded to them.
 
-    The folder ``.docker`` begins ``.docker/config.json``.
+    The folder ``.docker`` begins ``.docker/config.json``, and so does ``.dock*`` for a shell.
     """
-    spelt = pattern[1:]
+    spelt, names = pattern[1:], path.names
     longest = min(len(spelt) - 1, len(names))
-    return any(all(map(name_matches, spelt[:length], names[-length:])) for length in range(1, longest + 1))
+    begins = _can_begin if path.wild else name_matches
+    return any(all(map(begins, spelt[:length], names[-length:])) for length in range(1, longest + 1))
+
+
+def _can_begin(spelt: str, name: str) -> bool:
+    return name_matches(spelt, name) or (_hidden(name) and names_meet(spelt, name))
 
 
 @lru_cache(maxsize=256)
@@ -262,7 +277,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
 
     Patterns for any folder count only where the folder's own name begins to spell them.
     """
-    hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path.names))
+    hits = (*_rooted(path.names), *_rooted(path.home), *_begun(path))
     numbers = {number for number, pattern in hits if _lies_below(pattern, path)}
     below = [place for place in _of(numbers) if place.around and not _harmless_below(place, path)]
     return (*below, *(place for place in find(path) if place not in below))
@@ -271,7 +286,7 @@ def find_below(path: Path) -> tuple[Place, ...]:
 @lru_cache(maxsize=256)
 def find_begun(path: Path) -> tuple[Place, ...]:
     """All places that are looked for in any folder and that a folder's own last name begins to spell (``.claude``)."""
-    begun = _of({number for number, pattern in _begun(path.names) if _starts(pattern, path.names)})
+    begun = _of({number for number, pattern in _begun(path) if _starts(pattern, path)})
     return tuple(place for place in begun if place.around)
 
 
@@ -313,6 +328,6 @@ def _of(numbers: set[int]) -> list[Place]:
 def _lies_below(pattern: Names, path: Path) -> bool:
     if floats(pattern):
         # Most spell one name only, of which no folder is a part.
-        return len(pattern) > 2 and _starts(pattern, path.names)
+        return len(pattern) > 2 and _starts(pattern, path)
     view = _view(pattern, path)
     return view is not None and paths_meet(pattern, (*view, "**"))

@@ -261,6 +261,38 @@ def test_putting_a_folder_in_the_place_of_another(path, kinds, around):
     assert {effect.kind.value for effect in replace_effects(path, WORK, around)} == kinds
 
 
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        (".clau*", {"tamper", "persist"}),
+        ("sub/.clau*", {"tamper", "persist"}),
+        (".?laude", {"tamper", "persist"}),
+        (".[c]l*[e]", {"tamper", "persist"}),
+        (".CLAU*", {"tamper", "persist"}),
+        (".curs*", {"tamper", "persist"}),
+        (".g*t/hooks", {"persist"}),
+        (".hus*", {"persist"}),
+        (".????", {"tamper", "persist"}),
+        (".clauses*", set()),
+        (".pytest_c*", set()),
+        (".next*", set()),
+        (".vscode-t*", set()),
+        (".DS_S*", set()),
+        ("venv*", set()),
+        ("node_mod*", set()),
+        ("*", set()),
+    ],
+)
+def test_stars_stand_for_a_guarded_folder_where_they_spell_some_of_its_name(path, kinds, around):
+    for effects in (replace_effects, recursive_write_effects):
+        assert {effect.kind.value for effect in effects(path, WORK, around)} == kinds
+
+
+def test_a_star_in_the_name_of_a_folder_reads_the_secrets_in_it(around):
+    assert [effect.kind.value for effect in recursive_read_effects(".dock*", WORK, around)] == ["read_secret"]
+    assert recursive_read_effects(".dockerf*", WORK, around) == ()
+
+
 def test_a_project_below_opt_is_a_project(around):
     inside = around._replace(workspace="/opt/app")
     assert write_effects("/opt/app/main.py", "/opt/app", inside) == ()
