@@ -30,6 +30,7 @@ from lockgate.server.desk import Desk
 from lockgate.server.groups import Group, Groups
 from lockgate.server.serving import Settings, check
 from lockgate.server.web import Web
+from support.ports import free_port
 
 
 def ask(place: str, group: Group, command: str, ca_file: str = "") -> Verdict:
@@ -39,11 +40,6 @@ def ask(place: str, group: Group, command: str, ca_file: str = "") -> Verdict:
     gate = RemoteGate(where, 10.0, Hands())
     gate.handle(SessionStarted(context, "startup"))
     return gate.handle(ToolRequested(context, ToolCall("Bash", {"command": command}, "/project", "c1"))).verdict
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def answers(port: int) -> bool:

@@ -25,6 +25,7 @@ from lockgate.observability.running import Exporter, alone, beside
 from lockgate.observability.settings import Metrics, Settings
 from lockgate.store.sqlite import SqliteStore
 from observability.collector import collecting
+from support.ports import free_port
 
 SECONDS = 60.0
 
@@ -89,12 +90,6 @@ def running(*, code: int = 0) -> Iterator[subprocess.Popen[str]]:
         if process.poll() is None:
             process.kill()
             process.communicate()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def get(port: int, path: str = "/metrics", host: str = "") -> tuple[int, bytes]:

@@ -19,17 +19,7 @@ from lockgate.store.postgres import migrating, schema
 from lockgate.store.postgres.migrating import migrate
 from lockgate.store.postgres.where import address_of, shown
 from lockgate.store.shared import own_name
-from support.postgres import Server, use
-
-
-def _write(state: Path, url: str) -> None:
-    store = open_store(str(use(state, url)), busy_seconds=2)
-    try:
-        with store.transaction() as tx:
-            tx.put_session(SESSION)
-            tx.append_audit(store.clock(), {"event": "test"})
-    finally:
-        store.close()
+from support.postgres import Server, use, write_something
 
 
 @pytest.mark.parametrize(
@@ -108,7 +98,7 @@ HOSTILE = {
 def test_no_variable_leads_elsewhere(tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in HOSTILE.items():
         monkeypatch.setenv(name, value)
-    _write(tmp_path / "state", postgres_url)
+    write_something(tmp_path / "state", postgres_url)
     assert {name: os.environ[name] for name in HOSTILE} == HOSTILE, "they are the program's, and stay as they are"
 
 
@@ -145,7 +135,7 @@ def test_no_password_is_shown() -> None:
 
 def test_a_database_without_tables_is_refused(tmp_path: Path, postgres_server: Server) -> None:
     with pytest.raises(StoreError, match="lockgate store migrate"):
-        _write(tmp_path / "state", postgres_server.url(postgres_server.database()))
+        write_something(tmp_path / "state", postgres_server.url(postgres_server.database()))
 
 
 @pytest.mark.parametrize(("version", "problem"), [(schema.VERSION + 1, "newer Lockgate"), (0, "older Lockgate")])
@@ -167,7 +157,7 @@ def test_another_version_is_refused_from_its_first_moment_on(
 def test_an_older_database_is_migrated_once_by_two_at_a_time(
     tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _write(tmp_path / "state", postgres_url)
+    write_something(tmp_path / "state", postgres_url)
     later = (*schema.MIGRATIONS, ("CREATE TABLE lockgate.later (x INT)", "INSERT INTO lockgate.later VALUES (1)"))
     for module in (schema, migrating):
         monkeypatch.setattr(module, "MIGRATIONS", later)
@@ -185,7 +175,7 @@ def test_an_older_database_is_migrated_once_by_two_at_a_time(
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT x FROM lockgate.later").fetchall() == [(1,)]
     with pytest.raises(StoreError, match="newer Lockgate"):
-        _write(tmp_path / "state", postgres_url)
+        write_something(tmp_path / "state", postgres_url)
     monkeypatch.undo()
     with pytest.raises(StoreError, match="newer Lockgate"):
         migrate(postgres_url)
@@ -199,7 +189,7 @@ def test_a_migration_that_fails_changes_nothing(
     with pytest.raises(StoreError, match="cannot be made"):
         migrate(postgres_url)
     monkeypatch.undo()
-    _write(tmp_path / "state", postgres_url)
+    write_something(tmp_path / "state", postgres_url)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +216,7 @@ def test_the_role_of_a_gate_can_do_its_work_and_no_more(
         postgres_server.execute("CREATE ROLE looker LOGIN")
     migrate(postgres_url, gate_roles=["gate"], reader_roles=["looker"])
     as_gate = postgres_url.replace("postgres@", "gate@")
-    _write(tmp_path / "state", as_gate)
+    write_something(tmp_path / "state", as_gate)
     with psycopg.connect(as_gate, autocommit=True) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute(statement)
     with psycopg.connect(postgres_url.replace("postgres@", "looker@"), autocommit=True) as connection:
@@ -242,7 +232,7 @@ def test_the_contents_of_a_users_own_schemas_are_never_asked(tmp_path: Path, pos
             "CREATE FUNCTION public.pg_advisory_xact_lock(BIGINT) RETURNS INT LANGUAGE sql AS 'SELECT 1/0'"
         )
         connection.execute(f"ALTER DATABASE {connection.info.dbname} SET search_path = public")
-    _write(tmp_path / "state", postgres_url)
+    write_something(tmp_path / "state", postgres_url)
 
 
 ISOLATED = """

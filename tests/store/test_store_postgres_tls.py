@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from contract import SESSION
 
 from lockgate.errors import StoreError
-from lockgate.store.opening import open_store
-from support.postgres import Server, use
+from support.ports import free_port
+from support.postgres import Server, write_something
 
 NAME = "db.example.org"
 
@@ -64,12 +62,6 @@ def signed(root: Path, name: str, host: str = "") -> Path:
     return path
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
     root = authority(tmp_path_factory.mktemp("tls") / "trusted")
@@ -96,20 +88,9 @@ def database(remote: Remote) -> str:
     return remote.server.store_database()
 
 
-def write(state: Path, url: str) -> None:
-    """What a gate does with its store."""
-    store = open_store(str(use(state, url)), busy_seconds=2)
-    try:
-        with store.transaction() as tx:
-            tx.put_session(SESSION)
-            tx.append_audit(store.clock(), {"event": "test"})
-    finally:
-        store.close()
-
-
 def test_a_server_whose_name_is_certified(remote: Remote, database: str, tmp_path: Path) -> None:
     ((before,),) = remote.server.execute("SELECT count(*) FROM lockgate.audit", database)
-    write(tmp_path / "state", remote.url(database))
+    write_something(tmp_path / "state", remote.url(database))
     ((after,),) = remote.server.execute("SELECT count(*) FROM lockgate.audit", database)
     assert after == before + 1
 
@@ -143,7 +124,7 @@ def test_a_server_that_is_not_the_one_of_the_address_is_refused(
 ) -> None:
     url = remote.url(database, **other(remote, tmp_path))
     with pytest.raises(StoreError, match="certificate"):
-        write(tmp_path / "state", url)
+        write_something(tmp_path / "state", url)
 
 
 def test_a_server_without_tls_is_refused(remote: Remote, database: str, tmp_path: Path) -> None:
@@ -152,7 +133,7 @@ def test_a_server_without_tls_is_refused(remote: Remote, database: str, tmp_path
         remote.server.execute("SELECT pg_reload_conf()")
         wait_until(lambda: remote.server.execute("SHOW ssl") == [("off",)])
         with pytest.raises(StoreError, match="SSL"):
-            write(tmp_path / "state", remote.url(database))
+            write_something(tmp_path / "state", remote.url(database))
     finally:
         remote.server.execute("ALTER SYSTEM RESET ssl")
         remote.server.execute("SELECT pg_reload_conf()")
@@ -164,20 +145,20 @@ def test_no_variable_makes_a_certificate_good(
 ) -> None:
     for name, value in {"PGSSLMODE": "disable", "PGSSLROOTCERT": str(remote.root), "PGHOSTADDR": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
-    write(tmp_path / "state", remote.url(database))
+    write_something(tmp_path / "state", remote.url(database))
     with pytest.raises(StoreError, match="certificate"):
-        write(tmp_path / "other", remote.url(database, sslrootcert=authority(tmp_path / "another")))
+        write_something(tmp_path / "other", remote.url(database, sslrootcert=authority(tmp_path / "another")))
 
 
 def test_a_certificate_instead_of_a_password(remote: Remote, tmp_path: Path) -> None:
     remote.server.store_database()
     remote.server.execute("CREATE DATABASE certified TEMPLATE prepared")
     with pytest.raises(StoreError):
-        write(tmp_path / "without", remote.url("certified"))
+        write_something(tmp_path / "without", remote.url("certified"))
     mine = {"sslcert": f"{remote.own}.crt", "sslkey": f"{remote.own}.key"}
-    write(tmp_path / "with", remote.url("certified", **mine))
+    write_something(tmp_path / "with", remote.url("certified", **mine))
     with pytest.raises(StoreError):
-        write(tmp_path / "as-another", remote.url("certified", "somebody", **mine))
+        write_something(tmp_path / "as-another", remote.url("certified", "somebody", **mine))
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -207,6 +207,20 @@ def use(state: Path, url: str, gate: str = "") -> Path:
     return state
 
 
+def write_something(state: Path, url: str) -> None:
+    """What a gate does first with a shared store: it names it in its state folder, and records a session."""
+    from lockgate.store.opening import open_store
+    from lockgate.store.rows import SessionRow
+
+    store = open_store(str(use(state, url)), busy_seconds=2)
+    try:
+        with store.transaction() as tx:
+            tx.put_session(SessionRow("s1", "claude-code", "/w", "/w", started_at=1.5, seen_at=2.25))
+            tx.append_audit(store.clock(), {"event": "test"})
+    finally:
+        store.close()
+
+
 if __name__ == "__main__":  # a server to try things with: prints the address of a store, and ends with its input
     with running() as one:
         print(one.url(one.store_database()), flush=True)
