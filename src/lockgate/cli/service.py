@@ -81,16 +81,17 @@ def manager(where: Folders, platform: str = sys.platform, uid: int | None = None
             ends_what_runs=True,
         )
     user = ("systemctl", "--user")
+    restart = (*user, "restart", service_files.UNIT)
     return Manager(
         "systemd",
         os.path.join(where.home, ".config", "systemd", "user", service_files.UNIT),
         service_files.unit(command, environment, AGAIN, hardened=not _needs_privileges()).encode(),
         (),
-        ((*user, "daemon-reload"), (*user, "enable", service_files.UNIT), (*user, "restart", service_files.UNIT)),
+        ((*user, "daemon-reload"), (*user, "enable", service_files.UNIT), restart),
         ((*user, "disable", "--now", service_files.UNIT),),
         ((*user, "daemon-reload"),),
         (*user, "is-active", "--quiet", service_files.UNIT),
-        (*user, "restart", service_files.UNIT),
+        restart,
         ends_what_runs=False,
     )
 

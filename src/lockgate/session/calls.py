@@ -211,8 +211,7 @@ def _settle(
             return Outcome(_settle_known(tx, row, lines), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
-        confirm = row.agent != subject.agent or not _says_nothing(lines, ())
-        tx.settle(row.session, key, confirm=confirm or bool(row.facts.get("keeps")))
+        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, lines, ()))
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
@@ -242,8 +241,7 @@ def _settle_known(tx: Transaction, row: CallRow, lines: list[str] | None) -> fro
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
-    # What lies in a file is read later, by calls that say nothing of where it came from.
-    confirm = bool(row.facts.get("keeps")) or not _says_nothing(lines, row.quiet)
+    confirm = _brings(row, lines, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
     return expected if confirm else frozenset()
 
@@ -293,6 +291,11 @@ def _taints(
             count[effect.gives] += 1
             found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
     return list(found.values())
+
+
+def _brings(row: CallRow, lines: list[str] | None, quiet: tuple[str, ...]) -> bool:
+    """Whether a call gives its labels: by what it says, or by what it keeps in a file, of whose source nobody hears."""
+    return bool(row.facts.get("keeps")) or not _says_nothing(lines, quiet)
 
 
 def _says_nothing(lines: list[str] | None, quiet: tuple[str, ...]) -> bool:

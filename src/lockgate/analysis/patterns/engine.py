@@ -71,6 +71,21 @@ def expression(rule: Rule) -> str:
     return ("(?m)" if rule.multiline else "") + rule.pattern
 
 
+class Database:
+    """What Hyperscan looks for, loaded. Its scratch space serves one thread at a time, and so does this."""
+
+    def __init__(self, serialised: bytes, hyperscan: Any) -> None:
+        """Load it. Raises ``hyperscan.error`` where it is damaged, or of another version or kind of machine."""
+        self._database = hyperscan.loadb(serialised, hyperscan.HS_MODE_BLOCK)
+        self._database.scratch = hyperscan.Scratch(self._database)
+        self._turn = allocate_lock()
+
+    def scan(self, data: bytes, hit: Callable[[int, int, int, int, object], None]) -> None:
+        """Tell of each hit: its number, where it may begin and where it ends, and two things that mean nothing here."""
+        with self._turn:
+            self._database.scan(data, match_event_handler=hit)
+
+
 class Matcher:
     """A compiled library."""
 
@@ -104,15 +119,12 @@ class Matcher:
         self._re2 = re2
         self._empty: set[bytes] = set()
         """Short texts in which nothing was found: names of parameters, folders and commands come again and again."""
-        self._turn = allocate_lock()
-        """Held while the database is read: its scratch space serves one thread at a time."""
         self._spots: list[str] = self.header["spots"]
         self._anchors: list[list[int]] = self.header["anchors"]
         self._windows: list[list[int]] = self.header["windows"]
         try:
             serialised = artefact[self._offsets[-1] :] if database is None else database
-            self._database = hyperscan.loadb(serialised, mode=hyperscan.HS_MODE_BLOCK)
-            self._database.scratch = hyperscan.Scratch(self._database)
+            self._database = Database(serialised, hyperscan)
         except hyperscan.error as error:
             raise PatternError(f"the compiled pattern library cannot be loaded: {error}") from None
 
@@ -187,8 +199,7 @@ class Matcher:
             elif len(ends) < _MANY:
                 ends.append(start + end)
 
-        with self._turn:
-            self._database.scan(piece, match_event_handler=hit)
+        self._database.scan(piece, hit)
         return Hits({rule: ends for anchor, ends in found.items() for rule in anchors[anchor]}, spots, start, stop)
 
     def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Iterable, Sequence
 
+from lockgate.analysis.patterns.engine import Database
 from lockgate.analysis.patterns.known import DIGEST, SIGNATURE, DamagedIndex, Entry, KnownHit, KnownKind, Mark, Marker
 from lockgate.analysis.patterns.known_forms import FORMS
 from lockgate.digests import blake2b
@@ -83,8 +83,6 @@ class Index:
         """``stamp`` is what ``build`` was given."""
         self._salt = salt
         self._database = _loaded(bytes(body[at:]), hyperscan)
-        self._turn = allocate_lock()
-        """Held while the database is read: its scratch space serves one thread at a time."""
         self._heads: list[tuple[str, str, float]] = []
         self._marker: Marker | None = None
 
@@ -103,9 +101,7 @@ class Index:
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
             candidates.append((number, end))
 
-        marked = data.translate(self._marker.table)
-        with self._turn:
-            self._database.scan(marked, match_event_handler=note)
+        self._database.scan(data.translate(self._marker.table), note)
         return self._confirmed(data, candidates) if candidates else []
 
     def entries(self) -> list[Entry]:
@@ -156,15 +152,13 @@ def _outermost(hits: Iterable[KnownHit]) -> list[KnownHit]:
     return kept
 
 
-def _loaded(data: bytes, hyperscan: Any) -> Any:
+def _loaded(data: bytes, hyperscan: Any) -> Database | None:
     if not data:
         return None
     try:
-        database = hyperscan.loadb(data, hyperscan.HS_MODE_BLOCK)
-        database.scratch = hyperscan.Scratch(database)
+        return Database(data, hyperscan)
     except hyperscan.error as error:
         raise DamagedIndex("the index of known secrets was made for another processor or library") from error
-    return database
 
 
 def _pack(entry: int, mark: Mark) -> bytes:

@@ -76,19 +76,18 @@ def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[
     What is quiet about its own lines keeps what it brings where people expect it: packages, commits. A program that
     nobody knows counts only where something is reached: else what it prints is all that is said of it.
     """
-    if not machine.findings.loud:
-        return frozenset()
     reaches = any(effect.kind in REACHING for effect in effects)
-    brought = {effect.gives for effect in effects if reaches or effect.kind is not EffectKind.EXECUTE}
+    counting = (effect.gives for effect in effects if reaches or effect.kind is not EffectKind.EXECUTE)
+    brought = frozenset(label for label in counting if label is not None)
+    if not (brought and machine.findings.loud):
+        return frozenset()
     unseen = reaches and any(effect.variant is Variant.RUNTIME for effect in effects)
     if machine.unpacked or machine.may_save or unseen:
-        return frozenset(label for label in brought if label is not None)
-    if not (machine.written and any(brought)):
-        return frozenset()
+        return brought
     from lockgate.analysis.paths import read_effects
 
     given = [{effect.gives for effect in read_effects(path, cwd, machine.around)} for path in machine.written]
-    return frozenset(label for label in brought if label is not None and any(label not in each for each in given))
+    return frozenset(label for label in brought if any(label not in each for each in given))
 
 
 def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:
