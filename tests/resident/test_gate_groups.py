@@ -57,6 +57,9 @@ class FakeDecider:
     def begin_group(self) -> None:
         self.done.append("begin")
 
+    def look_ahead(self) -> None:
+        self.serving.ending = True
+
     def end_group(self) -> bool:
         self.done.append("end" if self.keeps else "fail")
         return self.keeps
@@ -145,4 +148,37 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
         decider.serving._consulted(connection, decider.begin(wire.Request(1, (), {}, b""), 1), None)
         assert hooks.recv(4096) == (wire.NOT_HERE if failed else wire.answer(*ANSWER))
         assert decider.done == ([] if failed else ["step"])
+        decider.serving._end()
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Time is up once, just before the first step that is over says that it is."""
+    rung: list[int] = []
+    setitimer = signal.setitimer
+
+    def stopped(which: int, seconds: float) -> None:
+        if not seconds and not rung:
+            rung.append(which)
+            raise TookTooLong
+        setitimer(which, seconds)
+
+    monkeypatch.setattr(signal, "setitimer", stopped)
+    return rung
+
+
+def test_time_that_is_up_as_a_step_ends_refuses_what_it_decided(tmp_path: Path, late: list[int]) -> None:
+    heard, done = served(tmp_path, [ANSWER, ANSWER])
+    assert heard == [wire.answer(*REFUSED), b""], "and whose turn did not come decides by itself"
+    assert late
+    assert done == ["begin", "step", "abandon"]
+
+
+def test_time_that_is_up_as_a_look_ahead_ends_has_the_gate_end_by_itself(late: list[int]) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        decider = FakeDecider([], keeps=True)
+        decider.serving = Serving(listening, decider, lambda _: True)  # type: ignore[arg-type]
+        decider.serving._look_ahead()
+        assert late
+        assert (decider.serving.ending, decider.serving.measures.failed) == (True, 1)
         decider.serving._end()

@@ -112,14 +112,15 @@ class Serving:
             self.ending = True
 
     def _look_ahead(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
         try:
-            self._decider.look_ahead()
+            signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
+            try:
+                self._decider.look_ahead()
+            finally:  # inside: time can be up just here
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except TookTooLong:
             self.ending = True
             self.measures.failed += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
 
     # ------------------------------------------------------------ deciding
     def _work(self) -> None:
@@ -179,9 +180,12 @@ class Serving:
 
     def _step(self, connection: Connection, work: Work, said: Any) -> None:
         self._watch()
-        signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
         try:
-            found = self._decider.step(work, said)
+            signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
+            try:
+                found = self._decider.step(work, said)
+            finally:  # inside: time can be up just here
+                signal.setitimer(signal.ITIMER_REAL, 0)
         except TookTooLong:
             # What was interrupted may be left in any state: this process must not decide on anything else.
             self.ending = True
@@ -191,8 +195,6 @@ class Serving:
         except NotHere:
             self._hooks.decline(connection)
             return
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         if isinstance(found, tuple) and len(found) == 3 and isinstance(found[0], str):
             self._answer(connection, work, found)
         else:
