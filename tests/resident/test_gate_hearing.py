@@ -64,6 +64,25 @@ def test_who_does_not_listen_is_let_go_with_what_was_begun_for_them(hooks: Hooks
     assert (len(hooks), ended) == (0, ["ended"])
 
 
+def test_nothing_is_said_behind_an_answer_that_is_still_on_its_way(hooks: Hooks) -> None:
+    ours, theirs = socket.socketpair()
+    answer = wire.answer("x" * 1_000_000, "", 0)
+    with theirs:
+        theirs.settimeout(10)
+        connection = Connection(ours, Peer(os.geteuid(), 1))
+        connection.complete_at = 1.0  # it has asked
+        hooks._open.add(connection)
+        hooks.say(connection, answer, last=True)
+        assert not connection.closed, "the hook has not taken it yet"
+        hooks.say(connection, wire.wait(3.0), last=False)  # of a thread that was asking when time was up
+        hooks.decline(connection)
+        heard = b""
+        while not connection.closed:
+            heard += theirs.recv(1 << 20)
+            hooks.hear(0.0)
+        assert heard + b"".join(iter(lambda: theirs.recv(1 << 20), b"")) == answer
+
+
 def test_what_other_threads_tell_is_done_by_the_loop(hooks: Hooks) -> None:
     done: list[str] = []
     hooks.begin()

@@ -79,11 +79,12 @@ class Connection:
             return request(whole[HEADER : HEADER + self._head], whole[HEADER + self._head :])
 
     def say(self, frame: bytes, *, last: bool) -> bool:
-        """Say something; whether all was said already."""
-        self._out += frame
-        self.ends = self.ends or last
-        if last:
-            self.until = time.monotonic() + TALK_SECONDS
+        """Say something, or nothing where the last was said: another thread may not know. Whether all is sent."""
+        if not self.ends:
+            self._out += frame
+            if last:
+                self.ends = True
+                self.until = time.monotonic() + TALK_SECONDS
         return self.flush()
 
     def flush(self) -> bool:
