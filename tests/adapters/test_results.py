@@ -7,6 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.adapters.claude_results import result_text, spawned_agent
+from lockgate.adapters.results import finished
+from lockgate.events import Context
+from lockgate.model import Subject, ToolCall
+
+BARE = "[a record without a text]"
 
 CASES = [
     pytest.param("Bash", {"stdout": "a\nb", "stderr": "c", "interrupted": False}, "a\nb\nc", id="shell"),
@@ -35,7 +40,12 @@ CASES = [
         "Agent", {"prompt": "own words", "content": [{"type": "text", "text": "report"}]}, "report", id="agent"
     ),
     pytest.param("X", None, "", id="nothing"),
-    pytest.param("X", 7, "", id="a number"),
+    pytest.param("X", 7, BARE, id="a number"),
+    pytest.param("mcp__x__y", {"structuredContent": {"a name that says it": 1}}, BARE, id="only names"),
+    pytest.param("mcp__x__y", [[105, 103, 110]], BARE, id="numbers that spell a text"),
+    pytest.param("mcp__x__y", {"content": [], "isError": False, "structuredContent": {}}, "", id="an empty envelope"),
+    pytest.param("mcp__x__y", {"content": [{"type": None}]}, "", id="an empty block"),
+    pytest.param("TaskList", {"tasks": [], "n": 0}, "", id="the client's own counts"),
 ]
 
 
@@ -79,3 +89,33 @@ def test_depth_does_not_matter() -> None:
 )
 def test_spawned_agents(tool: str, response: Any, expected: tuple[str, bool]) -> None:
     assert spawned_agent(tool, response) == expected
+
+
+PICTURES = [
+    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+    {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+    {"type": "resource", "resource": {"blob": "JVBERi0="}},
+    {"type": "image", "data": {"nested": "words"}},
+]
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("tool", ["Bash", "WebFetch", "mcp__x__screenshot"])
+def test_a_picture_says_something(tool: str, picture: dict[str, Any]) -> None:
+    """A page that was photographed is a page that was read."""
+    context = Context("codex", Subject("s"), "/w", "/w")
+    for result in ([picture], [{"type": "text", "text": ""}, picture], {"content": [picture]}):
+        assert finished(context, ToolCall(tool, {}, "/w"), result).text
+
+
+@pytest.mark.parametrize("result", ["", [], None, {}, {"content": [], "isError": False}])
+def test_nothing_says_nothing(result: Any) -> None:
+    context = Context("codex", Subject("s"), "/w", "/w")
+    assert finished(context, ToolCall("mcp__x__y", {}, "/w"), result).text == ""
+
+
+def test_where_a_client_tells_of_no_pictures_silence_of_an_unknown_tool_is_not_believed() -> None:
+    context = Context("opencode", Subject("s"), "/w", "/w")
+    for tool, said in (("mcp__x__screenshot", True), ("opencode:browser", True), ("Bash", False), ("WebFetch", False)):
+        assert bool(finished(context, ToolCall(tool, {}, "/w"), "", whole=False).text) == said

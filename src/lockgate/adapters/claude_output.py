@@ -51,6 +51,25 @@ def texts_of(tool: str, result: Any) -> list[tuple[str, str]]:
     return [(_path(place), text) for place, text in _texts(tool, result)]
 
 
+def unread_of(tool: str, result: Any) -> list[str]:
+    """The names of fields that hold a picture, a sound or a file, which no text tells and the model is shown.
+
+    Args:
+        tool: As for :func:`texts_of`.
+        result: The client's record.
+    """
+    found: dict[str, None] = {}
+    todo = [result]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Mapping):
+            found |= {key: None for key, value in item.items() if key in _BINARY and value and _is_bytes(key, item)}
+            todo.extend(item.values())
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
+    return list(found)
+
+
 def names_of(result: Any) -> str:
     """The names of fields that are no words, one a line.
 
@@ -119,9 +138,11 @@ def _is_unread(tool: str, place: Place, key: str, owner: Mapping[str, Any]) -> b
         return True
     if key in _NAMES and isinstance(value, str) and _WORD.fullmatch(value):
         return True
-    return key in _BINARY and (
-        key in {"base64", "blob", "image_data"} or owner.get("type") in _PICTURES or owner.get("type") == "base64"
-    )
+    return key in _BINARY and _is_bytes(key, owner)
+
+
+def _is_bytes(key: str, owner: Mapping[str, Any]) -> bool:
+    return key in {"base64", "blob", "image_data"} or owner.get("type") in _PICTURES or owner.get("type") == "base64"
 
 
 def _path(place: Place) -> str:

@@ -19,7 +19,7 @@ _UNSHOWN = frozenset({"originalFile", "original_file"})
 def result_text(tool: str, tool_response: Any) -> str:
     """All text of a result, as far as the model reads it, pieces joined with line breaks.
 
-    An unknown shape gives every string value in it.
+    An unknown shape gives every string value in it; where an unknown tool gives none, what else it says.
 
     Args:
         tool: The tool's name in the client's vocabulary.
@@ -37,7 +37,12 @@ def result_text(tool: str, tool_response: Any) -> str:
             return content if isinstance(content, str) else "\n".join(_strings(tool_response["file"]))
         if tool in _WRITERS:
             return "\n".join(_strings({key: value for key, value in tool_response.items() if key not in _UNSHOWN}))
-    return "\n".join(_strings(tool_response))
+    text = "\n".join(_strings(tool_response))
+    if text or not tool_response:
+        return text
+    from lockgate.adapters.results import bare
+
+    return bare(tool, tool_response)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -141,7 +141,7 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
 
     background = vocabulary.goes_on(CLIENT, text(payload, "toolName"), mapping(payload, "toolArgs"))
     result = mapping(payload, "toolResult").get("textResultForLlm")
-    return results.finished(context, _call(payload, context), result, background=background)
+    return results.finished(context, _call(payload, context), result, background=background, whole=False)
 
 
 def _failed(payload: Mapping[str, Any], context: Context) -> Event:

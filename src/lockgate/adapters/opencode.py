@@ -93,7 +93,8 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     from lockgate.adapters import results
 
-    return results.finished(context, _call(payload, context), text(payload, "tool_output", empty=True))
+    output = text(payload, "tool_output", empty=True)
+    return results.finished(context, _call(payload, context), output, whole=False)
 
 
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from lockgate.adapters.claude_output import names_of, texts_of, with_texts, withheld
+from lockgate.adapters.results import said
 from lockgate.api.model import Decision, Result
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolFinished
@@ -29,9 +30,7 @@ def finished_event(context: Context, call: ToolCall, output: Any) -> ToolFinishe
     """
     shown = _readable(output)
     texts = texts_of(_ANY_TOOL, shown)
-    return ToolFinished(
-        context, call, shown, text="\n".join(text for _, text in texts), texts=texts, names=names_of(shown)
-    )
+    return ToolFinished(context, call, shown, text=said(call.tool, shown, texts), texts=texts, names=names_of(shown))
 
 
 def result_of(output: Any, answer: Answer) -> Result:
