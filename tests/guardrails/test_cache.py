@@ -17,7 +17,7 @@ import pytest
 import re2
 
 from lockgate.analysis.patterns.engine import Matcher
-from lockgate.errors import PatternError, StoreError
+from lockgate.errors import NotCompiledError, PatternError, StoreError
 from lockgate.folders import Folders
 from lockgate.guardrails import cache, layers, making
 from lockgate.guardrails.cache import Artefact, load
@@ -359,6 +359,27 @@ def test_of_fifty_hooks_without_time_one_has_it_compiled(machine: Machine, monke
     while (left := _processes(machine.where.state)) and time.monotonic() < until:
         time.sleep(0.05)
     assert left == []
+
+
+def test_a_process_that_goes_on_keeps_no_dead_child(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, mark = machine.project / "ahead.py", machine.project / "child"
+    program.write_text(f"import os; open({str(mark)!r}, 'w').write(str(os.getpid()))")
+    monkeypatch.setattr(making, "AHEAD", str(program))
+    with pytest.raises(NotCompiledError):
+        machine.load(seconds=0.0)
+    until = time.monotonic() + 60
+    while not mark.exists() or not mark.read_text() or _is_there(int(mark.read_text())):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def _is_there(process: int) -> bool:
+    """Whether a process runs, or has ended and its parent has not asked how."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _processes(word: str) -> list[str]:

@@ -118,9 +118,22 @@ def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> N
     command = [sys.executable, "-I", "-S", AHEAD, *where, workspace, unlike, str(lock)]
     os.set_inheritable(lock, True)
     try:
-        os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
+        child = os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
     except OSError as error:
         raise PatternError(f"the pattern library cannot be compiled: {error.strerror}") from error
+    _hear_of_the_end(child)
+
+
+def _hear_of_the_end(child: int) -> None:
+    """Have the system forget a child once it ends: a process that goes on would else keep a dead one of each."""
+    import threading
+
+    def wait() -> None:
+        with suppress(ChildProcessError):  # a program that this one is part of may have heard of it before
+            os.waitpid(child, 0)
+
+    with suppress(RuntimeError):  # there can be no more threads
+        threading.Thread(target=wait, name="lockgate-compiling", daemon=True).start()
 
 
 @contextmanager
