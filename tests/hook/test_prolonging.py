@@ -95,3 +95,19 @@ time.sleep(600)
 """
     told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN, grace=0.2)
     assert told.code == 1
+
+
+def test_a_wait_takes_no_file_with_it(tmp_path: Path) -> None:
+    fault = """
+import os
+def opened():
+    return os.dup(1)  # the lowest number that is free
+first = opened()
+for _ in range(20):
+    self.prolong(0.5)
+from lockgate.events import Answer
+from lockgate.model import Verdict
+return Answer(Verdict.DENY, to_agent=f"files: {opened() - first}.")
+"""
+    told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN)
+    assert "files: 1." in json.dumps(told.answer)

@@ -27,6 +27,7 @@ class Deadline:
         self._allowed = DEADLINE
         self._lent = 0.0
         self._began = self._started = time.monotonic()
+        self._nowhere = -1
         self.event: str | None = None
         """The event that is answered: how long the client waits depends on it."""
 
@@ -40,8 +41,9 @@ class Deadline:
         """
         self.event, self._allowed, self._lent, self._began = event, seconds, 0.0, began
         self._started = time.monotonic()
+        self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._arm(seconds)
-        _arm_outside(seconds)
+        self._arm_outside(seconds)
 
     def bring_forward(self, allowed: float) -> None:
         """Let a configuration ask for a shorter deadline; it cannot give more time than the client waits for."""
@@ -63,7 +65,7 @@ class Deadline:
         lent = max(min(seconds, most(self.event) - (time.monotonic() - self._began) - left), 0.0)
         self._lent += lent
         self._arm(left + lent)
-        _arm_outside(left + lent)
+        self._arm_outside(left + lent)
         return lent
 
     def stop(self) -> None:
@@ -81,6 +83,12 @@ class Deadline:
         signal.signal(signal.SIGALRM, expired)
         signal.setitimer(signal.ITIMER_REAL, left)
 
+    def _arm_outside(self, left: float) -> None:
+        """Have a thread outside the interpreter end the process: with exit code 1, on which the shell around blocks."""
+        import faulthandler
+
+        faulthandler.dump_traceback_later(left + GRACE, exit=True, file=self._nowhere)
+
 
 def most(event: str | None) -> float:
     """Seconds after its begin in which a hook of an event can be sure that its client still waits."""
@@ -93,11 +101,3 @@ def _left() -> float:
     import signal
 
     return signal.getitimer(signal.ITIMER_REAL)[0]
-
-
-def _arm_outside(left: float) -> None:
-    """Have a thread outside the interpreter end the process: with exit code 1, on which the shell around it blocks."""
-    import faulthandler
-
-    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    faulthandler.dump_traceback_later(left + GRACE, exit=True, file=nowhere)
