@@ -86,6 +86,23 @@ def test_who_comes_second_waits_for_the_gate(machine: Machine, launched: list[Fo
     assert launched == []
 
 
+@pytest.mark.parametrize("folder", ["short", "long" * 25], ids=["short", "long"])
+def test_a_gate_is_found_without_moving_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """The working folder is that of all threads, and a socket's path must be short."""
+    machine = Machine(tmp_path / folder)
+    try:
+        machine.start()
+        pid = machine.facts["pid"]
+        for move in ("chdir", "fchdir"):
+            monkeypatch.setattr(os, move, lambda _: pytest.fail("somebody else's working folder was changed"))
+        assert control.look(machine.state).facts["pid"] == pid
+        assert not starting.joined(machine.where, sys.executable, missed=False), "it was asked already"
+        assert starting.joined(machine.where, sys.executable), "it has come up since"
+        assert control.stop(machine.state)
+    finally:
+        machine.end()
+
+
 def test_no_other_process_has_it_run_code() -> None:
     """What PEP 768 brought, from 3.14 on; older interpreters take the flag without a word."""
     program = "import sys; print(getattr(sys, 'is_remote_debug_enabled', lambda: False)())"

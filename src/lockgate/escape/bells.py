@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from lockgate.record import TYPE_CHECKING
+from lockgate.unix_sockets import short_path
 
 if TYPE_CHECKING:
     import socket
@@ -23,8 +24,6 @@ FOLDER = "bells"
 """The folder below the state folder."""
 _SWEPT = 32
 """Bells that are looked at whenever one is hung up, so that those of the dead do not gather."""
-_ADDRESS = 100
-"""Most bytes of a socket's path: ``sun_path`` holds 108 on Linux and 104 on macOS, with a zero at the end."""
 
 
 class Bell:
@@ -135,7 +134,7 @@ def _reached(folder: str, file: str, message: bytes | None) -> bool:
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return False
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, _address(folder, file) as address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, short_path(folder, file) as address:
             sender.setblocking(False)
             sender.connect(address)
             if message is not None:
@@ -171,34 +170,9 @@ def _hung(state: str, file: str) -> socket.socket:
     _sweep(folder)
     hung = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        with _address(folder, file) as address:
+        with short_path(folder, file) as address:
             hung.bind(address)
     except BaseException:
         hung.close()
         raise
     return hung
-
-
-@contextmanager
-def _address(folder: str, file: str) -> Iterator[str]:
-    """A path to a file of a folder that is short enough for a socket, as long as the context lasts."""
-    path = os.path.join(folder, file)
-    if len(os.fsencode(path)) <= _ADDRESS:
-        yield path
-        return
-    if os.path.isdir("/proc/self/fd"):
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield f"/proc/self/fd/{opened}/{file}"
-        finally:
-            os.close(opened)
-        return
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="lg") as short:
-        link = os.path.join(short, "s")
-        os.symlink(folder, link)
-        try:
-            yield os.path.join(link, file)
-        finally:
-            os.unlink(link)

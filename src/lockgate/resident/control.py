@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from lockgate.errors import BadInputError
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.resident.peers import peer_of
-from lockgate.resident.places import SOCKET, locked, run_folder
+from lockgate.resident.places import connect, locked
 from lockgate.resident.wire import Request, answer_of, spelt_request
 
 if TYPE_CHECKING:
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
     from typing import Any
 
 SECONDS = 2.0
@@ -114,9 +114,10 @@ def _gone(state: str, until: float) -> bool:
 
 
 @contextmanager
-def _connected(state: str, seconds: float) -> Iterator[tuple[socket.socket, int]]:
+def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
     """A connection to the gate, and its process id as the kernel tells it."""
-    with _listener(state, time.monotonic() + seconds) as connection:
+    connection, _ = connect(state, time.monotonic() + seconds)
+    with closing(connection):
         connection.settimeout(seconds)
         peer = peer_of(connection)
         if peer.uid != os.geteuid():
@@ -124,36 +125,7 @@ def _connected(state: str, seconds: float) -> Iterator[tuple[socket.socket, int]
         yield connection, peer.pid
 
 
-def _listener(state: str, until: float) -> socket.socket:
-    """A connection to who listens. A gate that has just begun has its lock, and no socket yet: it is waited for."""
-    while True:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            _connect(connection, state, until)
-        except (FileNotFoundError, ConnectionRefusedError):
-            connection.close()
-            if time.monotonic() >= until or not locked(state):
-                raise
-            time.sleep(_PAUSE)
-        except BaseException:
-            connection.close()
-            raise
-        else:
-            return connection
-
-
-def _connect(connection: socket.socket, state: str, until: float) -> None:
-    connection.settimeout(max(until - time.monotonic(), _PAUSE))
-    here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.chdir(run_folder(state))  # a socket's path is short
-        connection.connect(SOCKET)
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
-def _asked(connection: socket.socket, word: str) -> tuple[int, bytes, bytes]:
+def _asked(connection: Socket, word: str) -> tuple[int, bytes, bytes]:
     connection.sendall(spelt_request(Request(os.getppid(), (word,), {}, b"")))
     heard = b""
     while part := connection.recv(1 << 16):

@@ -6,7 +6,10 @@ import os
 import socket
 import sys
 
-from lockgate.record import Record
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 
 _XUCRED = 76
 _LOCAL_PEERCRED, _LOCAL_PEERPID = 1, 2
@@ -20,7 +23,7 @@ class Peer(Record):
     pid: int
 
 
-def peer_of(connection: socket.socket) -> Peer:
+def peer_of(connection: Socket) -> Peer:
     """The process that connected. Raises ``OSError`` where the system does not tell."""
     if sys.platform == "linux":
         found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)  # unix(7): pid, uid, gid

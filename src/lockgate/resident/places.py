@@ -10,11 +10,19 @@ import os
 import stat
 
 from lockgate.errors import StoreError
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 
 RUN = "run"
 SOCKET = "gate.sock"
 LOCK = "gate.lock"
 """Locked (``flock``) by the gate that listens."""
+_PAUSE = 0.02
+"""Seconds between two looks at a gate that begins."""
+_NOT_YET = FileNotFoundError, ConnectionRefusedError, BlockingIOError
+"""There is no socket; that of one that was killed; or one that has more hooks waiting than the system allows."""
 
 
 def run_folder(state: str) -> str:
@@ -53,3 +61,40 @@ def locked(state: str) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def connect(state: str, until: float, locked_by: float = 0.0) -> tuple[Socket, bool]:
+    """Connect to the gate. One that has just begun has its lock, and no socket yet: it is waited for.
+
+    Args:
+        state: The state folder.
+        until: When to give up, by the monotonic clock.
+        locked_by: Until when one that was just started need not even have its lock.
+
+    Returns:
+        The connection, which waits until then at most, and whether there was one at the first try.
+
+    Raises:
+        OSError: None listens.
+    """
+    import time
+    from _socket import AF_UNIX, SOCK_STREAM, socket
+
+    from lockgate.unix_sockets import short_path
+
+    at_once = True
+    while True:
+        connection = socket(AF_UNIX, SOCK_STREAM)
+        try:
+            connection.settimeout(max(until - time.monotonic(), _PAUSE))
+            with short_path(run_folder(state), SOCKET) as path:
+                connection.connect(path)
+        except BaseException as error:
+            connection.close()
+            now = time.monotonic()
+            if not isinstance(error, _NOT_YET) or now >= until or (now >= locked_by and not locked(state)):
+                raise
+        else:
+            return connection, at_once
+        at_once = False
+        time.sleep(_PAUSE)

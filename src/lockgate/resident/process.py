@@ -77,18 +77,19 @@ class Listening:
         import socket
 
         from lockgate.resident.places import SOCKET, run_folder
+        from lockgate.unix_sockets import short_path
 
         folder = run_folder(self._where.state)
-        os.chdir(folder)  # a socket's path is short
-        if os.path.lexists(SOCKET):
-            os.unlink(SOCKET)  # of a gate that was killed: it would have the lock
+        path = os.path.join(folder, SOCKET)
+        if os.path.lexists(path):
+            os.unlink(path)  # of a gate that was killed: it would have the lock
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listening.bind(SOCKET)
-        os.chmod(SOCKET, 0o600)
+        with short_path(folder, SOCKET) as address:
+            listening.bind(address)
+        os.chmod(path, 0o600)
         listening.listen(1024)
-        self._path = os.path.join(folder, SOCKET)
-        self._inode = os.lstat(SOCKET).st_ino
-        os.chdir("/")
+        self._path = path
+        self._inode = os.lstat(path).st_ino
         return listening
 
     def is_own(self) -> bool:
@@ -172,6 +173,7 @@ def main(arguments: Sequence[str]) -> int:
     from lockgate.folders import Folders
     from lockgate.logs import note, place_of
 
+    os.chdir("/")  # so that no folder is kept busy
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     where = Folders(given["--home"], given["--state"], given["--config"])
     try:

@@ -8,7 +8,7 @@ import time
 from lockgate import caller
 from lockgate.folders import Folders
 from lockgate.record import TYPE_CHECKING
-from lockgate.resident.places import SOCKET, locked, make_run_folder, run_folder
+from lockgate.resident.places import connect, locked, make_run_folder
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -23,7 +23,6 @@ ARRIVAL_SECONDS = 1.5
 """How long a hook waits for a gate that another one has started, before it decides by itself."""
 _LOCK_SECONDS = 0.5
 """After so long a gate that was started has its lock, or comes up no more."""
-_LOOK = 0.02
 _PAUSE = 10.0
 """Seconds after a start in which hooks start no other: a gate that cannot come up must not be tried at each event."""
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -59,23 +58,13 @@ def joined(where: Folders, python: str, *, missed: bool = True) -> bool:
 
 def _arrives(state: str, *, missed: bool) -> bool:
     """Wait for the socket of a gate that has just been started."""
-    import _socket
-
     began = time.monotonic()
-    while (waited := time.monotonic() - began) < ARRIVAL_SECONDS and (waited < _LOCK_SECONDS or locked(state)):
-        here = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        try:
-            here.connect(os.path.join(run_folder(state), SOCKET))
-        except OSError as error:
-            if error.errno is None:  # the path is too long for a socket's address
-                return False
-            missed = True
-            time.sleep(_LOOK)
-        else:
-            return missed
-        finally:
-            here.close()
-    return False
+    try:
+        connection, at_once = connect(state, began + ARRIVAL_SECONDS, began + _LOCK_SECONDS)
+    except OSError:
+        return False
+    connection.close()
+    return missed or not at_once
 
 
 def launch(where: Folders, python: str, idle: float | None = None) -> None:
