@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import socket
-import struct
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from starlette.routing import Route
 
 from lockgate.record import Record
 from lockgate.remote.envelope import MAX_MESSAGE, digest, same
+from lockgate.resident.peers import peer_of
 from lockgate.server.desk import Desk, waiting_note
 from lockgate.server.groups import Group, Groups
 from lockgate.server.patience import PatientProtocol
@@ -27,7 +27,6 @@ _FIRST_SECONDS, _NEXT_SECONDS = 1.0, 25.0
 """Seconds after which a request is answered with a note that it takes longer. Then it is put again."""
 _KEEP_SECONDS = 60.0
 """How long an answer lies here for a client that was told that it takes longer. It comes for it at once, or is gone."""
-_CREDENTIALS = struct.Struct("3i")
 _TYPE = "application/octet-stream"
 
 
@@ -42,7 +41,7 @@ class PeerProtocol(PatientProtocol):
     """HTTP that knows which user the other end of a Unix socket is."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Ask the kernel who connected (``SO_PEERCRED``, unix(7))."""
+        """Ask the kernel who connected."""
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
         if connection is not None and connection.family == socket.AF_UNIX:
@@ -50,11 +49,11 @@ class PeerProtocol(PatientProtocol):
 
 
 def _peer_uid(connection: Any) -> int:
-    option = getattr(socket, "SO_PEERCRED", None)
-    if option is None:
+    """The user of the process that connected; -1, which is nobody's, where the system does not tell."""
+    try:
+        return peer_of(connection).uid
+    except OSError:
         return -1
-    _, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
-    return int(uid)
 
 
 class Web:
