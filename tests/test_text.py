@@ -53,7 +53,38 @@ def test_a_block_that_is_cut_says_so_and_shows_its_end(text, limit):
         ("\x1b[31m", "\\e[31m"),
         ("\u202eabc", "\\u{202e}abc"),
         ("\x07", "\\x07"),
+        # Blanks that are no spaces, and so many spaces that the rest is out of sight.
+        ("rm\u00a0-r", "rm\\xa0-r"),
+        ("a\u2003b\u2800c", "a\\u{2003}b\\u{2800}c"),
+        ("\u0600\U0001bca0", "\\u{600}\\u{1bca0}"),
+        ("ls" + " " * 10_000 + "; rm x", "ls[... 10000 spaces ...]; rm x"),
+        (" " * 40 + "deep", " " * 40 + "deep"),
+        ("全角\u3000の空白", "全角\u3000の空白"),
+        # Letters that pass for others.
+        ("git push \u043erigin", "git push \\u{43e}rigin"),
+        ("https://g\u0456thub.com/x", "https://g\\u{456}thub.com/x"),
+        (
+            "https://\u0430\u0440\u0440\u04cf\u0435.com/\u0439",
+            "https://\\u{430}\\u{440}\\u{440}\\u{4cf}\\u{435}.com/\u0439",
+        ),
+        ("https://github.com\u2044evil.example", "https://github.com\\u{2044}evil.example"),
+        ("\uff43url", "\\u{ff43}url"),
+        ("a" + "\u0336" * 40, "a" + "\\u{336}" * 40),
     ],
 )
 def test_examples(text, shown):
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "отчёт.txt: первый https://example.org/отчёт",
+        "Δt = αβ, 5 µs, naïve, kadın, tiếng Việt",  # noqa: RUF001
+        "文件：ls；完",  # noqa: RUF001
+        "שלום, नमस्ते, สวัสดี",
+    ],
+)
+def test_languages_stay_as_they_are(text):
+    assert visible(text) == text
+    assert visible(visible(f"{text}\n{text}", 1000), 1000) == f"{text}\\n{text}"

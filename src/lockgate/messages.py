@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.analysis.redact import redact
 from lockgate.model import REACHING, Decision, Label, Reason, Taint, TaintState, ToolCall, Variant
 from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible, visible_block
+from lockgate.text import condensed, visible, visible_block
 
 if TYPE_CHECKING:
     from typing import Any
@@ -64,7 +64,7 @@ def exact_call(call: ToolCall) -> str:
     lines = [visible(call.tool, 200)]
     for key, value in call.tool_input.items():
         text = value if isinstance(value, str) else repr(value)
-        shown = visible_block(text, 4000).split("\n")
+        shown = visible_block(condensed(text), 4000).split("\n")
         lines.append(f"  {visible(str(key), 60)}: {shown[0]}")
         lines.extend(f"    {line}" for line in shown[1:])
     return "\n".join(lines)
@@ -101,7 +101,8 @@ def _because(reasons: Iterable[Reason]) -> list[str]:
         line = f"{visible(effect.because, 240)}{whom} [{visible(effect.rule, 100)}]"
         if line not in lines:
             lines.append(line)
-    return lines[:_SHOWN_REASONS]
+    more = len(lines) - _SHOWN_REASONS
+    return [*lines[:_SHOWN_REASONS], f"and {more} more"] if more > 0 else lines
 
 
 def exposure(taints: Sequence[Taint]) -> list[str]:

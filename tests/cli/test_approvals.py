@@ -123,6 +123,14 @@ def test_a_long_call_is_shown_uncut(desk: Desk) -> None:
     assert all(line in shown for line in lines)
 
 
+def test_what_would_push_the_rest_out_of_sight_is_counted(desk: Desk) -> None:
+    command = "ls" + " " * 9000 + "; git push g\u0456thub" + "\n" * 900 + "true"
+    shown = desk.run("approvals", "show", desk.asked(whole={"command": command})).stdout
+    assert "ls[... 9000 spaces ...]; git push g\\u{456}thub" in shown
+    assert "[... 899 empty lines ...]" in shown
+    assert shown.count("\n") < 40
+
+
 def test_names_and_the_folder_are_shown_uncut(desk: Desk) -> None:
     """Another folder or field is another call, however long the names before it are."""
     folder, name, tool = ("/work/" + "shop/" * 100 + "x", "note " * 100 + "bcc", "mcp__" + "mail" * 100 + "__send")

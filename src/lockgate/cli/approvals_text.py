@@ -11,7 +11,7 @@ from lockgate.cli.state import paint
 from lockgate.escape.approvals import WHOLE
 from lockgate.escape.telling import reaches
 from lockgate.store.rows import ApprovalRow
-from lockgate.text import visible
+from lockgate.text import condensed, visible
 
 _NAME = 200
 _SENTENCE = 600
@@ -86,8 +86,8 @@ def _call(row: ApprovalRow) -> Iterator[str]:
 
 
 def _text(text: str) -> Iterator[str]:
-    """Every line of a text."""
-    yield from map(_uncut, text.split("\n"))
+    """Every line of a text; many empty ones are counted."""
+    yield from map(_uncut, condensed(text).split("\n"))
 
 
 def _uncut(line: str) -> str:

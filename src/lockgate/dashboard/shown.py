@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from lockgate.text import visible
 
+_MANY_SPACES = " " * 60
+"""From so many on they are counted: they push the rest of a line out of sight."""
 _DEEP = 64
 """Levels of nesting that are shown; what is below is named and not shown."""
 
@@ -20,7 +22,8 @@ def shown(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return text if text.isascii() and text.isprintable() else visible(text, 10 * len(text) + 1)
+    plain = text.isascii() and text.isprintable() and _MANY_SPACES not in text
+    return text if plain else visible(text, 10 * len(text) + 1)
 
 
 def shown_json(value: Any, deep: int = _DEEP) -> Any:
