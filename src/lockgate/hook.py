@@ -44,12 +44,17 @@ _LAST_RESORT = (
 """The refusal where nothing else can be loaded."""
 
 
-def ask(arguments: "Sequence[str]", *, again: bool = False) -> None:
-    """Have the resident gate answer, and end the process. Returns where it does not.
+def _options(arguments: "Sequence[str]") -> "dict[str, str]":
+    """The options of a command line, where a resident gate may be asked; none where it may not."""
+    import posix
 
-    Args:
-        arguments: The client's name, then options.
-        again: Whether it was asked already, by whoever has become this process.
+    options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
+    off = posix.environ.get(b"LOCKGATE_RESIDENT") == b"off"
+    return {} if off or "--state" not in options or "--remote" in options else options
+
+
+def _ask(arguments: "Sequence[str]", state: str) -> None:
+    """Have the resident gate of a state folder answer, and end the process. Returns where it does not.
 
     Raises:
         OSError: There is none, or it went away.
@@ -57,16 +62,12 @@ def ask(arguments: "Sequence[str]", *, again: bool = False) -> None:
     import posix
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
-    options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    off = posix.environ.get(b"LOCKGATE_RESIDENT") == b"off"
-    if off or "--state" not in options or "--remote" in options or ("--asked" in options and not again):
-        return
     began = time.monotonic()
     for descriptor in (0, 1, 2):  # a socket must not get the number of a stream that the client closed
         posix.fstat(descriptor)
     gate = socket(AF_UNIX, SOCK_STREAM)
     gate.settimeout(FIRST_SECONDS)
-    _connect(gate, options["--state"] + "/run")
+    _connect(gate, state + "/run")
     _THERE[0] = True
     data = _input()
     words = [str(posix.getppid()), str(len(arguments)), *arguments]
@@ -166,8 +167,11 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     Args:
         arguments: The client's name, then options (see the module's text).
     """
-    try:  # noqa: SIM105 - contextlib costs as much as all of this
-        ask(arguments)
+    options: dict[str, str] = {}
+    try:
+        options = _options(arguments)
+        if options and "--asked" not in options:  # else it was, by whoever has become this process
+            _ask(arguments, options["--state"])
     except Exception:  # noqa: BLE001, S110 - whatever it was, this process decides by itself
         pass
     import gc
@@ -177,8 +181,9 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     gc.disable()
     # Appended, so that nothing beside the package can stand in for a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    try:  # noqa: SIM105
-        _join(arguments)
+    try:
+        if not _THERE[0] and {"--home", "--state", "--config"} <= options.keys():
+            _join(arguments, options)
     except Exception:  # noqa: BLE001, S110 - as above
         pass
     try:
@@ -188,23 +193,17 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     local.main(arguments, b"".join(_DATA), _BEGAN)
 
 
-def _join(arguments: "Sequence[str]") -> None:
+def _join(arguments: "Sequence[str]", options: "dict[str, str]") -> None:
     """Start a gate where none is there, or ask the one that another hook has just started.
 
     Hooks that all load what a decision takes, at once, would take so long that none is in time.
     """
-    import posix
-
-    options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
-    named = {"--home", "--state", "--config"} <= options.keys() and "--remote" not in options
-    if _THERE[0] or not named or posix.environ.get(b"LOCKGATE_RESIDENT") == b"off":
-        return
     from lockgate.folders import Folders
     from lockgate.resident.starting import joined
 
     where = Folders(options["--home"], options["--state"], options["--config"])
     if joined(where, sys.executable, missed="--asked" not in options):
-        ask(arguments, again=True)
+        _ask(arguments, where.state)
 
 
 if __name__ == "__main__":
