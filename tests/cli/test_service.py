@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.cli import service, service_files
-from lockgate.cli.service import manager
+from lockgate.cli.service_managers import manager
 from lockgate.folders import Folders
 from lockgate.resident.starting import PROGRAM
 
@@ -108,6 +108,28 @@ def test_the_property_list_says_the_same() -> None:
     assert job["KeepAlive"] == {"SuccessfulExit": False}
 
 
+def test_the_property_list_has_keys_and_types_of_launchd() -> None:
+    """As launchd.plist(5) has them. A string for the umask is octal; a number is what it is."""
+    kinds: dict[str, type] = {
+        "Label": str,
+        "ProgramArguments": list,
+        "EnvironmentVariables": dict,
+        "WorkingDirectory": str,
+        "RunAtLoad": bool,
+        "KeepAlive": dict,
+        "ThrottleInterval": int,
+        "ProcessType": str,
+        "Umask": int,
+    }
+    text = service_files.property_list(["/p/python", "ä <&> b"], {"PATH": "/bin"})
+    job = plistlib.loads(text)
+    assert {name: type(value) for name, value in job.items()} == kinds
+    assert job["ProcessType"] in {"Background", "Standard", "Adaptive", "Interactive"}
+    assert job["Umask"] == 0o077
+    assert all(isinstance(word, str) for word in (*job["ProgramArguments"], *job["EnvironmentVariables"].values()))
+    assert text.startswith(b"<?xml")
+
+
 @pytest.mark.parametrize("analyze", ANALYZE)
 def test_systemd_understands_the_unit(tmp_path: Path, analyze: str) -> None:
     program = tmp_path / "a b%h$HOME ä"
@@ -194,10 +216,14 @@ def test_an_installation_that_fails_leaves_the_one_before(home: Path, name: str)
 
 LAUNCHCTL = """#!/bin/sh
 # Jobs are loaded once, and only what is loaded can be asked for or ended: launchctl(1).
+# The process that was ended takes a while to go, and no job of its name can be loaded until then.
 case "$1" in
-  bootstrap) [ ! -e "$JOB" ] && [ -z "$FAIL" ] && : >"$JOB" || exit 5 ;;
-  bootout) [ -e "$JOB" ] && rm "$JOB" || { echo "Boot-out failed: 3: No such process" >&2; exit 3; } ;;
-  print) [ -e "$JOB" ] || exit 113 ;;
+  bootstrap)
+    echo . >>"$JOB.tries"
+    if [ -e "$JOB.going" ]; then rm "$JOB.going"; echo "Bootstrap failed: 5: Input/output error" >&2; exit 5; fi
+    [ ! -e "$JOB" ] && [ -z "$FAIL" ] && : >"$JOB" || exit 5 ;;
+  bootout) [ -e "$JOB" ] && mv "$JOB" "$JOB.going" || { echo "Boot-out failed: 3: No such process" >&2; exit 3; } ;;
+  print) [ -e "$JOB" ] || exit 113; echo "	state = ${STATE:-running}" ;;
 esac
 """
 
@@ -223,6 +249,7 @@ def by_hand(*words: str, code: int = 0) -> str:
 def test_from_install_to_uninstall_on_a_mac(mac: Path, home: Path) -> None:
     for _ in range(2):  # the second time over the first
         assert "runs the gate now" in by_hand("install")
+    assert (home / "job.tries").read_text().count(".") == 3
     assert "it runs" in by_hand("status")
     by_hand("uninstall")
     assert not mac.exists()
@@ -236,10 +263,19 @@ def test_what_was_never_started_on_a_mac_can_be_removed(mac: Path) -> None:
     assert not mac.exists()
 
 
-def test_an_installation_that_fails_on_a_mac_leaves_nothing(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_that_fails_on_a_mac_leaves_nothing(
+    mac: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAIL", "1")
     assert "removed again" in by_hand("install", code=1)
     assert not mac.exists()
+    assert (home / "job.tries").read_text().count(".") == 1  # nothing was in the way, so nothing is waited for
+
+
+def test_a_job_that_has_ended_on_a_mac_does_not_run(mac: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand("install")
+    monkeypatch.setenv("STATE", "not running")
+    assert "it does not run" in by_hand("status", code=1)
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall"]])

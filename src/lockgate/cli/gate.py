@@ -104,14 +104,14 @@ def restart(idle: float | None) -> None:
     Exit status: 0 it runs, 1 it cannot be ended or does not come up, 2 usage.
     """
     require_person("restart the gate")
-    from lockgate.cli import service
+    from lockgate.cli import service_managers
     from lockgate.resident.starting import launch
 
     where = folders()
-    manager = service.running(where)
+    manager = service_managers.running(where)
     _stop(where)
     if manager is not None:
-        service.start_again(manager)
+        service_managers.start_again(manager)
     else:
         with _telling("it cannot be started"):
             launch(where, sys.executable, idle)
