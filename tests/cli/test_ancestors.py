@@ -80,3 +80,16 @@ def test_both_ways_of_looking_agree() -> None:
     by_ps = ancestors._from_ps(os.getpid())
     assert by_ps is not None
     assert by_ps.parent == os.getppid()
+
+
+def test_a_long_command_line_is_told_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's name can be at its end. A width is said, as a terminal has one."""
+    from lockgate.cli import ancestors
+
+    monkeypatch.setenv("COLUMNS", "40")
+    path = f"/{'x' * 200}/claude/cli.js"
+    with subprocess.Popen([sys.executable, "-c", "input()", path], stdin=subprocess.PIPE) as process:
+        by_ps = ancestors._from_ps(process.pid)
+        process.communicate(b"\n")
+    assert by_ps is not None
+    assert by_ps.words[-1] == path

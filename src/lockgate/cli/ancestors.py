@@ -113,9 +113,10 @@ def _from_proc(pid: int) -> Process | None:
 
 
 def _from_ps(pid: int) -> Process | None:
-    # The fields and their order are POSIX; no start time is, so none is asked for.
+    # The fields and their order are POSIX; no start time is, so none is asked for. Without -ww, lines of macOS end at
+    # the width of the terminal, and in front of a client's name may stand a long path.
     done = subprocess.run(  # noqa: S603 - no part of it is anybody's text
-        ["/bin/ps", "-o", "ppid=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["/bin/ps", "-ww", "-o", "ppid=,args=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     parent, _, line = done.stdout.strip().partition(" ")
     return Process(pid, int(parent), "", tuple(line.split())) if parent.isdigit() else None
