@@ -26,6 +26,9 @@ _SHELL_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 PORTS = "ports"
 """The folder of the state folder with a file for each port at which a person is answered, named by it."""
 _SHELL_TOOL = "Bash"
+_STAYING = frozenset({"cursor"})
+"""Clients that run each command in the shell of the one before, or with all that it held. ``docs/clients.md`` says of
+each how that is known."""
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
 
@@ -67,6 +70,11 @@ def in_session(around: Surroundings, where: Folders, transcript: str) -> Surroun
     return around._replace(
         client_paths=_client_paths(where, transcript, tasks), session_results=_session_results(transcript, tasks)
     )
+
+
+def in_client(around: Surroundings, client: str) -> Surroundings:
+    """The same with a client whose commands may run in a shell that others have left."""
+    return around._replace(shell_stays=True) if client in _STAYING else around
 
 
 def own_paths(where: Folders) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
-from lockgate.machine import containing, in_session, surroundings_in, surroundings_of, write_kept
+from lockgate.machine import containing, in_client, in_session, surroundings_in, surroundings_of, write_kept
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
@@ -140,7 +140,9 @@ def _configuring(
 def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
     """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
     if sight is None:
-        return lambda context, rules: surroundings_of(where, context.workspace, context.transcript, rules)
+        return lambda context, rules: in_client(
+            surroundings_of(where, context.workspace, context.transcript, rules), context.client
+        )
     look = remembering(
         lambda context, _: surroundings_in(where, context.workspace),
         sight,
@@ -158,7 +160,7 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
                 kept.clear()
             found = in_session(around, where, context.transcript)
             kept[name] = (around, found)
-        return found._replace(rules=rules)
+        return in_client(found._replace(rules=rules), context.client)
 
     return surroundings
 

@@ -43,17 +43,46 @@ def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
         name, _, rest = text[1:].partition("/")
         return f"{_home_of(name, around)}/{rest}"
     if not text.startswith("/"):
-        text = f"{cwd}/{text}" if cwd.startswith("/") else ""
+        text = f"{cwd}/{text}" if cwd.startswith("/") and not _leads_out(text, cwd) else ""
     return led(text, cwd)[0] if text.startswith(_PROCESSES) else text or None
 
 
 def entered(cwd: str, folder: str) -> str:
     """The working folder after a change to another one; empty where it is not known."""
-    path = folder if folder.startswith("/") else f"{cwd}/{folder}" if cwd else ""
+    path = folder if folder.startswith("/") else f"{cwd}/{folder}" if cwd and not _leads_out(folder, cwd) else ""
     if path.startswith(_PROCESSES):
         # A shell takes the name before ``..`` away; the kernel goes to the folder above the one that is meant.
         path = "" if ".." in path else led(path, cwd)[0] or ""
-    return posixpath.normpath(path) if path else ""
+    entered = posixpath.normpath(path) if path else ""
+    return somewhere(entered) if entered and is_somewhere(cwd) and path is not folder else entered
+
+
+def somewhere(folder: str) -> str:
+    """The working folder of a command that runs in a folder or in one below it: nobody knows which.
+
+    Spelt with a slash at its end, so that a relative path begins at the folder, as far as it does not lead out of it.
+    """
+    return folder if folder.endswith("/") else f"{folder}/"
+
+
+def is_somewhere(cwd: str) -> bool:
+    """Whether a working folder may also be one below the one that is said."""
+    return len(cwd) > 1 and cwd.endswith("/")
+
+
+def _leads_out(path: str, cwd: str) -> bool:
+    """Whether a relative path begins above a folder that is not exactly known."""
+    return is_somewhere(cwd) and ".." in path and posixpath.normpath(path).split("/", 1)[0] == ".."
+
+
+def _beginnings(path: str, cwd: str) -> list[tuple[str, str]]:
+    """The folders in which a path may begin that leads out of a folder not exactly known, each with what follows."""
+    names = posixpath.normpath(path).split("/")
+    up = names.count("..")
+    starts = [posixpath.normpath(cwd)]
+    for _ in range(up):
+        starts.append(posixpath.dirname(starts[-1]))
+    return [(start, "/".join(names[up:]) or ".") for start in dict.fromkeys(starts)]
 
 
 def is_of_a_process(path: str, cwd: str) -> bool:
@@ -145,6 +174,8 @@ def _fold(path: str) -> str:
 
 def forms(path: str, cwd: str, around: Surroundings) -> list[Path]:
     """The path as the table asks about it: as written, and with links resolved."""
+    if _leads_out(path, cwd):
+        return [form for start, rest in _beginnings(path, cwd) for form in forms(rest, start, around)]
     joined = _joined(path, cwd, around)
     if joined is None:
         return _nowhere(path, cwd, around)

@@ -128,6 +128,8 @@ class Surroundings(Record):
     """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
     may_be_zsh: bool = False
     """Whether the client may run its commands with zsh."""
+    shell_stays: bool = False
+    """Whether a command runs in the shell that the one before has left, with its functions, options and folder."""
     python_files: Callable[[str], frozenset[str]] = lambda _: frozenset()
     """Names in a folder that Python can import: files, and folders that are packages."""
     is_git_folder: Callable[[str], bool] = lambda _: False

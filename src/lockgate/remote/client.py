@@ -131,9 +131,10 @@ class RemoteGate:
     def _analysis(self, context: Context, call: ToolCall) -> Analysis:
         from lockgate.analysis import analyse
         from lockgate.analysis.surroundings import Rules
-        from lockgate.machine import surroundings_of
+        from lockgate.machine import in_client, surroundings_of
 
         around = surroundings_of(self._where.folders, context.workspace, context.transcript, Rules())
+        around = in_client(around, context.client)
         return analyse(call, around._replace(own_paths=(*around.own_paths, *self._own())))
 
     def _own(self) -> tuple[str, ...]:

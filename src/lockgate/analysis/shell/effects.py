@@ -6,6 +6,7 @@ from lockgate.analysis.shell.commands import Machine
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
+from lockgate.analysis.spelling import somewhere
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Variant
 
@@ -34,12 +35,17 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     machine = Machine(around)
     machine.texts.append(text)
     scope = beginning(cwd, around)
+    began = dict(scope.variables) if around.shell_stays else {}
     script = read(text, machine.enter(dialect))
     if isinstance(script, Unparsed):
         machine.not_read(text, script)
     else:
         machine.run(script, scope)
     machine.run_traps()
+    if around.shell_stays:
+        from lockgate.analysis.shell.leaving import heed_left
+
+        heed_left(machine, scope, began)
     if scope.ever.given:
         from lockgate.analysis.shell.variables import heed_given
 
@@ -115,6 +121,11 @@ def beginning(cwd: str, around: Surroundings) -> Scope:
     """The state in which a command begins."""
     scope = Scope(cwd, {"HOME": around.home, **around.variables})
     scope.variables.pop("PWD", None)
+    if around.shell_stays:
+        scope.ever.stays = True
+        if cwd == around.workspace:
+            # Where the call says no folder, the shell is where the command before has left it.
+            scope.cwds = (somewhere(cwd),)
     return scope
 
 

@@ -105,6 +105,10 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     """
     text = arg.text
     if text in _NOWHERE or _DESCRIPTOR.fullmatch(text):
+        if machine.around.shell_stays and "/fd/" in text:
+            from lockgate.analysis.shell.leaving import heed_descriptor
+
+            heed_descriptor(machine, text.rpartition("/")[2])
         return []
     if text.startswith(_DEVICES):
         because = "writing to a device destroys what is on it"

@@ -78,6 +78,7 @@ def apply_redirects(
             target = expand_one(redirect.target, machine, scope).rstrip("-")
             if operator == ">&" or redirect.fd not in ("", "0"):
                 output.descriptor(redirect.fd, target)
+                _descriptor(target, machine)
             elif target != "0":
                 # Some other descriptor becomes the input, or it is closed.
                 stdin = OPAQUE if target else None
@@ -88,6 +89,13 @@ def apply_redirects(
                 output.file(fd, target)
             stdin = OPAQUE if operator in ("<>", "<&") else stdin
     return stdin, output
+
+
+def _descriptor(number: str, machine: Machine) -> None:
+    if machine.around.shell_stays:
+        from lockgate.analysis.shell.leaving import heed_descriptor
+
+        heed_descriptor(machine, number)
 
 
 def _is_descriptor(redirect: Redirect) -> bool:
@@ -114,6 +122,7 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
     args = expand(redirect.target, machine, scope)
     for arg in args:
         if redirect.operator in ("<&", ">&") and arg.text.strip(PLAIN).rstrip("-").isdigit():
+            _descriptor(arg.text.rstrip("-"), machine)
             continue
         if not socket(arg.text, machine):
             machine.findings.merge(write(arg, machine, scope), ())

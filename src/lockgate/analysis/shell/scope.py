@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lockgate.analysis.shell.marks import marks_of, weaker, without_marks
 from lockgate.analysis.shell.syntax import Function
+from lockgate.analysis.spelling import is_somewhere
 from lockgate.record import Record
 
 OPAQUE = "\x00"
@@ -93,13 +94,13 @@ def harmless(text: str) -> bool:
     return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text
 
 
-def _unset(name: str) -> str:
+def _unset(name: str, *, stays: bool) -> str:
     """The value of a variable that the script did not set."""
     if name == "IFS":
         # A shell sets it when it starts, whatever the environment says.
         return " \t\n"
     # What the shell sets follows from the script: ``$_`` is the last word of the command before.
-    return OPAQUE if name in _PINNED else ENVIRONMENT
+    return OPAQUE if stays or name in _PINNED else ENVIRONMENT
 
 
 def _few(*folders: str) -> tuple[str, ...]:
@@ -118,7 +119,8 @@ class Kept(Record):
 class Ever:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
-    __slots__ = ("cwds", "exporting", "functions", "given", "integers", "letters", "locals", "touched", "variables")
+    __slots__ = ("cwds", "exporting", "functions", "given", "integers", "letters", "locals", "stays", "touched",
+                 "variables")  # fmt: skip
 
     def __init__(self) -> None:
         self.integers: set[str] = {"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD"}
@@ -136,6 +138,8 @@ class Ever:
         """All values that a variable got, in whichever way: some of them make other programs run something."""
         self.functions: dict[str, dict[Function, None]] = {}
         self.cwds: tuple[str, ...] = ()
+        self.stays = False
+        """Whether this shell ran other commands before, which may have set any variable."""
 
     def assigned(self, name: str, text: str) -> None:
         """Keep a value beside earlier ones."""
@@ -205,10 +209,12 @@ class Scope:
         if name in _NUMBERS:
             return PLAIN
         if name == "PWD":
+            if is_somewhere(self.cwds[0]):
+                return ENVIRONMENT
             return self.cwds[0] if len(self.cwds) == 1 and self.cwds[0] else PLAIN
         if name in self.pinned:
             return OPAQUE
-        return self.variables[name] if name in self.variables else _unset(name)
+        return self.variables[name] if name in self.variables else _unset(name, stays=self.ever.stays)
 
     def assign(self, name: str, text: str) -> None:
         """Remember a value."""

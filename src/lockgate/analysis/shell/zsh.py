@@ -29,7 +29,7 @@ _OPTIONS = """
     errexit errreturn nounset unset pipefail xtrace verbose noexec exec allexport hashall physical posix vi emacs
     history monitor notify nomatch match nullglob cshnullglob extendedglob noglob glob globdots globstarshort
     numericglobsort caseglob casematch nocaseglob nocasematch clobber noclobber interactivecomments localoptions
-    localtraps shwordsplit kshglob braceccl multios beep autocd cdablevars pushdsilent autopushd rcexpandparam
+    localtraps shwordsplit kshglob braceccl multios beep autocd pushdsilent autopushd rcexpandparam
     noglobalrcs globalrcs rcs ignoreeof onecmd privileged errtrace functrace keyword trackall warncreateglobal
     typesetsilent bashrematch rematchpcre promptcr promptsp histexpand banghist braceexpand bgnice checkjobs hup
     longlistjobs
