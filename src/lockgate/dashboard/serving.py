@@ -21,6 +21,7 @@ from lockgate.dashboard.desk import Desk, Tools
 from lockgate.dashboard.links import Leader
 from lockgate.dashboard.own_port import OwnPort
 from lockgate.dashboard.shield import Names
+from lockgate.dashboard.sparing import Sparing
 from lockgate.dashboard.static_files import StaticFiles
 from lockgate.errors import LockgateError, RemoteError
 from lockgate.events import Context
@@ -139,6 +140,9 @@ class Dashboard:
             held.callback(self._leader.remove)
             self._access.on_link_over = self._leader.remove
             self._access.on_twice = self._used_twice
+            sparing = Sparing()
+            log.addFilter(sparing)
+            held.callback(log.removeFilter, sparing)
             self._desk = Desk(where, names, self._access, tools)
             held.callback(self._desk.close)
             self._config = self._configured(make_app(self._desk, StaticFiles()))

@@ -7,6 +7,7 @@ whoever writes what an agent's call says.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import socket
 import ssl
@@ -18,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lockgate.dashboard import sparing
 from lockgate.dashboard.build import PLACE
 from lockgate.dashboard.shield import MOST_BODY
 from lockgate.dashboard.tokens import add
@@ -208,6 +210,36 @@ def test_a_name_that_was_led_here_is_not_answered(server: Server, host: str) -> 
         answer = httpx.get(server.url + path, headers={"Host": name, "Origin": f"http://{name}"})
         assert answer.status_code in (400, 421)
         assert "lockgate" not in answer.headers.get("set-cookie", "")
+
+
+def test_no_page_can_fill_the_log(machine: Machine) -> None:
+    with machine.serve() as server, httpx.Client(base_url=server.url) as page:
+        for number in range(3 * sparing.MOST):
+            assert page.get("/", headers={"Host": f"a{number}.example.com"}).status_code == 421
+            assert page.get("/api/v1/me", headers={"Origin": f"http://b{number}.com"}).status_code == 403
+    for kind, first in (("named another host", "a0.example.com"), ("another page's", "http://b0.com")):
+        lines = [line for line in server.logged if kind in line]
+        assert len(lines) == sparing.MOST
+        assert first in lines[0]
+
+
+def test_what_was_left_out_of_the_log_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1000.0]
+    kept = sparing.Sparing(lambda: now[0])
+    caplog.handler.addFilter(kept)
+    log = logging.getLogger("lockgate.dashboard")
+    try:
+        for kind in ("one", "other"):
+            for number in range(sparing.MOST + 3):
+                log.warning(kind, extra={"facts": {"number": number}})
+        now[0] += sparing.SECONDS
+        log.warning("one", extra={"facts": {"number": 99}})
+        log.warning("one")
+    finally:
+        caplog.handler.removeFilter(kept)
+    facts = [(record.msg, getattr(record, "facts", None)) for record in caplog.records]
+    expected = [(kind, {"number": number}) for kind in ("one", "other") for number in range(sparing.MOST)]
+    assert facts == [*expected, ("one", {"number": 99, "left_out": 3}), ("one", None)]
 
 
 def test_no_page_can_hold_or_be_told_of_another(server: Server) -> None:
