@@ -1,7 +1,8 @@
 """A small MCP server over stdio: an issue that carries hidden instructions, and a tool that sends mail.
 
-Run as ``python tracker_server.py SENT``; each mail that is sent becomes a line of the file SENT. It needs nothing but
-standard library, because the client starts it in an empty environment.
+Run as ``python tracker_server.py SENT``; each mail that is sent becomes a line of the file SENT. Beside it lies a file
+``listed`` once the client has asked for the tools. It needs nothing but standard library, because the client starts it
+in an empty environment.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def _answer(method: str, params: dict[str, Any], sent: str) -> dict[str, Any]:
         info = {"name": "tracker", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
     if method == "tools/list":
+        with open(os.path.join(os.path.dirname(sent), "listed"), "w", encoding="utf-8"):
+            pass
         return {"tools": TOOLS}
     if method == "tools/call":
         text = _call(params["name"], params.get("arguments", {}), sent)

@@ -177,7 +177,9 @@ class World:
         return final
 
     def open(self, model: ScriptedModel, mode: str = "bypassPermissions") -> Terminal:
-        """Open the client in a terminal, in a permission mode, ready for a prompt."""
+        """Open the client in a terminal, in a permission mode, ready for a prompt and with the tracker's tools."""
+        listed = self.root / "listed"
+        listed.unlink(missing_ok=True)
         # On the command line, because the client writes what it was asked at its first run into the user's settings.
         settings = {
             "skipDangerousModePermissionPrompt": True,
@@ -189,6 +191,8 @@ class World:
         argv, environment = self.command(model, *arguments)
         terminal = Terminal(argv, environment, self.project)
         terminal.wait_for(_READY[mode])
+        # It takes a prompt before it has its servers' tools, and a call of one that it has not yet reads nothing.
+        terminal.wait_until(listed.exists, "the tracker's tools")
         return terminal
 
     def remembered_settings(self) -> bytes | None:
