@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import socket
 import struct
@@ -11,10 +13,14 @@ from pathlib import Path
 import pytest
 
 from lockgate import files, hook
+from lockgate.escape import bells
 from lockgate.files import real_path
 from lockgate.resident import peers
 from lockgate.resident.peers import Peer, peer_of
 from lockgate.server import web
+from lockgate.store.opening import open_store
+from lockgate.store.sqlite import SqliteStore
+from lockgate.unix_sockets import short_path
 
 XUCRED = struct.Struct("=IIh2x16I")
 """``struct xucred`` of sys/ucred.h: version, user, how many groups, sixteen of them."""
@@ -25,6 +31,7 @@ def mac(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of the system, and what its modules lack."""
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(files, "_ONLY_PATH", 0)
+    monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
 
 
 # ---------------------------------------------------------------- who is at the other end of a Unix socket
@@ -78,3 +85,58 @@ def test_where_paths_lead_without_the_kernels_word(tmp_path: Path) -> None:
     assert real_path(f"{tmp_path}/tmp/p") == f"{root}/private/tmp/p"
     assert real_path(f"{tmp_path}/tmp/p/../new") == f"{root}/private/tmp/new"
     assert real_path(f"{tmp_path}/tmp/none/x") == f"{root}/private/tmp/none/x"
+
+
+def test_a_socket_below_a_folder_whose_name_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    is_folder = os.path.isdir
+    monkeypatch.setattr(os.path, "isdir", lambda path: not str(path).startswith("/proc") and is_folder(path))
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as asking:
+        with short_path(str(deep), "s") as path:
+            assert len(os.fsencode(path)) < 104
+            listening.bind(path)
+        listening.listen()
+        with short_path(str(deep), "s") as path:
+            asking.connect(path)
+    assert (deep / "s").is_socket()
+
+
+def test_a_bell_that_was_rung_too_often_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(socket.socket):
+        def send(self, *_: object) -> int:
+            raise OSError(errno.ENOBUFS, "No buffer space available")
+
+    with bells.Bell(str(tmp_path), "one"):
+        monkeypatch.setattr(socket, "socket", Full)
+        assert bells.ring(str(tmp_path), "one") == 1
+        assert bells.hangs(str(tmp_path), "one")
+
+
+# ---------------------------------------------------------------- what outlasts a power failure
+@pytest.mark.parametrize("able", [True, False])
+def test_what_is_written_leaves_the_disks_own_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, able: bool
+) -> None:
+    asked: list[object] = []
+
+    def control(_: int, command: int) -> int:
+        asked.append(command)
+        if not able:
+            raise OSError(errno.ENOTSUP, "Operation not supported")
+        return 0
+
+    monkeypatch.setattr(fcntl, "fcntl", control)
+    monkeypatch.setattr(os, "fsync", lambda _: asked.append("fsync"))
+    files.replace(str(tmp_path / "f"), b"x", draft=str(tmp_path / "d"), sync=True)
+    assert asked == ([51] if able else [51, "fsync"])
+    asked.clear()
+    open_store(str(tmp_path / "state")).close()
+    assert 51 in asked
+
+
+def test_a_store_leaves_it_too(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "state"))
+    assert isinstance(store, SqliteStore)
+    assert store._connection.execute("PRAGMA checkpoint_fullfsync").fetchone() == (1,)
+    store.close()

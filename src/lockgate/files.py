@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 
 # Without O_NONBLOCK, opening a named pipe would wait for a writer that never comes.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -98,13 +99,31 @@ def replace(
             file.write(data)
             if sync:
                 file.flush()
-                os.fsync(descriptor)
+                to_disk(descriptor)
         if at is not None:
             os.utime(draft, (at, at), dir_fd=folder)
         os.replace(draft, path, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         os.unlink(draft, dir_fd=folder)
         raise
+
+
+def to_disk(descriptor: int) -> None:
+    """Have what was written to a file outlast a power failure.
+
+    macOS leaves it in the disk's own cache, unless it is told otherwise (fsync(2) there); some file systems cannot.
+
+    Raises:
+        OSError: The disk cannot take it.
+    """
+    if sys.platform == "darwin":
+        import fcntl
+        from contextlib import suppress
+
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def real_path(path: str) -> str:

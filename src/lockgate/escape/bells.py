@@ -7,6 +7,7 @@ is woken reads the store. A bell whose process has died is taken down by the nex
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -143,10 +144,9 @@ def _reached(folder: str, file: str, message: bytes | None) -> bool:
         with suppress(OSError):  # its process has died
             os.unlink(path)
         return False
-    except BlockingIOError:
-        return True  # it has been rung often enough to wake
-    except OSError:
-        return False
+    except OSError as error:
+        # It has been rung often enough to wake: macOS says of a full socket that there is no room for more.
+        return error.errno in (errno.EAGAIN, errno.ENOBUFS)
     return True
 
 

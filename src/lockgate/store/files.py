@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 
 from lockgate.errors import StoreError
+from lockgate.files import to_disk
 
 DATABASE = "lockgate.db"
 KEY = "key"
@@ -134,6 +135,6 @@ def _write(path: str, content: bytes) -> None:
 def _sync(path: str) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        to_disk(handle)
     finally:
         os.close(handle)

@@ -9,6 +9,7 @@ what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronou
 from __future__ import annotations
 
 import os
+import sys
 import time
 from types import TracebackType
 
@@ -212,6 +213,8 @@ def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
         connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=busy_seconds, isolation_level=None, uri=True)
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
+            if sys.platform == "darwin":
+                connection.execute("PRAGMA checkpoint_fullfsync = 1")  # as lockgate.files.to_disk does
             _tend_log(connection, path, busy_seconds)
             _migrate(connection, path)
         except BaseException:
