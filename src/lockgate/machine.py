@@ -61,6 +61,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         read_script=_script_reader(workspace),
         read_skills=_skill_reader(where.home, workspace),
         is_there=_is_there(workspace),
+        names_in=_names_in(workspace),
     )
 
 
@@ -157,6 +158,15 @@ def _is_there(workspace: str) -> Callable[[str], bool]:
         return is_there(path, workspace)
 
     return there
+
+
+def _names_in(workspace: str) -> Callable[[str], tuple[str, ...] | None]:
+    def names(folder: str) -> tuple[str, ...] | None:
+        from lockgate.scripts import names_in
+
+        return names_in(folder, workspace)
+
+    return names
 
 
 def _is_git_folder(folder: str) -> bool:

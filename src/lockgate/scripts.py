@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 
 from lockgate.analysis.surroundings import ScriptFile
 from lockgate.files import open_regular, read_open, read_regular
 
 MOST_BYTES = 64 * 1024
 """Longest script that is read. What a program has generated (``configure``) is longer."""
+
+MOST_NAMES = 2000
+"""Most names of a folder that are looked at."""
 
 _MOST_SETTINGS = 256 * 1024
 """Longest file of git's settings that is read."""
@@ -36,6 +40,26 @@ def read_script(path: str, workspace: str) -> ScriptFile | None:
 def is_there(path: str, workspace: str) -> bool:
     """Whether something lies at an absolute path of the workspace."""
     return bool(workspace) and path.startswith(workspace.rstrip("/") + "/") and os.path.exists(path)
+
+
+def names_in(folder: str, workspace: str) -> tuple[str, ...] | None:
+    """All names in a folder of the workspace, with links resolved; none where there is no such folder.
+
+    ``None`` for a folder elsewhere, for one that cannot be read, and for one with more than ``MOST_NAMES``.
+    """
+    if not workspace:
+        return None
+    try:
+        real, root = os.path.realpath(folder), os.path.realpath(workspace)
+        if not f"{real}/".startswith(root.rstrip("/") + "/"):
+            return None
+        with os.scandir(real) as entries:
+            names = tuple(entry.name for entry in islice(entries, MOST_NAMES + 1))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except (OSError, ValueError):
+        return None
+    return names if len(names) <= MOST_NAMES else None
 
 
 def read_git_settings(folder: str, workspace: str) -> str | None:

@@ -151,4 +151,9 @@ class Surroundings(Record):
     """The texts of the client's skills that a name could mean in a folder; ``None`` for one that cannot be read."""
     is_there: Callable[[str], bool] = lambda _: False
     """Whether there is a file at an absolute path, inside the workspace."""
+    names_in: Callable[[str], tuple[str, ...] | None] = lambda _: None
+    """All names in an absolute folder of the workspace, none where there is no such folder.
+
+    ``None`` where it lies elsewhere, has a great many, or cannot be looked into.
+    """
     rules: Rules = Rules()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.flow import in_parts
+from lockgate.analysis.shell.flow import changes_folder, in_parts, takes_output
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Input, Kept, Scope, blur, unknown
 from lockgate.analysis.shell.simple import run_simple
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
@@ -48,6 +48,10 @@ class Machine:
         """Whether files were written whose names are not known."""
         self.may_save = False
         """Whether something ran that reaches others, and may write what it gets from them to files."""
+        self.made = False
+        """Whether a name may be on the disk that was not there at first."""
+        self.beside: list[Pipeline] = []
+        """The pipelines around, whose commands run at the same time."""
         self.levels: list[list[Scope]] = []
         """For each loop and function around: the states in which it was left before its end."""
         self.traps: list[tuple[str, Scope]] = []
@@ -186,6 +190,7 @@ class Machine:
         self.depth += 1
         try:
             shape = ""
+            self.made |= any(script.background)
             for index, command in enumerate(script.commands):
                 background = index < len(script.background) and script.background[index]
                 shape += self.command(command, scope.copy() if background else scope, self.rest(stdin))
@@ -230,12 +235,14 @@ class Machine:
         if len(node.commands) == 1:
             return self.command(node.commands[0], scope, stdin)
         last = node.commands[-1]
+        self.beside.append(node)
         for command in node.commands:
             inner = scope.copy()
             stdin = self.command(command, inner, stdin)
-            if command is not last and any(map(_writes, getattr(command, "redirects", ()))):
+            if command is not last and any(map(takes_output, getattr(command, "redirects", ()))):
                 # zsh writes both to the file and into the pipe.
                 stdin = unknown(stdin)
+        self.beside.pop()
         if self.last_in_shell:
             scope.join(inner)
         return stdin or ""
@@ -250,7 +257,7 @@ class Machine:
             more = self.command(command, scope, self.rest(stdin))
             if operator == "&&":
                 # That ``cd`` works is what who writes ``$(cd DIR && pwd)`` counts on.
-                shape = shape + more if _changes_folder(node.commands[0]) else blur(shape, shape + more)
+                shape = shape + more if changes_folder(node.commands[0]) else blur(shape, shape + more)
             else:
                 shape = blur(shape, more, shape + more)
         scope.join(*skipped)
@@ -277,17 +284,6 @@ class Machine:
             if self.depth < _DEEPEST
             else self.too_much("functions call each other too deeply")
         )
-
-
-def _changes_folder(node: Command) -> bool:
-    """Whether a command is a plain ``cd``."""
-    simple = node.commands[0] if isinstance(node, Pipeline) and len(node.commands) == 1 else node
-    return isinstance(simple, Simple) and bool(simple.words) and simple.words[0].literal == "cd"
-
-
-def _writes(redirect: Redirect) -> bool:
-    """Whether a redirection takes away what a command prints."""
-    return redirect.fd in ("", "1") and redirect.operator[0] in ">&"
 
 
 _READERS = {"zsh": "bash", "dash": "sh"}

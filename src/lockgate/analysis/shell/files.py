@@ -14,7 +14,6 @@ from lockgate.analysis.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
 from lockgate.analysis.spelling import absolute, inside, is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
@@ -35,14 +34,15 @@ _OWN_NAMES = "the gate's own state lies below it, with files of such names"
 _MARKS = "*/_."
 """What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
-_OPTION_NAME = "place:persist/option-name"
+OPTION_NAME = "place:persist/option-name"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
-_SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
 
 
 def read(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
     """Effects of reading a file, or with ``below`` all that lies in a folder."""
     found = _read(arg, machine, scope, below=below)
+    if found and arg.names:
+        found = [effect for name in arg.meanings for effect in _read(name, machine, scope, below=below)]
     machine.note_read(arg.text, scope, found)
     return found
 
@@ -98,6 +98,18 @@ def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
 
 
+def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
+    """Effects of changing or removing a file that is there.
+
+    Only here a star is taken for the names that there are: until it runs somebody may make a folder that it could mean,
+    too, and what a copy puts into that folder is a new file. To be changed a file must have been made before.
+    """
+    found = write(arg, machine, scope, below=below)
+    if found and arg.names:
+        found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below)]
+    return found
+
+
 def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False) -> list[Effect]:
     """Effects of creating, changing or removing a file.
 
@@ -121,13 +133,14 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = _pattern(_one_level(arg))
     machine.written.add(path if path.strip(_MARKS) else arg.static or "")
+    machine.made = True
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _found_below(text, cwd, machine)
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
-    return [effect for effect in found if effect.rule != _OPTION_NAME] if _continues_a_name(text) else found
+    return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
 
 
 def _continues_a_name(text: str) -> bool:
@@ -154,63 +167,6 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
             inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
             found += write(inside, machine, scope, replaced=True)
     return found
-
-
-def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
-    """Effects of removing a file, or with ``below`` a whole folder."""
-    # A name that a command takes for an option is a danger while it is there.
-    found = [effect for effect in write(arg, machine, scope, below=below) if effect.rule != _OPTION_NAME]
-    if below and (reason := _destroys(arg, machine, scope)):
-        found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
-    return found
-
-
-def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
-    """Why removing a tree cannot be taken back, or an empty text."""
-    text = arg.text
-    if OPAQUE in text or ENVIRONMENT in text:
-        # ``rm -r "$x/"*`` with an empty variable is the classic; a path below a folder that is set here is none.
-        empty = text.strip("\x00\x02/*") == "" and "/" in text
-        return "this removes everything where the variable is empty" if empty else ""
-    cwd = scope.cwds[0]
-    path = absolute(text.replace(PLAIN, "*"), cwd, machine.around)
-    if path is None:
-        return ""
-    folder = path.removesuffix("/*").removesuffix("/.*") or "/"
-    workspace = machine.around.workspace
-    if folder == "/" or (workspace and (workspace == folder or workspace.startswith(f"{folder}/"))):
-        return "this removes the whole project or more"
-    if path.rpartition("/")[2] == ".git":
-        return "this removes the project's history"
-    # A link is removed itself. What lies behind one that is named on the way, or (BSD) with a slash, is elsewhere.
-    above, _, name = f"{path}/".rpartition("/") if text.endswith("/") else path.rpartition("/")
-    real = f"{machine.around.realpath(above or '/').rstrip('/')}/{name}"
-    if all(_may_go(form, machine) for form in (path, real)):
-        return ""
-    return (
-        ""
-        if not workspace and not _system(folder, machine.around.home)
-        else "this removes a folder outside the project"
-    )
-
-
-def _may_go(path: str, machine: Machine) -> bool:
-    """Whether a folder is the project's or temporary, or holds only what programs make or fetch anew."""
-    around = machine.around
-    places = [around.workspace, *_SHARED, around.variables.get("TMPDIR", "").rstrip("/")]
-    places += [around.realpath(place) for place in places if place]
-    if any(place and path.startswith(f"{place}/") for place in places):
-        return True
-    names = knowledge.table("caches")["names"].split()
-    return any(
-        f"{path}/".startswith(f"{home}/{name}/")
-        for home in {around.home, around.real_home or around.home}
-        for name in names
-    )
-
-
-def _system(folder: str, home: str) -> bool:
-    return folder == home or folder.count("/") == 1 or folder.startswith(("/etc/", "/usr/", "/var/", "/bin/", "/lib/"))
 
 
 def _any_file_in(text: str) -> str | None:

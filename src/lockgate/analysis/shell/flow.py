@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockgate.analysis.shell.scope import PLAIN, Arg, blur, known
-from lockgate.analysis.shell.syntax import Assignment, For, Simple, While, Word
+from lockgate.analysis.shell.syntax import Assignment, Command, For, Pipeline, Redirect, Simple, While, Word
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,3 +81,14 @@ def assigned(node: Any) -> set[str]:
 def _name(word: Word) -> str:
     name = (word.literal or "").partition("=")[0]
     return name if name.isidentifier() else ""
+
+
+def changes_folder(node: Command) -> bool:
+    """Whether a command is a plain ``cd``."""
+    simple = node.commands[0] if isinstance(node, Pipeline) and len(node.commands) == 1 else node
+    return isinstance(simple, Simple) and bool(simple.words) and simple.words[0].literal == "cd"
+
+
+def takes_output(redirect: Redirect) -> bool:
+    """Whether a redirection takes away what a command prints."""
+    return redirect.fd in ("", "1") and redirect.operator[0] in ">&"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import files
+from lockgate.analysis.shell import files, removing
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.inline_javascript_names import FUNCTIONS, Names, literal, text_of
 from lockgate.analysis.shell.inline_python_calls import is_here
@@ -108,7 +108,7 @@ class Calls:
             if role in ("write", "move"):
                 call.own += files.write(arg, call.machine, call.scope, below=role == "move")
             if role in ("delete", "tree"):
-                call.own += files.delete(arg, call.machine, call.scope, below=role == "tree")
+                call.own += removing.delete(arg, call.machine, call.scope, below=role == "tree")
             if role == "into":
                 sources = [Arg(source) for source in self.names.texts(given["source"])]
                 call.own += files.write_into(arg, sources, call.machine, call.scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import files
+from lockgate.analysis.shell import files, removing
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known
 from lockgate.analysis.shell.variables import is_secret_name
@@ -196,11 +196,11 @@ class Calls:
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.delete(_changed(text), self.call.machine, self.call.scope, below=False)
+            self.call.own += removing.delete(_changed(text), self.call.machine, self.call.scope, below=False)
 
     def _tree(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
-            self.call.own += files.delete(_changed(text), self.call.machine, self.call.scope, below=True)
+            self.call.own += removing.delete(_changed(text), self.call.machine, self.call.scope, below=True)
 
     def _unknown(self, _: list[str] | None, __: dict[str, ast.expr]) -> None:
         self._opaque("this touches files whose names are not known")

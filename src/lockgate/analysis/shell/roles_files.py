@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import files
+from lockgate.analysis.shell import files, knowledge
 from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, known
 from lockgate.analysis.spelling import entered, inside
 from lockgate.lazy import lazy_re
@@ -141,7 +141,9 @@ def packed(call: Invocation, words: list[Arg], option: str) -> None:
 def edit(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read and written."""
     read(call, words, option)
-    write(call, [word for word in words if not ADDRESS.match(word.text)], option)
+    for word in words:
+        if not ADDRESS.match(word.text):
+            call.own += files.change(word, call.machine, call.scope, below=call.recursive)
 
 
 def into(call: Invocation, words: list[Arg], _: str) -> None:
@@ -161,7 +163,7 @@ def move(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read, and gone afterwards."""
     read(call, words, option)
     for word in words:
-        call.own += files.write(word, call.machine, call.scope, below=True)
+        call.own += files.change(word, call.machine, call.scope, below=True)
 
 
 def link(call: Invocation, words: list[Arg], _: str) -> None:
@@ -177,8 +179,13 @@ def link(call: Invocation, words: list[Arg], _: str) -> None:
 
 def delete(call: Invocation, words: list[Arg], _: str) -> None:
     """Files are removed; whole trees where the recursive option is given."""
+    from lockgate.analysis.shell import removing
+
     for word in words:
-        call.own += files.delete(word, call.machine, call.scope, below=call.recursive)
+        # A pattern that stands for nothing is left as it is: others than ``rm`` may look for it in their own way.
+        if word.names == () and knowledge.family(call.entry) == "files":
+            continue
+        call.own += removing.delete(word, call.machine, call.scope, below=call.recursive)
 
 
 def recursive(call: Invocation, _words: list[Arg], _: str) -> None:
@@ -188,13 +195,13 @@ def recursive(call: Invocation, _words: list[Arg], _: str) -> None:
 
 def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
     """``find -delete``: what it finds is below the folders, and named like the patterns before it."""
-    from lockgate.analysis.shell import find_expression
+    from lockgate.analysis.shell import find_expression, removing
 
     names = find_expression.names([arg.text for arg in call.args[1:]], call.entry.options, find_expression.DELETE)
     roots = [word for word in call.matched.operands if word.text not in ("!", "(", ")", ",")]
     for root in roots or [Arg(".")]:
         if names is None:
-            call.own += files.delete(root, call.machine, call.scope, below=True)
+            call.own += removing.delete(root, call.machine, call.scope, below=True)
         # Where there is nothing in it, nothing is lost.
         named = [name for name in names or () if name != find_expression.EMPTY]
         for found in (f"{root.text.rstrip('/')}/{place}{name}" for name in named for place in ("", f"{PLAIN}/")):

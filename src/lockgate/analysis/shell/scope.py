@@ -39,6 +39,13 @@ class Arg(Record):
     """Whether it is a file name pattern that the shell expands."""
     loose: bool = False
     """Whether the shell splits what is not known of it: it may be several words, or none."""
+    names: tuple[str, ...] | None = None
+    """What a pattern stands for on the disk, where that is known; empty for nothing."""
+
+    @property
+    def meanings(self) -> list[Arg]:
+        """The word as it is, or each of the names that it stands for."""
+        return [Arg(name) for name in self.names] if self.names else [self]
 
     @property
     def static(self) -> str | None:

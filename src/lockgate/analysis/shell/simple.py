@@ -89,11 +89,20 @@ def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[
     while prefix < len(words) and words[prefix].literal in ("command", "builtin"):
         prefix += 1
     if prefix == len(words) or words[prefix].literal not in _DECLARING:
-        return expand_all(words, machine, scope)
+        return _resolved(words, expand_all(words, machine, scope), machine, scope)
     args: list[Arg] = []
     for word in words:
         args += [Arg(expand_one(word, machine, scope))] if _assigns(word) else expand(word, machine, scope)
     return args
+
+
+def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words, those with stars together with what they stand for."""
+    if not any(arg.glob for arg in args):
+        return args
+    from lockgate.analysis.shell.stars import resolved
+
+    return resolved(words, args, machine, scope)
 
 
 def _assigns(word: Word) -> bool:

@@ -1,0 +1,154 @@
+"""A star is what it stands for on the disk, as long as nothing on the line can have changed that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.model import EffectKind
+
+PROJECT = "/home/u/p"
+GUARDED = {EffectKind.TAMPER, EffectKind.PERSIST, EffectKind.READ_SECRET, EffectKind.INGEST, EffectKind.EXECUTE}
+ORDINARY = {
+    "": ("src", "setup.py", "docs", "migrations", "Makefile", ".eslintrc", ".editorconfig", ".mycache", "a.txt")
+}
+
+
+def look(folders: Mapping[str, tuple[str, ...]]) -> Callable[[str], tuple[str, ...] | None]:
+    """Tell the names in the project's folders, by paths from its root; nobody knows those elsewhere."""
+
+    def names(folder: str) -> tuple[str, ...] | None:
+        return folders.get(folder[len(PROJECT) + 1 :], ()) if f"{folder}/".startswith(f"{PROJECT}/") else None
+
+    return names
+
+
+def guarded(command: str, folders: Mapping[str, tuple[str, ...]] = ORDINARY, **facts: object) -> set[EffectKind]:
+    around = Surroundings(home="/home/u", workspace=PROJECT, names_in=look(folders))._replace(**facts)
+    return GUARDED & {effect.kind for effect in analyse_shell(command, PROJECT, around).effects}
+
+
+HARMLESS = [
+    pytest.param("rm -rf s*", id="a-beginning"),
+    pytest.param("rm -rf m* d*", id="two-words"),
+    pytest.param("rm -rf .*cache", id="a-hidden-name"),
+    pytest.param("rm -rf ./s* build*", id="from-the-folder-itself"),
+    pytest.param("rm -rf {s,d}*", id="braces"),
+    pytest.param("cat .e*", id="read"),
+    pytest.param("head -3 .e* | sort", id="read-in-a-pipeline"),
+    pytest.param("sed -i s/a/b/ d*/*.md", id="edited"),
+    pytest.param("cd src && ls && rm -rf s*", id="another-folder"),
+    pytest.param("test -d src && { rm -rf s*; echo done; }", id="grouped"),
+    pytest.param("rm -rf docs; rm -rf s*", id="after-removing"),
+    pytest.param('rm -rf "$HOME/.cache/a" s*', id="beside-a-quoted-value"),
+    pytest.param("set -e; echo x > /dev/null; rm -rf s*", id="after-writing-nowhere"),
+    pytest.param("rm -rf s* && touch x", id="before-something-is-made"),
+]
+FOLDERS = {**ORDINARY, "src": ("main.py", "sub"), "docs": ("a.md",)}
+
+
+@pytest.mark.parametrize("command", HARMLESS)
+def test_what_stands_for_ordinary_names_is_harmless(command):
+    assert not guarded(command, FOLDERS)
+
+
+@pytest.mark.parametrize("command", ["rm -rf s*", "rm -rf .*cache", "cat .e*"])
+def test_where_nobody_knows_the_disk_the_letters_count(command):
+    assert guarded(command, names_in=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("command", "folders", "kind"),
+    [
+        pytest.param("cat .e*", {"": (".env", ".eslintrc")}, EffectKind.READ_SECRET, id="a-secret-among-others"),
+        pytest.param("cat .E*", {"": (".env",)}, EffectKind.READ_SECRET, id="a-disk-or-shell-that-heeds-no-case"),
+        pytest.param("rm -rf .c*", {"": (".claude", ".cache")}, EffectKind.TAMPER, id="settings"),
+        pytest.param("rm -rf *claude", {"": (".claude",)}, EffectKind.TAMPER, id="a-shell-that-shows-hidden-names"),
+        pytest.param("sed -i s/a/b/ .cl*/s*", {"": (".claude",), ".claude": ("settings.json",)}, EffectKind.TAMPER,
+                     id="two-stars"),
+        pytest.param("cd .claude; rm s*", {"": ("src",), ".claude": ("settings.json",)}, EffectKind.TAMPER,
+                     id="the-folder-that-was-entered"),
+        pytest.param("chmod -R 777 .c*", {"": (".claude",)}, EffectKind.TAMPER, id="all-below"),
+    ],
+)  # fmt: skip
+def test_what_stands_for_a_guarded_place_counts(command, folders, kind):
+    assert kind in guarded(command, folders)
+
+
+def test_a_link_is_what_it_leads_to():
+    real = {f"{PROJECT}/.elink": "/home/u/.ssh/id_rsa"}
+    assert not guarded("cat .e*", {"": (".elink",)})
+    assert EffectKind.READ_SECRET in guarded("cat .e*", {"": (".elink",)}, realpath=lambda path: real.get(path, path))
+
+
+MADE = [
+    pytest.param("mv a.txt sx; rm -rf s*", id="a-name-was-made"),
+    pytest.param("git checkout other; rm -rf s*", id="by-a-program"),
+    pytest.param("frob; rm -rf s*", id="by-one-that-nobody-knows"),
+    pytest.param("mkdir .claude; cat .e*", id="a-folder-was-made"),
+    pytest.param("echo x > y; cat .e*", id="by-a-redirection"),
+    pytest.param("frob & rm -rf s*", id="at-the-same-time"),
+    pytest.param("cat .e* | xargs -I{} mv {} x", id="by-what-reads-from-the-pipe"),
+    pytest.param("{ sleep 1; rm -rf s*; } | frob", id="by-the-other-end-of-the-pipe"),
+    pytest.param("rm -rf s* $(git checkout other)", id="in-a-later-word"),
+    pytest.param("rm -rf s* <(git checkout other)", id="beside-the-word"),
+    pytest.param("while :; do rm -rf s*; git checkout other; done", id="in-an-earlier-round"),
+    pytest.param("f() { rm -rf s*; git checkout other; }; f; f", id="in-an-earlier-call"),
+    pytest.param("sh -c 'rm -rf s*'", id="another-shell"),
+    pytest.param("trap 'rm -rf s*' EXIT", id="later"),
+    pytest.param("shopt -s extglob; rm -rf s*", id="stars-are-read-otherwise"),
+    pytest.param("source x.sh; rm -rf s*", id="by-what-is-taken-in"),
+    pytest.param("rm -rf $OUT s*", id="beside-a-value-with-stars-of-its-own"),
+]
+
+
+@pytest.mark.parametrize("command", MADE)
+def test_where_names_can_have_been_made_the_letters_count(command):
+    assert guarded(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("cp -r x d*", id="into-a-folder-that-somebody-makes-meanwhile"),
+        pytest.param("cp x/* .claude/", id="under-names-that-somebody-gives-meanwhile"),
+        pytest.param("cp a.txt .cl*/s*", id="nothing-has-such-a-name"),
+        pytest.param("rm -rf 's'*'*'", id="a-star-that-is-no-star"),
+        pytest.param('x=s; rm -rf "$x"*', id="a-value"),
+        pytest.param("rm -rf [s]*", id="a-class"),
+        pytest.param("rm -rf **/s*", id="any-depth-in-some-shells"),
+        pytest.param("rm -rf ../p/s*", id="from-above"),
+        pytest.param("git rm -r .*cache.x", id="looked-for-by-the-program"),
+    ],
+)
+def test_other_words_are_taken_by_their_letters(command):
+    assert guarded(command) or guarded(command, {**ORDINARY, "x": ("a",)})
+
+
+def test_more_names_than_can_be_followed():
+    many = tuple(f"s{number}" for number in range(65))
+    assert guarded("rm -rf s*", {"": many})
+    assert not guarded("rm -rf s*", {"": many[:64]})
+
+
+def test_names_of_a_folder_come_from_the_project_only(tmp_path):
+    from lockgate.scripts import MOST_NAMES, names_in
+
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (project / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    (project / "out").symlink_to(tmp_path)
+    assert sorted(names_in(str(project), str(project)) or ()) == ["a", "out", "sub"]
+    assert names_in(str(project / "sub"), str(project)) == ()
+    assert names_in(str(project / "a"), str(project)) == ()
+    assert names_in(str(project / "missing"), str(project)) == ()
+    assert names_in(str(project / "out"), str(project)) is None
+    assert names_in(str(tmp_path), str(project)) is None
+    assert names_in(str(project), "") is None
+    for number in range(MOST_NAMES + 1):
+        (project / "sub" / str(number)).touch()
+    assert names_in(str(project / "sub"), str(project)) is None
