@@ -180,6 +180,19 @@ class StoreContract:
                 assert tx.taints(other) == []
                 assert tx.labels(other) == frozenset()
 
+    def test_the_newest_taints_are_of_everybody_in_a_session(self, store: Store) -> None:
+        given = {"": [5.0, 1.0, 3.0], "a": [4.0, 2.0], "b": [3.0]}
+        with store.transaction() as tx:
+            for agent, times in given.items():
+                tx.add_taints(Subject("s", agent), [TAINT._replace(at=at, call_id=f"{at}") for at in times])
+            tx.add_taints(Subject("t"), [TAINT])
+        with store.reading() as tx:
+            found = tx.newest_taints("s", 4)
+            assert [(agent, taint.at) for agent, taint in found] == [("", 5.0), ("a", 4.0), ("b", 3.0), ("", 3.0)]
+            assert found[1][1] == tx.taints(Subject("s", "a"))[-1]
+            assert len(tx.newest_taints("s", 99)) == 6
+            assert tx.newest_taints("none", 4) == []
+
     @pytest.mark.parametrize("others", [0, 1, 2100])
     def test_many_are_asked_about_at_once(self, store: Store, others: int) -> None:
         with store.transaction() as tx:

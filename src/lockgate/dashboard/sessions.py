@@ -23,15 +23,16 @@ from lockgate.dashboard.schemas import (
 from lockgate.dashboard.shown import shown
 from lockgate.model import LabelState, Subject, Taint, TaintState
 from lockgate.session import provenance
-from lockgate.session.labels import everyone
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.protocol import Transaction
-from lockgate.store.rows import ApprovalRow, AuditQuery, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, BriefRow, SessionRow
 
 MOST_MOMENTS = 500
 """Entries of a time line, the newest."""
 _MOST_DECISIONS = 2000
 """Decisions of a session that its time line is made from, the newest."""
+_MOST_LABELS = 2000
+"""Labels of a session that its time line is made from, the newest."""
 _SECONDS = 0.5
 """After which no older decisions are looked for."""
 _MOST_SOURCES = 500
@@ -108,12 +109,12 @@ def _summaries(
 
 def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
     """One session with all that happened in it."""
-    approvals = tx.approvals(session=row.session)
+    approvals, agents, briefs = tx.approvals(session=row.session), tx.agents(row.session), tx.briefs(row.session)
     waiting = sum(each.state == "pending" for each in approvals)
     (summary,) = _summaries(tx, [row], {row.session: waiting}, silent(tx, [row], now))
-    agents = tx.agents(row.session)
     labels = tx.labels_of_all([Subject(row.session, agent.agent) for agent in agents])
-    moments = sorted(_moments(tx, row, approvals), key=lambda moment: moment.at or said.EPOCH)
+    moments = [*_life(row, agents, briefs), *_labels_and_decisions(tx, row, approvals)]
+    moments.sort(key=lambda moment: moment.at or said.EPOCH)
     return Session(
         **summary.model_dump(),
         timeline=moments[-MOST_MOMENTS:],
@@ -133,7 +134,7 @@ def whole(tx: Transaction, row: SessionRow, now: float) -> Session:
         ],
         delegates=[
             Delegate(brief=brief.brief, state=brief.state, agent=brief.agent, text=brief.text, at=said.moment(brief.at))
-            for brief in tx.briefs(row.session)
+            for brief in briefs
         ],
         blocked_calls=[
             Blocked(agent=agent, what=what, at=said.moment(at)) for agent, what, at in tx.blocked(row.session)
@@ -157,28 +158,26 @@ def source(taint: Taint) -> Source:
 # -- the time line
 
 
-def _moments(tx: Transaction, row: SessionRow, approvals: list[ApprovalRow]) -> Iterator[Moment]:
+def _labels_and_decisions(tx: Transaction, row: SessionRow, approvals: list[ApprovalRow]) -> Iterator[Moment]:
     since = max(min(row.started_at, row.seen_at) - _EARLIER, 0.0) if row.started_at else 0.0
     query = AuditQuery(session=row.session, event="decision", since=since)
     found = search(tx, query, limit=_MOST_DECISIONS, seconds=_SECONDS)
     decisions = [(each, said.body_of(each.body)) for each in found.rows]
     of_call = {said.text(about.get("call")): each.seq for each, about in reversed(decisions)}
     of_call.pop("", None)
-    yield from _life(tx, row)
-    for subject in everyone(tx, row.session):
-        for taint in tx.taints(subject, limit=_MOST_SOURCES):
-            yield Moment(
-                at=said.moment(taint.at),
-                kind="label",
-                agent=subject.agent,
-                text=taint.source,
-                label=taint.label,
-                pending=taint.state is TaintState.PENDING,
-                origin=taint.origin or None,
-                tool=taint.tool,
-                call=taint.call_id,
-                decision=of_call.get(taint.call_id),
-            )
+    for agent, taint in reversed(tx.newest_taints(row.session, _MOST_LABELS)):
+        yield Moment(
+            at=said.moment(taint.at),
+            kind="label",
+            agent=agent,
+            text=taint.source,
+            label=taint.label,
+            pending=taint.state is TaintState.PENDING,
+            origin=taint.origin or None,
+            tool=taint.tool,
+            call=taint.call_id,
+            decision=of_call.get(taint.call_id),
+        )
     for record, about in decisions:
         verdict = said.verdict(about.get("verdict"))
         if verdict in ("deny", "ask"):
@@ -204,14 +203,14 @@ def _first_reason(about: Mapping[str, Any]) -> str:
     return said.text(first.get("because")) if isinstance(first, dict) else ""
 
 
-def _life(tx: Transaction, row: SessionRow) -> Iterator[Moment]:
+def _life(row: SessionRow, agents: Sequence[AgentRow], briefs: Sequence[BriefRow]) -> Iterator[Moment]:
     """How the session, its agents and its delegates began and ended."""
     how = f"by {row.how}" if row.how else "before Lockgate watched it"
     yield Moment(at=said.moment(row.started_at), kind="began", agent="", text=f"the session began {how}")
-    for agent in tx.agents(row.session):
+    for agent in agents:
         what = f"a sub-agent began: {agent.agent_type}"
         yield Moment(at=said.moment(agent.started_at), kind="agent", agent=agent.agent, text=what)
-    for brief in tx.briefs(row.session):
+    for brief in briefs:
         yield Moment(at=said.moment(brief.at), kind="delegate", agent=brief.agent, text=brief.text, call=brief.call_id)
     if row.ended_at:
         yield Moment(at=said.moment(row.ended_at), kind="ended", agent="", text=f"it ended: {row.why or 'other'}")

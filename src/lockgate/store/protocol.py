@@ -46,6 +46,9 @@ class Transaction(Protocol):
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
 
+    def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
+        """So many taints of a session, newest first, each with the agent that has it: one question for all agents."""
+
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too: what ``taints`` would give, without reading them all."""
 

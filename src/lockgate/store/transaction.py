@@ -89,6 +89,11 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         values = (*subject, *(value for _ in Label for value in (*subject, limit)))
         return [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
 
+    def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
+        """So many taints of a session, newest first, each with the agent that has it."""
+        query = f"SELECT agent, {_TAINT} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
+        return [(agent, _taint(row)) for agent, *row in self._all(query, (session, limit))]
+
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
         return frozenset(
@@ -233,7 +238,8 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
         return len(gone)
 
 
-_TAINTS = "SELECT at, id, label, source, tool, call_id, state, origin FROM taints WHERE session = ? AND agent = ?"
+_TAINT = "at, id, label, source, tool, call_id, state, origin"
+_TAINTS = f"SELECT {_TAINT} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
 # A long session has thousands: each part is read from an index that is in this order, and no further. Python 3.14 takes
 # no numbered placeholders with values in a row.
 _OLDEST_TAINTS = " UNION ALL ".join(

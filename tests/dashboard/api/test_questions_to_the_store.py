@@ -23,7 +23,7 @@ from lockgate.store.postgres import statements as postgres_statements
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.protocol import Store
-from lockgate.store.rows import SessionRow
+from lockgate.store.rows import AgentRow, BriefRow, SessionRow
 from support.postgres import use
 
 
@@ -91,6 +91,45 @@ def test_it_is_the_same_for_one_session_and_for_forty(
     odd = [each for each in shown.items if int(each.session[1:]) % 2]
     assert [(each.state, each.labels, each.blocked) for each in odd] == [(LabelState.SECRET, ["secret"], 1)] * 20
     assert sum(each.blocked for each in shown.items) == 20
+
+
+def test_it_is_the_same_for_one_agent_and_for_forty(
+    store: Store, asked: Callable[[Callable[[], Any]], tuple[Any, int]]
+) -> None:
+    row = SessionRow("s", started_at=1.0, seen_at=1.0)
+
+    def whole() -> Any:
+        with store.reading() as tx:
+            return sessions.whole(tx, row, store.clock())
+
+    def begin(number: int) -> None:
+        subject = Subject("s", f"a{number}")
+        with store.transaction() as tx:
+            tx.put_session(row)
+            tx.put_agent(AgentRow(*subject, "type", state="running", started_at=1.0))
+            tx.put_brief(BriefRow(f"b{number}", "s", "", f"c{number}", "0" * 64, "find it", at=1.0))
+            tx.add_taints(subject, [Taint(Label.SECRET, f"Read: {number}", "Read", f"c{number}", 2.0 + number)])
+
+    begin(0)
+    one = asked(whole)[1]
+    for number in range(1, 40):
+        begin(number)
+    found, of_forty = asked(whole)
+    assert of_forty == one
+    assert (len(found.agents), len(found.delegates)) == (40, 40)
+    labelled = [(each.agent, each.text) for each in found.timeline if each.kind == "label"]
+    assert labelled == [(f"a{number}", f"Read: {number}") for number in range(40)]
+
+
+def test_a_time_line_ends_with_the_newest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_MOST_SOURCES", 4)
+    monkeypatch.setattr(sessions, "_MOST_LABELS", 4)
+    row = SessionRow("s", started_at=1.0, seen_at=1.0)
+    with store.transaction() as tx:
+        tx.add_taints(Subject("s"), [Taint(Label.SECRET, f"{n}", "Read", f"c{n}", 2.0 + n) for n in range(9)])
+    with store.reading() as tx:
+        shown = sessions.whole(tx, row, store.clock())
+    assert [each.text for each in shown.timeline if each.kind == "label"] == ["5", "6", "7", "8"]
 
 
 def test_requests_one_after_another_take_one_connection(tmp_path: Path, postgres_url: str) -> None:

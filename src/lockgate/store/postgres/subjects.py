@@ -140,6 +140,16 @@ class SubjectQueries(Statements):
             rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
         return [_taint(row) for row in sorted(rows)]
 
+    def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
+        """So many taints of a session, newest first, each with the agent that has it."""
+        self._own(session)
+        rows = self._all(
+            f"SELECT agent, {_TAINT} FROM lockgate.taints WHERE session = %s"  # noqa: S608
+            " ORDER BY at DESC, id DESC LIMIT %s::bigint",
+            (session, limit),
+        )
+        return [(agent, _taint(row)) for agent, *row in rows]
+
     def labels(self, subject: Subject) -> frozenset[Label]:
         """The labels of a subject, pending ones too."""
         self._own(subject.session)
