@@ -3,9 +3,10 @@
 import pytest
 
 from lockgate.analysis.mentions import mention_effects
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.analysis.surroundings import Rules, Service, Surroundings
 
-AROUND = Surroundings(home="/home/u", workspace="/home/u/p")
+WIKI = Service(public_source=False)
+AROUND = Surroundings(home="/home/u", workspace="/home/u/p", rules=Rules(service={"mcp__wiki": WIKI}.get))
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,15 @@ AROUND = Surroundings(home="/home/u", workspace="/home/u/p")
         pytest.param('see @"~/.aws/credentials"', {"read_secret"}, id="quoted"),
         pytest.param("see @.env#L3-9", {"read_secret"}, id="lines"),
         pytest.param("fix @github:issue://7", {"ingest"}, id="resource"),
+        pytest.param("fix @github:memo and go", {"ingest"}, id="resource-with-a-plain-name"),
+        pytest.param("fix @plugin:tracker:srv:issue://7", {"ingest"}, id="resource-of-a-plugin-s-server"),
+        pytest.param("see @Makefile:12 and @src/main.py:3-9", set(), id="lines-of-files"),
+        pytest.param("see @https://example.com/x", set(), id="no-resource"),
+        pytest.param("/mcp__github__triage 7", {"ingest"}, id="prompt-of-a-server"),
+        pytest.param("/github:triage (MCP) 7", {"ingest"}, id="prompt-of-a-server-as-it-is-listed"),
+        pytest.param("/triage mcp__github__triage", set(), id="a-skill-of-the-same-name"),
+        pytest.param("/own:triage 7", set(), id="a-skill-in-a-folder"),
+        pytest.param("/mcp__wiki__start", set(), id="prompt-of-a-server-that-a-person-trusts"),
         pytest.param("see @src/main.py and @README.md", set(), id="ordinary-files"),
         pytest.param("mail me@example.com about it", set(), id="mail-address"),
         pytest.param("no mention at all", set(), id="nothing"),

@@ -1,6 +1,7 @@
-"""What a prompt brings into the context beside its own words: files and resources that it mentions with ``@``, a skill.
+"""What a prompt brings in beside its words: files and resources that it mentions with ``@``, skills, servers' prompts.
 
-Claude Code attaches a mentioned file, and runs what stands in a skill, without a tool, so no other event tells of it.
+Claude Code attaches a mentioned file, runs what stands in a skill and asks an MCP server for its prompt without a tool,
+so no other event tells of it. The forms are those of version 2.1.329.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import re
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind, Label
+from lockgate.model import Effect, EffectKind, Label, ToolCall
 
 _MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
-_RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", re.IGNORECASE)
+"""``SERVER:URI``; what stands behind a file's name as a line of it is none, and an address of the web is none."""
+_SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<server>\S+):(?P<prompt>\S+) \(MCP\))")
 _LINES = lazy_re(r"#L?\d.*")
 _MOST = 200
 
@@ -48,6 +51,12 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
 
 
 def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    if match := _SERVERS_PROMPT.match(prompt):
+        from lockgate.analysis.mcp import PREFIX, mcp_effects
+
+        tool = match["tool"] or f"{PREFIX}{match['server']}__{match['prompt']}"
+        brought = mcp_effects(ToolCall(tool, {}, cwd), around)
+        return tuple(effect for effect in brought if effect.kind in (EffectKind.INGEST, EffectKind.READ_SECRET))
     if not prompt.startswith("/"):
         return ()
     from lockgate.analysis.skills import skill_effects
