@@ -60,6 +60,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         hook_folders=_hook_folders(where.home, workspace),
         read_script=_script_reader(workspace),
         read_skills=_skill_reader(where.home, workspace),
+        shares_tasks=_shares_tasks(where.home),
         is_there=_is_there(workspace),
         names_in=_names_in(workspace),
     )
@@ -167,6 +168,22 @@ def _names_in(workspace: str) -> Callable[[str], tuple[str, ...] | None]:
         return names_in(folder, workspace)
 
     return names
+
+
+def _shares_tasks(home: str) -> Callable[[], bool]:
+    """Whether Claude Code's list of tasks may be shared: by a variable, or by a team of agents, which has a folder."""
+
+    def shares() -> bool:
+        environ = caller.environ()
+        folder = os.path.join(environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "teams")
+        try:
+            return bool(environ.get("CLAUDE_CODE_TASK_LIST_ID") or os.listdir(folder))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    return shares
 
 
 def _is_git_folder(folder: str) -> bool:

@@ -45,6 +45,8 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
             analysis = _command(value, call, around)
         else:
             effects += _by_role(role, value, call, around)
+    if "where_tasks_are_shared" in row and around.shares_tasks():
+        effects += [_effect(call, row, written) for written in row["where_tasks_are_shared"]]
     if call.tool == "Monitor":
         effects += _socket(call, around)
     effects = [*analysis.effects, *effects]

@@ -58,7 +58,7 @@ scripts/hooks.py bin/run app/[slug]/page.tsx build/out.js dist/bundle.js coverag
 .github/ISSUE_TEMPLATE/bug.md .github/FUNDING.yml .vscode/extensions.json .claude/notes.md target/debug/app
 node_modules/x/index.js /tmp/scratch.txt /tmp/build/out.o /var/tmp/x /home/user/notes.txt
 /home/user/Documents/report.md /dev/null /dev/stdout /home/user/.cache/pip/x /home/user/.claude/plans/plan.md
-/home/user/.claude/todos/1.json ~/projects/other/main.py
+/home/user/.claude/plans/1.md ~/projects/other/main.py
 """
 EVERYDAY = [*_PLAIN.split(), "src/a b.py", "docs/naïve.md", "文档/说明.md", ".", "..", "src/", "./src/../README.md"]
 
