@@ -45,9 +45,20 @@ class Collector:
             for log in scope.log_records
         ]
 
+    def resources(self) -> list[Any]:
+        return [
+            each.resource
+            for path, _, body in self.requests
+            for each in (
+                ExportTraceServiceRequest.FromString(body).resource_spans
+                if path == "/v1/traces"
+                else ExportLogsServiceRequest.FromString(body).resource_logs
+            )
+        ]
+
 
 def attributes(told: Any) -> dict[str, Any]:
-    """The attributes of a span or a log record."""
+    """The attributes of a span, a log record or a resource."""
     found = {}
     for each in told.attributes:
         kind = each.value.WhichOneof("value")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.audit import pruning
-from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, count
+from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, Metric, count
 from lockgate.observability.gauges import Chain, Gauges, look, verified
 from lockgate.observability.prometheus import exposition
 from lockgate.session.sessions import SELF_TEST
@@ -182,12 +182,37 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
     assert json.loads(json.dumps(Counts().kept())) == {name: [] for name in METRICS}
 
 
+def alerts() -> list[str]:
+    """The expressions of the documentation's rules."""
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    block = text.split("## Alerts", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
+    return [rule["expr"] for rule in yaml.safe_load(block)["groups"][0]["rules"]]
+
+
+def test_an_alert_about_one_event_hears_of_the_first_one() -> None:
+    """To Prometheus, a series that begins at 1 has not increased: it begins at 0, or the rule looks for new ones."""
+    asked = set()
+    for expression in alerts():
+        for name, counted in re.findall(r"increase\((lockgate_(\w+?)_total)\S*\[\w+\]\)+ > 0", expression):
+            metric = METRICS.get(counted, Metric(""))  # what is no metric of ours is the gate's, and has no labels
+            assert metric.values or not metric.labels or f"unless last_over_time({name}" in expression
+            asked.add(counted)
+    assert asked == {
+        *("errors", "gate_failed", "pattern_matches", "audit_records_missed", "export_records_passed_over"),
+    }
+
+
+def test_metrics_begin_at_nothing() -> None:
+    page = exposition(Counts(), Gauges(True, {}), None).decode()
+    for name, metric in METRICS.items():
+        for value in metric.values:
+            assert f'lockgate_{name}_total{{{metric.labels[0]}="{value}"}} 0.0' in page
+
+
 def test_alerts_and_dashboard_are_about_metrics_that_there_are() -> None:
     root = Path(__file__).parents[2]
-    text = (root / "docs" / "operations.md").read_text()
-    block = text.split("## Alerts", 1)[1].split("```yaml\n", 1)[1].split("```", 1)[0]
     panels = json.loads((root / "examples" / "grafana-dashboard.json").read_text())["panels"]
-    said = [rule["expr"] for rule in yaml.safe_load(block)["groups"][0]["rules"]]
+    said = alerts()
     said += [target["expr"] for panel in panels for target in panel["targets"]]
     gauges = Gauges(True, {"clean": 1}, gate=dict.fromkeys(_GATE, 1))
     counts = Counts()

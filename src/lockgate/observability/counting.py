@@ -16,6 +16,7 @@ SERIES = 2000
 """Combinations of labels that one metric may have."""
 OTHER = "other"
 
+_SIGNALS = ("traces", "logs")
 _QUICK = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
 
 
@@ -26,6 +27,11 @@ class Metric(Record):
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     """Upper bounds in seconds; empty for a plain count."""
+    values: tuple[str, ...] = ()
+    """All values of the only label, where they are few: each is told from the start, as 0.
+
+    To Prometheus, a count that is 1 when it is seen first has not increased.
+    """
 
 
 METRICS: Mapping[str, Metric] = {
@@ -41,13 +47,19 @@ METRICS: Mapping[str, Metric] = {
     "judge_calls": Metric("Questions to the model that judges.", ("answer", "cached")),
     "judge_seconds": Metric("Time until the judge answered.", (), _QUICK),
     "judge_tokens": Metric("Tokens that the judge read and wrote.", ("direction",)),
-    "questions": Metric("Questions to a person elsewhere, and what became of them.", ("state",)),
+    "questions": Metric(
+        "Questions to a person elsewhere, and what became of them.",
+        ("state",),
+        values=("asked", "used", "denied", "expired", "changed"),
+    ),
     "audit_records": Metric("Records of the audit.", ("event",)),
     "audit_records_removed": Metric("Records that retention or a person removed.", ("by",)),
     "audit_records_missed": Metric("Records that were removed before they were counted."),
     "errors": Metric("Lines of the log of what failed, by the kind of error.", ("kind",)),
-    "export_failures": Metric("Sendings of traces or logs that failed.", ("to",)),
-    "export_records_passed_over": Metric("Records that the collector refused for good: never sent.", ("to",)),
+    "export_failures": Metric("Sendings of traces or logs that failed.", ("to",), values=_SIGNALS),
+    "export_records_passed_over": Metric(
+        "Records that the collector refused for good: never sent.", ("to",), values=_SIGNALS
+    ),
 }
 
 

@@ -44,7 +44,9 @@ class Sender:
         for name in [name for name in os.environ if name.startswith("OTEL_")]:
             del os.environ[name]
         # Resource.create would add what variables of the environment say.
-        self._resource = Resource({"service.name": "lockgate", "service.version": __version__})
+        self._resource = Resource(
+            {"service.name": "lockgate", "service.version": __version__, "host.name": os.uname().nodename}
+        )
         self._scope = InstrumentationScope("lockgate", __version__)
         self._calls = settings.calls
         headers = {"user-agent": f"lockgate/{__version__}", **settings.headers}

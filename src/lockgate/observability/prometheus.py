@@ -57,10 +57,9 @@ def _counted(counts: Counts) -> Iterator[Family]:
             yield _histogram(counts, name, metric)
             continue
         family = CounterMetricFamily(f"lockgate_{name}", metric.help, labels=metric.labels)
-        for labels, numbers in sorted(counts.values[name].items()):
+        beginning = {(value,): [0.0] for value in metric.values} if metric.labels else {(): [0.0]}
+        for labels, numbers in sorted((beginning | counts.values[name]).items()):
             family.add_metric(labels, numbers[0])
-        if not metric.labels and not counts.values[name]:
-            family.add_metric((), 0)
         yield family
 
 
