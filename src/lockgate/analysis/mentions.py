@@ -7,6 +7,8 @@ so no other event tells of it. The forms are those of version 2.1.329.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
@@ -18,7 +20,6 @@ _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", 
 """``SERVER:URI``; what stands behind a file's name as a line of it is none, and an address of the web is none."""
 _SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<server>\S+):(?P<prompt>\S+) \(MCP\))")
 _LINES = lazy_re(r"#L?\d.*")
-_MOST = 200
 
 
 def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -29,11 +30,20 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
         cwd: The folder that relative paths start at.
         around: The surroundings.
     """
-    found: dict[Effect, None] = dict.fromkeys(_of_skill(prompt, cwd, around))
-    for number, match in enumerate(_MENTION.finditer(prompt)):
-        if number >= _MOST:
-            break
-        name = match[1] or match[2]
+    return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *attached(prompt, cwd, around))))
+
+
+def attached(text: str, cwd: str, around: Surroundings, most: int = 200) -> tuple[Effect, ...]:
+    """The effects of what a text mentions with ``@``.
+
+    Args:
+        text: The text.
+        cwd: The folder that relative paths start at.
+        around: The surroundings.
+        most: How many mentions are looked at.
+    """
+    found: dict[Effect, None] = {}
+    for name in islice(mentioned(text), most):
         if _RESOURCE.match(name):
             found[
                 Effect(
@@ -48,6 +58,16 @@ def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect
         path = _LINES.sub("", name).rstrip(".!?:")
         found.update(dict.fromkeys(read_effects(path, cwd, around)))
     return tuple(found)
+
+
+def mentioned(text: str) -> Iterator[str]:
+    """What stands behind each ``@`` of a text, each once."""
+    seen: set[str] = set()
+    for match in _MENTION.finditer(text):
+        name = match[1] or match[2]
+        if name not in seen:
+            seen.add(name)
+            yield name
 
 
 def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:

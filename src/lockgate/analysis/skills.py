@@ -1,7 +1,8 @@
-"""Commands in the text of a skill: Claude Code runs them before the model reads it, and asks no hook.
+"""Commands in the text of a skill, and files that it mentions: Claude Code runs and attaches them, and asks no hook.
 
 A command in backquotes behind an exclamation mark, after a space, and a fence with that mark are run, with the call's
-arguments put into them as text. Seen with version 2.1.329, which takes the mark off a command in the arguments.
+arguments put into them as text; what stands behind an ``@`` is read, in the arguments as well, which come behind a text
+that has no place for them. Seen with version 2.1.329, which takes the mark off a command in the arguments.
 Reference: https://code.claude.com/docs/en/skills
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
@@ -22,12 +24,14 @@ _OTHER_SHELL = lazy_re(r"^shell:\s*[\"']?(?!bash)\w", re.MULTILINE)
 _PLAIN = lazy_re(r"[\w\s./:@=,+#%-]*", re.ASCII)
 """Arguments that every way of splitting them splits alike."""
 _MOST = 50
+_MOST_IN_TEXT = 1000
+"""Mentions in a skill's own text that are looked at."""
 _FIRST = (0, 1)
 """What the first argument is called: ``$0`` is new, ``$1`` was before."""
 
 
 def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """What the commands in a skill do.
+    """What the commands in a skill do, and what comes in with it.
 
     Args:
         name: As the agent or the person calls it: ``NAME``, ``FOLDER:NAME``, ``PLUGIN:NAME``, with a slash or without;
@@ -37,17 +41,37 @@ def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> 
         around: The surroundings; ``read_skills`` finds its text.
 
     Returns:
-        Nothing for a skill without commands, or whose text is not found (those that come with the client have none).
+        Of a skill whose text is not found what its arguments mention: those that come with the client run no commands.
     """
     name, _, rest = name.strip().removeprefix("/").partition(" ")
     given = " ".join(filter(None, (rest, arguments)))
-    found: dict[Effect, None] = {}
+    found: dict[Effect, None] = dict.fromkeys(_attached(name, given, cwd, around)) if "@" in given else {}
     for text in around.read_skills(name, cwd) if name else ():
         if text is None:
             found[_opaque(name, "its text cannot be read")] = None
-        elif "!`" in text or "```!" in text:
+            continue
+        if "@" in text:
+            found.update(dict.fromkeys(_mentioned_in(text, given, cwd, around)))
+        if "!`" in text or "```!" in text:
             found.update(dict.fromkeys(_of_text(name, text, given, cwd, around)))
     return tuple(found)
+
+
+def _attached(name: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
+    """What the arguments mention."""
+    from lockgate.analysis.mentions import attached, mentioned
+
+    if sum(1 for _ in islice(mentioned(arguments), _MOST + 1)) > _MOST:
+        yield _opaque(name, f"its arguments mention more than {_MOST} files")
+    yield from attached(arguments, cwd, around)
+
+
+def _mentioned_in(text: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
+    """What a text mentions with the arguments in it."""
+    from lockgate.analysis.mentions import attached
+
+    for first in _FIRST:
+        yield from attached(_filled(text, arguments, _names(text), first), cwd, around, _MOST_IN_TEXT)
 
 
 def _of_text(name: str, text: str, arguments: str, cwd: str, around: Surroundings) -> Iterator[Effect]:
