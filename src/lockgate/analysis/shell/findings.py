@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import known, shown
+from lockgate.analysis.shell.scope import OPAQUE, known, shown
 from lockgate.model import Command, Effect, EffectKind, Label, Variant
-from lockgate.record import Record
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.scope import Arg
 
 
 class Template(Record):
@@ -106,6 +109,11 @@ class Findings:
         variant = Variant.RUNTIME if rule == _INDIRECT else Variant.PLAIN
         self.add(Effect(EffectKind.EXECUTE, what, rule, because, variant, gives=gives))
 
+    def note(self, args: list[Arg], cwds: tuple[str, ...]) -> None:
+        """Keep a command itself, and the folders that it may run in, for rules about commands."""
+        words = tuple(OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args)
+        self.commands.append(Command(words, cwds))
+
     def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
         """Keep the effects of one command, and how the lines look that it prints of itself."""
         for effect in own:
@@ -120,3 +128,14 @@ def made_by(word: str, what: str, rule: str) -> tuple[Effect, ...]:
         Effect(item.kind, what, rule, item.because.format(what=what), item.variant, gives=item.gives)
         for item in WORDS[word]
     )
+
+
+def by_runtime(own: list[Effect]) -> list[Effect]:
+    """The effects of a language runtime: what it runs unseen can do whatever the language can."""
+
+    def unseen(effect: Effect) -> bool:
+        # A script all of which was followed is seen through.
+        plain = effect.kind is EffectKind.EXECUTE and effect.variant is Variant.PLAIN
+        return plain and effect.rule != "script:followed"
+
+    return [effect._replace(variant=Variant.RUNTIME) if unseen(effect) else effect for effect in own]

@@ -6,13 +6,13 @@ from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
-from lockgate.analysis.shell.findings import NEEDS, WORDS, made_by
+from lockgate.analysis.shell.findings import NEEDS, by_runtime, made_by
 from lockgate.analysis.shell.knowledge import Entry
-from lockgate.analysis.shell.options import HARMLESS, Matched, Option, assign, match, may_be_undone
+from lockgate.analysis.shell.options import Matched, Option, asks_only, match, may_be_undone
 from lockgate.analysis.shell.output import printed
-from lockgate.analysis.shell.roles import play
+from lockgate.analysis.shell.roles import play_operands, play_options, play_standard_input
 from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
-from lockgate.model import Command, Effect, EffectKind, Label, Variant
+from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
     if word is None:
         because = "which program this runs is only known when it runs"
         machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
-        _note(machine, scope, args)
+        machine.findings.note(args, scope.cwds)
         return OPAQUE
     machine.depth += 1
     try:
@@ -104,20 +104,9 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
-    own = _by_runtime(invocation) if invocation.entry.runtime else invocation.own
+    own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
     _keep(machine, scope, args, own or _named_by_project(name), tuple(invocation.entry.quiet))
     return shape
-
-
-def _by_runtime(invocation: Invocation) -> list[Effect]:
-    """The effects of a language runtime: what it runs unseen can do whatever the language can."""
-
-    def unseen(effect: Effect) -> bool:
-        # A script all of which was followed is seen through.
-        plain = effect.kind is EffectKind.EXECUTE and effect.variant is Variant.PLAIN
-        return plain and effect.rule != "script:followed"
-
-    return [effect._replace(variant=Variant.RUNTIME) if unseen(effect) else effect for effect in invocation.own]
 
 
 def _named_by_project(name: str) -> list[Effect]:
@@ -131,18 +120,12 @@ def _named_by_project(name: str) -> list[Effect]:
 
 def _keep(machine: Machine, scope: Scope, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
     """Keep a command's own effects, with what a person's configuration says of it."""
-    _note(machine, scope, args)
+    machine.findings.note(args, scope.cwds)
     text = " ".join(arg.shown for arg in args)
     rule = machine.around.rules.command_category(text, tuple(arg.static for arg in args))
     if rule is not None:
         own = [*overrule(own, rule, text)]
     machine.findings.merge(own, quiet)
-
-
-def _note(machine: Machine, scope: Scope, args: list[Arg]) -> None:
-    """Keep the command itself, for rules about commands."""
-    words = tuple(OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args)
-    machine.findings.commands.append(Command(words, scope.cwds))
 
 
 class Invocation:
@@ -198,14 +181,14 @@ class Invocation:
         entry = self.entry = knowledge.changed(
             self.entry, given, lambda names: may_be_undone(names, options, self.matched)
         )
-        if self._asks_about_subcommand() or (entry.help and self._asks_only(options)):
+        if self._asks_about_subcommand() or (entry.help and asks_only(entry, options, self.matched)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
-        self._options(options)
+        play_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
-        self._operands(options)
-        self._standard_input()
+        play_operands(self, options)
+        play_standard_input(self)
         words = entry.effects
         if entry.recipes:
             from lockgate.analysis.shell.recipes import run_recipes
@@ -250,19 +233,6 @@ class Invocation:
         if problem := disguised(self.machine, self.scope):
             self.opaque(problem)
 
-    def _asks_only(self, options: list[Option]) -> bool:
-        """Whether an option is given with which the program only prints help, and nothing else that could count.
-
-        Beside an operand, an option that does something or one that is not known, the same word may be an argument of
-        code (``python3 -c ... --version``) or an option's value (``frob --title --version``).
-        """
-        asked = self.entry.help
-        given = {option.name for option in options} | {arg.text for arg in self.matched.unknown}
-        does = any(option.role not in HARMLESS and option.name not in asked for option in options)
-        unknown = any(arg.text not in asked for arg in self.matched.unknown)
-        others = self.matched.operands or self.matched.surprises or unknown
-        return not (given.isdisjoint(asked) or does or others)
-
     def _descend(self, args: list[Arg]) -> list[Option]:
         """Match options, going down into subcommands."""
         entry = self.entry
@@ -293,70 +263,6 @@ class Invocation:
         # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
         self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
         return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
-
-    def _options(self, options: list[Option]) -> None:
-        if not options:
-            return
-        # Said twice, an option means what it means once.
-        order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
-        for option in order:
-            if option.role in WORDS:
-                self.add(option.role)
-            elif option.role not in HARMLESS:
-                play(option.role, self, list(option.value), option.name)
-
-    def _operands(self, options: list[Option]) -> None:
-        roles = list(self.entry.operands)
-        given = {option.name for option in options}
-        if roles and given.intersection(self.entry.replaces_first):
-            roles = roles[1:] if not roles[0].endswith("...") else roles
-        if roles and given.intersection(self.entry.replaces_last):
-            roles = roles[:-1]
-        operands = self.matched.operands
-        if roles and roles[0] == "assignments":
-            from lockgate.analysis.shell.roles_running import leading_assignments
-
-            operands, roles = leading_assignments(self, operands), roles[1:]
-        if not operands and not self.ran:
-            for word in self.entry.bare:
-                self.add(word)
-        if not operands and self.entry.default and roles and roles[-1].startswith("argv"):
-            operands = [Arg(text) for text in self.entry.default]
-        if self._means_here(len(operands), roles):
-            operands = [*operands, Arg(".")]
-        for role, values in assign(roles, operands):
-            if role in WORDS and values:
-                self.add(role)
-            elif role not in HARMLESS and values:
-                play(role, self, values, "")
-
-    def _means_here(self, count: int, roles: list[str]) -> bool:
-        """Whether it takes the folder that it is run in, since it was given no other."""
-        fed = bool(self.stdin) and self.entry.here == "unfed"
-        return bool(self.entry.here) and not fed and count == len(roles) - 1 and roles[-1].endswith("...")
-
-    def _standard_input(self) -> None:
-        operands = self.matched.operands
-        if self.stdin and self._reads_on():
-            self.machine.take(self.stdin)
-        if not self.entry.stdin:
-            return
-        codes = any(option.role.startswith(("code", "command", "module")) for option in self.matched.options)
-        reads = len(operands) <= self.entry.stdin_after or operands[0].text == "-" or "-s" in self.matched.given
-        if not codes and reads:
-            if self.stdin is None:
-                self.machine.findings.listens[self.what] = None
-                self.opaque(f"`{self.what}` runs what it is given on standard input")
-            else:
-                from lockgate.analysis.shell.roles_running import run_code
-
-                run_code(self, self.entry.stdin, self.stdin)
-
-    def _reads_on(self) -> bool:
-        """Whether the program may read a part of standard input and leave the rest to others."""
-        entry = self.entry
-        reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"
-        return bool(reads) and not any(arg.text != "-" for arg in self.read_words)
 
     def _surprised(self) -> None:
         """A word that is put together at run time may turn out to be any option."""

@@ -72,6 +72,19 @@ def may_be_undone(names: Sequence[str], options: list[Option], matched: Matched)
     )
 
 
+def asks_only(entry: Entry, options: list[Option], matched: Matched) -> bool:
+    """Whether an option is given with which the program only prints help, and nothing else that could count.
+
+    Beside an operand, an option that does something or one that is not known, the same word may be an argument of
+    code (``python3 -c ... --version``) or an option's value (``frob --title --version``).
+    """
+    asked = entry.help
+    given = {option.name for option in options} | {arg.text for arg in matched.unknown}
+    does = any(option.role not in HARMLESS and option.name not in asked for option in options)
+    unknown = any(arg.text not in asked for arg in matched.unknown)
+    return not (given.isdisjoint(asked) or does or matched.operands or matched.surprises or unknown)
+
+
 def match(entry: Entry, args: list[Arg]) -> Matched:
     """Sort the words after the command's name."""
     return _Matcher(entry, args).run()

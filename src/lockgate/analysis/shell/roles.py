@@ -6,13 +6,16 @@ A role is a function of the invocation, the words that have it and the option's 
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.findings import WORDS
+from lockgate.analysis.shell.options import HARMLESS, assign
+from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from lockgate.analysis.shell.invoke import Invocation
-    from lockgate.analysis.shell.scope import Arg
+    from lockgate.analysis.shell.options import Option
 
 ROLES = {
     "name": "files.name",
@@ -141,6 +144,80 @@ def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
             from lockgate.analysis.shell.walks import taken
 
             taken(call, words)
+
+
+def play_options(call: Invocation, options: list[Option]) -> None:
+    """Say what the options of a command do."""
+    if not options:
+        return
+    # Said twice, an option means what it means once.
+    order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
+    for option in order:
+        if option.role in WORDS:
+            call.add(option.role)
+        elif option.role not in HARMLESS:
+            play(option.role, call, list(option.value), option.name)
+
+
+def play_operands(call: Invocation, options: list[Option]) -> None:
+    """Say what the operands of a command do, and what it does without one."""
+    entry, operands = call.entry, call.matched.operands
+    roles = list(entry.operands)
+    given = {option.name for option in options}
+    if roles and given.intersection(entry.replaces_first):
+        roles = roles[1:] if not roles[0].endswith("...") else roles
+    if roles and given.intersection(entry.replaces_last):
+        roles = roles[:-1]
+    if roles and roles[0] == "assignments":
+        from lockgate.analysis.shell.roles_running import leading_assignments
+
+        operands, roles = leading_assignments(call, operands), roles[1:]
+    if not operands and not call.ran:
+        for word in entry.bare:
+            call.add(word)
+    if not operands and entry.default and roles and roles[-1].startswith("argv"):
+        operands = [Arg(text) for text in entry.default]
+    if _means_here(call, len(operands), roles):
+        operands = [*operands, Arg(".")]
+    for role, values in assign(roles, operands):
+        if role in WORDS and values:
+            call.add(role)
+        elif role not in HARMLESS and values:
+            play(role, call, values, "")
+
+
+def _means_here(call: Invocation, count: int, roles: list[str]) -> bool:
+    """Whether it takes the folder that it is run in, since it was given no other."""
+    here = call.entry.here
+    fed = bool(call.stdin) and here == "unfed"
+    return bool(here) and not fed and count == len(roles) - 1 and roles[-1].endswith("...")
+
+
+def play_standard_input(call: Invocation) -> None:
+    """Say what a command does with its standard input: some run it."""
+    operands = call.matched.operands
+    if call.stdin and _reads_on(call):
+        call.machine.take(call.stdin)
+    language = call.entry.stdin
+    if not language:
+        return
+    codes = any(option.role.startswith(("code", "command", "module")) for option in call.matched.options)
+    reads = len(operands) <= call.entry.stdin_after or operands[0].text == "-" or "-s" in call.matched.given
+    if not codes and reads:
+        if call.stdin is None:
+            call.machine.findings.listens[call.what] = None
+            call.opaque(f"`{call.what}` runs what it is given on standard input")
+        else:
+            from lockgate.analysis.shell.roles_running import run_code
+
+            run_code(call, language, call.stdin)
+
+
+def _reads_on(call: Invocation) -> bool:
+    """Whether the program may read a part of standard input and leave the rest to others."""
+    entry = call.entry
+    reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"
+    return bool(reads) and not any(arg.text != "-" for arg in call.read_words)
 
 
 def _room(name: str) -> ModuleType:
