@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lockgate.adapters.claude_rules import is_allowed, may_be_refused
+from lockgate.adapters.gemini_rules import has_shell_rules
 from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 
@@ -84,3 +88,58 @@ def test_settings_that_say_nothing(tmp_path: Path, text: str) -> None:
     context = _standing(tmp_path, FILES[0], "deny", "Bash(x:*)")
     (tmp_path / FILES[0]).write_text(text)
     assert not may_be_refused(context, ToolCall("Bash", {"command": "x"}), str(tmp_path / "home"))
+
+
+STARTED = [
+    (["--disallowedTools", "Bash(git push:*)", "Write"], "git push origin", True),
+    (["--disallowed-tools=Edit,Bash(git push:*)"], "git push origin", True),
+    (["--disallowedTools", "Edit", "--allowedTools", "Bash(git push:*)"], "git push origin", False),
+    (["--settings", '{"permissions": {"deny": ["Bash(make:*)"]}}'], "make", True),
+    (['--settings={"permissions": {"deny": ["Bash(make:*)"]}}'], "make", True),
+    (["--settings", "own.json"], "make", True),
+    (["-p", "x"], "make", False),
+]
+
+
+@pytest.fixture(params=["exact", "by ps"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Command lines as Linux tells them, and as macOS does."""
+    is_folder = os.path.isdir
+    if request.param == "by ps":
+        monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self" and is_folder(path))
+    return str(request.param)
+
+
+@pytest.mark.parametrize(("words", "command", "expected"), STARTED)
+def test_rules_on_the_clients_command_line(
+    tmp_path: Path, way: str, words: list[str], command: str, expected: bool
+) -> None:
+    (tmp_path / "own.json").write_text('{"permissions": {"ask": ["Bash(make)"]}}')
+    call = ToolCall("Bash", {"command": command})
+    argv = [sys.executable, "-c", "print(flush=True); input()", *words]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        context = Context("claude-code", Subject("s"), str(tmp_path), str(tmp_path), process=f"{process.pid}:")
+        assert may_be_refused(context, call, str(tmp_path / "home")) is expected
+        process.communicate(b"\n")
+
+
+@pytest.mark.parametrize("process", ["", "999999999:"])
+def test_a_command_line_that_is_not_known(tmp_path: Path, way: str, process: str) -> None:
+    """Where the system tells all, there is none. Where it does not, in doubt there is a rule."""
+    context = Context("claude-code", Subject("s"), str(tmp_path), str(tmp_path), process=process)
+    call = ToolCall("Bash", {"command": "make"})
+    assert may_be_refused(context, call, str(tmp_path)) is (way == "by ps")
+    assert has_shell_rules(context, str(tmp_path)) is (way == "by ps")
+
+
+@pytest.mark.parametrize(("word", "expected"), [("--allowed-tools=run_shell_command(git)", True), ("--yolo", False)])
+def test_rules_of_gemini_on_its_command_line(tmp_path: Path, way: str, word: str, expected: bool) -> None:
+    argv = [sys.executable, "-c", "print(flush=True); input()", word]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        context = Context("gemini-cli", Subject("s"), str(tmp_path), str(tmp_path), process=f"{process.pid}:")
+        assert has_shell_rules(context, str(tmp_path)) is expected
+        process.communicate(b"\n")

@@ -22,9 +22,8 @@ _KEPT_TOOLS = frozenset({"Agent", "Task", "WebFetch", "WebSearch", "Skill", "Sen
 """Tools that the client holds against no list of files: a question about them was kept in every mode."""
 
 _PROGRAMS = frozenset({"sdk-cli", "sdk-py", "sdk-ts", "claude-code-github-action"})
-_ASKING_OPTION = b"--permission-prompt-tool"
+_ASKING_OPTION = "--permission-prompt-tool"
 """Names the tool that is asked in a person's place; the agent SDK's ``can_use_tool`` is given this way too."""
-_COMMAND_LINE = 1 << 20
 
 
 def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
@@ -53,14 +52,12 @@ def is_headless(entrypoint: str, process: str) -> bool:
     """
     if entrypoint not in _PROGRAMS:
         return False
-    try:
-        with open(f"/proc/{int(process.partition(':')[0])}/cmdline", "rb") as file:
-            words = file.read(_COMMAND_LINE).split(b"\0")
-    except (OSError, ValueError):
+    from lockgate.adapters.command_line import command_line
+
+    started = command_line(process)
+    if not any(started.words[:1]):
         return entrypoint == "sdk-cli"
-    if not words[0]:
-        return entrypoint == "sdk-cli"
-    return not any(word.partition(b"=")[0] == _ASKING_OPTION for word in words)
+    return not started.has(_ASKING_OPTION)
 
 
 def _names_no_hidden_file(command: str) -> bool:

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from lockgate import caller
 from lockgate.adapters.claude_files import read_file
+from lockgate.adapters.command_line import CommandLine, command_line
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _MOST = 4 * 1024 * 1024
 _TOOL = "Bash("
 _REFUSING = ("deny", "ask")
 _FLAGS = ("--disallowedTools", "--disallowed-tools")
+_SETTINGS = "--settings"
 _PLAIN = re.compile(r"[A-Za-z0-9_./=:@%+, -]+", re.ASCII)
 """Commands that are one program with plain words: what a rule says about their beginning, it says about all of them."""
 
@@ -36,8 +38,11 @@ def may_be_refused(context: Context, call: ToolCall, home: str) -> bool:
     """Whether a rule that refuses or asks may be about a command. In doubt it is."""
     command = str(call.tool_input.get("command", ""))
     plain = re.sub(r"[\\'\"]", "", command)
-    rules = [rule for settings in _settings(context, home) for rule in _rules(settings, *_REFUSING)]
-    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed(context)])
+    started = command_line(context.process)
+    if not started.exact and (not started.words or started.has(_SETTINGS)):
+        return True
+    rules = [rule for settings in _settings(context, home, started) for rule in _rules(settings, *_REFUSING)]
+    return any(_mentions(rule, command) or _mentions(rule, plain) for rule in [*rules, *_disallowed(started)])
 
 
 def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
@@ -45,7 +50,8 @@ def is_allowed(context: Context, call: ToolCall, home: str) -> bool:
     command = str(call.tool_input.get("command", ""))
     if not _PLAIN.fullmatch(command):
         return False
-    rules = (rule for settings in _settings(context, home) for rule in _rules(settings, "allow"))
+    started = command_line(context.process)
+    rules = (rule for settings in _settings(context, home, started) for rule in _rules(settings, "allow"))
     return any(_begins(rule, command) for rule in rules)
 
 
@@ -65,7 +71,7 @@ def _begins(rule: str, command: str) -> bool:
 
 
 # ---------------------------------------------------------------- where rules stand
-def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
+def _settings(context: Context, home: str, started: CommandLine) -> Iterator[Mapping[str, Any]]:
     # A project's settings can set the variable for hooks, and must not hide the person's rules so.
     clients = dict.fromkeys((os.path.join(home, ".claude"), caller.environ().get("CLAUDE_CONFIG_DIR") or home))
     project = os.path.join(context.workspace, ".claude")
@@ -73,12 +79,11 @@ def _settings(context: Context, home: str) -> Iterator[Mapping[str, Any]]:
     files = [os.path.join(client, "settings.json") for client in clients]
     files += [os.path.join(project, name) for name in ("settings.json", "settings.local.json")]
     files += [os.path.join(folder, "managed-settings.json") for folder in ("/etc/claude-code", mac)]
-    words = _command_line(context)
-    for flag, value in pairwise(words):
-        if flag == "--settings" and value.lstrip().startswith("{"):
+    for value in _settings_said(started):
+        if value.lstrip().startswith("{"):
             yield from _parsed(os.fsencode(value))
-        elif flag == "--settings":
-            files.append(value)
+        else:
+            files.append(os.path.join(context.workspace, value))
     for file in files:
         yield from _parsed(read_file(file, _MOST))
 
@@ -101,20 +106,23 @@ def _rules(permissions: Mapping[str, Any], *kinds: str) -> Iterator[str]:
                 yield rule[len(_TOOL) : -1]
 
 
-def _disallowed(context: Context) -> Iterator[str]:
+def _settings_said(started: CommandLine) -> Iterator[str]:
+    """Files and texts of settings on the client's command line."""
+    for word, following in pairwise((*started.words, "")):
+        name, equals, value = word.partition("=")
+        if name == _SETTINGS:
+            yield value if equals else following
+
+
+def _disallowed(started: CommandLine) -> Iterator[str]:
     """Rules on the client's command line: after a flag, in one word or several, up to the next flag."""
     listening = False
-    for word in _command_line(context):
+    said = []
+    for word in started.words:
         name, _, value = word.partition("=")
         if word.startswith("--"):
             listening = name in _FLAGS
             word = value
         if listening:
-            yield from re.findall(r"Bash\(([^)]*)\)", word)
-
-
-def _command_line(context: Context) -> list[str]:
-    """The words that the client was started with, where the system tells."""
-    pid = context.process.partition(":")[0]
-    data = read_file(f"/proc/{pid}/cmdline", _MOST) if pid.isdigit() else None
-    return [os.fsdecode(word) for word in (data or b"").split(b"\0")]
+            said.append(word)
+    yield from re.findall(r"Bash\(([^)]*)\)", " ".join(said))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from lockgate.adapters.claude_files import read_file
+from lockgate.adapters.command_line import command_line
 from lockgate.events import Context
 
 _MOST = 4 * 1024 * 1024
@@ -18,8 +19,10 @@ _SYSTEM = ("/etc/gemini-cli", "/Library/Application Support/GeminiCli")
 
 def has_shell_rules(context: Context, home: str) -> bool:
     """Whether there may be a rule about shell commands. In doubt there is."""
-    pid = context.process.partition(":")[0]
-    files = [f"/proc/{pid}/cmdline"] if pid.isdigit() else []
+    started = command_line(context.process)
+    if (not started.exact and not started.words) or any(_is_about_shell(os.fsencode(word)) for word in started.words):
+        return True
+    files = []
     for folder in (os.path.join(home, ".gemini"), os.path.join(context.workspace, ".gemini"), *_SYSTEM):
         files.append(os.path.join(folder, "settings.json"))
         policies = os.path.join(folder, "policies")
@@ -27,4 +30,8 @@ def has_shell_rules(context: Context, home: str) -> bool:
             files += [os.path.join(policies, name) for name in os.listdir(policies)]
         except OSError:
             continue
-    return any(word in (read_file(file, _MOST) or b"") for file in files for word in _ABOUT_SHELL)
+    return any(_is_about_shell(read_file(file, _MOST) or b"") for file in files)
+
+
+def _is_about_shell(text: bytes) -> bool:
+    return any(word in text for word in _ABOUT_SHELL)
