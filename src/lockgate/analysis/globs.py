@@ -132,6 +132,21 @@ def names_meet(left: str, right: str) -> bool:
     return name_matches(left, right) if left_wild else name_matches(right, left)
 
 
+def aims_at(name: str, wanted: str) -> bool:
+    """Whether a wild name aims at what a pattern matches, rather than at everything (``*.json``).
+
+    It must spell something of the stem, or where the pattern has no stem itself (``*.pem``), of the rest.
+    """
+    if not is_wild(name) or wanted == "**":
+        return True
+    stem, _, extension = name.rpartition(".") if name.rfind(".") > 0 else (name, "", "")
+    spelt = extension if wanted.startswith("*.") else stem
+    if wanted.startswith("*") and spelt is stem:
+        # What stands before the first mark says nothing about a pattern that begins with one (`cred*` and `*_rsa`).
+        spelt = stem[min(stem.find(mark) % (len(stem) + 1) for mark in "*?[") :]
+    return any(character not in "*?[]" for character in spelt)
+
+
 def _can_meet(
     left: Sequence[str], right: Sequence[str], is_star: Callable[[str], bool], meet: Callable[[str, str], bool]
 ) -> bool:

@@ -8,11 +8,10 @@ the file systems of macOS do.
 
 from __future__ import annotations
 
-import posixpath
 from functools import lru_cache
 
 from lockgate.analysis.globs import Names, path_matches, paths_meet
-from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, find_named, pattern_names
+from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, pattern_names
 from lockgate.analysis.spelling import (
     absolute,
     below,
@@ -30,13 +29,15 @@ from lockgate.model import Effect, EffectKind, Label, Variant
 
 __all__ = [
     "absolute",
-    "instructions_effects",
     "outside_workspace",
     "read_effects",
+    "read_of",
     "recursive_read_effects",
     "recursive_write_effects",
     "replace_effects",
+    "unique",
     "write_effects",
+    "write_of",
 ]
 
 _READ_KINDS = {
@@ -54,7 +55,6 @@ _OWN_READABLE = (".py", ".pyi", ".yaml", ".yml", ".md", ".toml", ".txt")
 """What may be read of the gate's own: its code, its configuration and its manual. Not its state and keys."""
 _OWN = "this belongs to the gate itself"
 _BELOW = "the gate's own state lies below it, where links and passwords are that can approve for a person"
-_AROUND_HOMES = frozenset({("",), ("", "home"), ("", "users")})
 OWN_STATE, OWN_BELOW = "place:own/state", "place:own/state-below"
 
 
@@ -65,9 +65,9 @@ def read_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...
         if _is_session_result(form, around):
             continue
         found += _own_read(form, path, around)
-        found += [effect for place in find(form) if _meant(place, form) and (effect := _read(place, path))]
+        found += [effect for place in find(form) if _meant(place, form) and (effect := read_of(place, path))]
         found += _configured(form, path, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
-    return _unique(found)
+    return unique(found)
 
 
 def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -78,7 +78,7 @@ def recursive_read_effects(root: str, cwd: str, around: Surroundings) -> tuple[E
     """
     found: list[Effect] = []
     for form in folders(root, cwd, around):
-        found += [effect for place in find_below(form) if (effect := _read(place, root))]
+        found += [effect for place in find_below(form) if (effect := read_of(place, root))]
         found += _configured(below(form), root, around.rules.secret_paths, EffectKind.READ_SECRET, Label.SECRET)
         found += _own_read(form, root, around)
         if has_state_below(form, around):
@@ -92,11 +92,11 @@ def write_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ..
     for form in forms(path, cwd, around):
         found += _own_write(form, path, around)
         here = in_project(form, around)
-        found += [effect for place in find(form) if place.project or not here if (effect := _write(place, path))]
+        found += [effect for place in find(form) if place.project or not here if (effect := write_of(place, path))]
         found += _configured_writes(form, path, around)
         found += _hook_folder(form, path, around)
         found += _program_folder(form, path, around)
-    return _unique(found)
+    return unique(found)
 
 
 def replace_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -125,64 +125,6 @@ def recursive_write_effects(root: str, cwd: str, around: Surroundings) -> tuple[
     return _first_of_each_kind(found)
 
 
-def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """Effects of changing whatever has a name at some depth of a folder, as ``find`` looks for it.
-
-    In the project only what tampers counts: there much has an ordinary name, and what belongs to nobody's project is
-    looked for elsewhere.
-    """
-    found: list[Effect] = []
-    for form in forms(root, cwd, around):
-        hits = (_write(place, root) for place in _named(form, name, around))
-        here = in_project(form, around)
-        found += [effect for effect in hits if effect and (effect.kind is EffectKind.TAMPER or not here)]
-    return _unique(found)
-
-
-def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """Effects of reading whatever has a name at some depth of a folder: ``~/.kube/config`` where that is ``config``.
-
-    What has such a name in the project is read by that name alone.
-    """
-    found: list[Effect] = []
-    for form in forms(root, cwd, around):
-        if not in_project(form, around):
-            hits = (_read(place, root) for place in _named(form, name, around))
-            found += [effect for effect in hits if effect and effect.kind is EffectKind.READ_SECRET]
-    return _unique(found)
-
-
-def _named(folder: Path, name: str, around: Surroundings) -> tuple[Place, ...]:
-    """Places that have a name at some depth of a folder."""
-    homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
-    return find_named(folder, name, homes_below=homes_below)
-
-
-def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    """Effects of a client loading a file of instructions by itself.
-
-    Instructions in the project and in the person's own client configuration are the person's; those that came with a
-    package, or lie anywhere else, may be a stranger's.
-    """
-    vendored = [effect for effect in read_effects(path, cwd, around) if effect.kind is EffectKind.INGEST]
-    if vendored:
-        return tuple(vendored)
-    full = absolute(path, cwd, around) or ""
-    if not outside_workspace(path, cwd, around) or _is_client_configuration(full, around):
-        return ()
-    because = "these instructions lie outside the project and the person's own configuration"
-    return (Effect(EffectKind.INGEST, path, "place:instructions/foreign", because, gives=Label.UNTRUSTED),)
-
-
-def _is_client_configuration(full: str, around: Surroundings) -> bool:
-    folders = [posixpath.join(around.home, name) for name in (".claude", ".codex", ".gemini", ".copilot", ".config")]
-    system = ["/etc/claude-code", "/Library/Application Support/ClaudeCode", "/etc/codex"]
-    parents = posixpath.dirname(around.workspace) if around.workspace else ""
-    # A client also reads CLAUDE.md of the folders above the project; they are the person's when below the home folder.
-    above = inside(full, around.home) and inside(parents, posixpath.dirname(full)) if parents else False
-    return above or any(inside(full, folder) for folder in folders + system)
-
-
 # -- effects ---------------------------------------------------------------------------------------------------------
 
 
@@ -198,12 +140,14 @@ def _meant(place: Place, form: Path) -> bool:
     return place in find(Path((*names, form.names[-1]), form.home, wild=True))
 
 
-def _read(place: Place, path: str) -> Effect | None:
+def read_of(place: Place, path: str) -> Effect | None:
+    """What it means that a path is read which is a place."""
     kind = _READ_KINDS.get(place.kind)
     return Effect(kind[0], path, f"place:{place.name}", place.because, gives=kind[1]) if kind else None
 
 
-def _write(place: Place, path: str) -> Effect | None:
+def write_of(place: Place, path: str) -> Effect | None:
+    """What it means that a path is changed which is a place."""
     kind = _WRITE_KINDS.get(place.kind)
     if kind is None:
         return None
@@ -212,7 +156,7 @@ def _write(place: Place, path: str) -> Effect | None:
 
 def _write_around(place: Place, path: str) -> Effect | None:
     """What it means for a place that a folder around it is replaced or removed: that shares nothing with anybody."""
-    return _write(place, path) if place.kind != "shared" else None
+    return write_of(place, path) if place.kind != "shared" else None
 
 
 def _meets(pattern: Names, form: Path) -> bool:
@@ -333,7 +277,8 @@ def _is_program(name: str) -> bool:
     return lookup(name) is not None
 
 
-def _unique(effects: list[Effect]) -> tuple[Effect, ...]:
+def unique(effects: list[Effect]) -> tuple[Effect, ...]:
+    """Effects, each of which is said once."""
     return tuple({(effect.rule, effect.what): effect for effect in effects}.values())
 
 

@@ -7,7 +7,17 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.globs import LONGEST, Names, ending, is_wild, name_matches, names_meet, path_matches, paths_meet
+from lockgate.analysis.globs import (
+    LONGEST,
+    Names,
+    aims_at,
+    ending,
+    is_wild,
+    name_matches,
+    names_meet,
+    path_matches,
+    paths_meet,
+)
 from lockgate.record import Record
 
 HOME = "~"
@@ -188,37 +198,22 @@ def places() -> tuple[Place, ...]:
     return _table().places
 
 
-def _view(pattern: Names, path: Path) -> Names | None:
+def view_of(pattern: Names, path: Path) -> Names | None:
+    """The names of a path as a pattern asks for them; ``None`` where it asks from a home folder, and there is none."""
     return path.home if pattern[0] == HOME else path.names
 
 
 def _matches(pattern: Names, path: Path) -> bool:
-    view = _view(pattern, path)
+    view = view_of(pattern, path)
     return view is not None and path_matches(pattern, view)
-
-
-def _telling(pattern: Names, path: Path) -> bool:
-    """Whether a wild path aims at a pattern that is looked for in any folder, rather than at everything (``*.json``).
-
-    Its last name must spell something of the stem, or where the pattern has no stem itself (``*.pem``), of the rest.
-    """
-    name, wanted = path.names[-1], pattern[-1]
-    if not is_wild(name) or wanted == "**":
-        return True
-    stem, _, extension = name.rpartition(".") if name.rfind(".") > 0 else (name, "", "")
-    spelt = extension if wanted.startswith("*.") else stem
-    if wanted.startswith("*") and spelt is stem:
-        # What stands before the first mark says nothing about a pattern that begins with one (`cred*` and `*_rsa`).
-        spelt = stem[min(stem.find(mark) % (len(stem) + 1) for mark in "*?[") :]
-    return any(character not in "*?[]" for character in spelt)
 
 
 def _reaches(pattern: Names, path: Path) -> bool:
     """Whether a wild path can be expanded to something that the pattern matches."""
-    view = _view(pattern, path)
+    view = view_of(pattern, path)
     if view is None or (pattern[-1] != "**" and view[-1] != "**" and not names_meet(pattern[-1], view[-1])):
         return False
-    return (not floats(pattern) or _telling(pattern, path)) and paths_meet(pattern, view)
+    return (not floats(pattern) or aims_at(path.names[-1], pattern[-1])) and paths_meet(pattern, view)
 
 
 @lru_cache(maxsize=256)
@@ -290,36 +285,6 @@ def find_begun(path: Path) -> tuple[Place, ...]:
     return tuple(place for place in begun if place.around)
 
 
-@lru_cache(maxsize=256)
-def find_named(folder: Path, name: str, *, homes_below: bool) -> tuple[Place, ...]:
-    """All places that files of a name can be at some depth of a folder, where it is their own name that makes them one.
-
-    Of those that are looked for in any folder only what tampers counts, but around home folders: many others have
-    ordinary names.
-
-    Args:
-        folder: The folder.
-        name: The name.
-        homes_below: Whether home folders lie below the folder.
-    """
-    return tuple(
-        place for place in places() if any(_spells(place, each, folder, name, homes_below) for each in place.match)
-    )
-
-
-def _spells(place: Place, pattern: Names, folder: Path, name: str, homes_below: bool) -> bool:
-    last = pattern[-1]
-    if last[:1] in {"*", "?", "["}:
-        return False
-    # Two names with stars meet in one that hardly anybody has.
-    if (is_wild(name) and is_wild(last)) or not names_meet(last, name.casefold()):
-        return False
-    if floats(pattern):
-        return place.kind == "tamper" or homes_below
-    view = _view(pattern, folder)
-    return homes_below if view is None else paths_meet(pattern, (*view, "**"))
-
-
 def _of(numbers: set[int]) -> list[Place]:
     table = places()
     return [table[number] for number in sorted(numbers)]
@@ -329,5 +294,5 @@ def _lies_below(pattern: Names, path: Path) -> bool:
     if floats(pattern):
         # Most spell one name only, of which no folder is a part.
         return len(pattern) > 2 and _starts(pattern, path)
-    view = _view(pattern, path)
+    view = view_of(pattern, path)
     return view is not None and paths_meet(pattern, (*view, "**"))

@@ -51,7 +51,7 @@ def _secrets_in(parts: Parts, event: PromptSubmitted) -> tuple[str, ...]:
 
 def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
     """The client has loaded a file of instructions."""
-    from lockgate.analysis.paths import instructions_effects
+    from lockgate.analysis.instructions import instructions_effects
 
     context = event.context
     effects = dict.fromkeys(

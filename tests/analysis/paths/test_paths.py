@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockgate.analysis.instructions import instructions_effects
 from lockgate.analysis.paths import (
     absolute,
-    instructions_effects,
     outside_workspace,
     read_effects,
     recursive_read_effects,

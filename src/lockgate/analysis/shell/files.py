@@ -6,8 +6,6 @@ from lockgate.analysis.globs import is_wild, names_meet
 from lockgate.analysis.paths import (
     OWN_BELOW,
     OWN_STATE,
-    named_read_effects,
-    named_write_effects,
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
@@ -61,6 +59,8 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
     for cwd in scope.cwds:
         found += _state_meant(arg, cwd, machine)
         if named is not None:
+            from lockgate.analysis.named_places import named_read_effects
+
             found += named_read_effects(*named, cwd, machine.around)
     if _may_be_any_file(arg.text, machine, scope):
         because = "it cannot be told before it runs which file this reads"
@@ -201,6 +201,8 @@ def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
         return []
     if is_wild(name):
         return _swept(above, name, cwd, around)
+    from lockgate.analysis.named_places import named_write_effects
+
     found = [*named_write_effects(above, name, cwd, around)]
     for own in around.own_paths:
         if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
@@ -215,6 +217,8 @@ def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect
     """
     if not any(inside(state, above) for state in around.state_paths):
         return []
+    from lockgate.analysis.named_places import named_write_effects
+
     found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
     if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
         found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
