@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +57,41 @@ def test_what_is_no_small_regular_file_is_not_read(world: Path) -> None:
     os.mkfifo(where / "pipe.md")
     found = [read_skills(name, str(world / "home"), "", "/") for name in ("big", "pipe")]
     assert found == [(None,), (None,)]
+
+
+def test_an_installed_plugin_may_lie_anywhere(world: Path) -> None:
+    _put(world / "elsewhere" / "commands" / "far.md", "far")
+    home = world / "home"
+    listed = {"version": 2, "plugins": {"far@folder": [{"scope": "user", "installPath": str(world / "elsewhere")}]}}
+    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(json.dumps(listed))
+    assert read_skills("far", str(home), "", "/") == ("far",)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"plugins": 5}', '{"plugins": {"a": [5]}}', '{"plugins": {"a": [{}]}}'])
+def test_a_list_of_plugins_that_is_none(world: Path, text: str) -> None:
+    home = world / "home"
+    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(text)
+    assert read_skills("far", str(home), "", "/") == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["--plugin-dir", "plugin"], True),
+        (["--plugin-dir=plugin"], True),
+        (["--add-dir", "other", "beside", "--verbose"], True),
+        (["--add-dir=beside"], True),
+        (["--add-dir", "other"], False),
+        (["--resume", "beside"], False),
+    ],
+)
+def test_folders_that_the_client_was_told_of(world: Path, words: list[str], found: bool) -> None:
+    _put(world / "plugin" / "skills" / "told" / "SKILL.md", "told")
+    _put(world / "beside" / ".claude" / "skills" / "told" / "SKILL.md", "told")
+    reading = f"from lockgate.skills import read_skills; print(read_skills('told', {str(world / 'home')!r}, '', '/'))"
+    # The process in between is the client, and what it starts is the hook.
+    client = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    argv = [sys.executable, "-c", client, reading, *words]
+    done = subprocess.run(argv, cwd=world, capture_output=True, text=True, check=True)
+    tells = os.path.exists("/proc/self/cmdline")  # of macOS nobody asks: there such a skill counts as not found
+    assert done.stdout.strip() == ("('told',)" if found and tells else "()")

@@ -29,6 +29,8 @@ _SHELL_TOOL = "Bash"
 _STAYING = frozenset({"cursor"})
 """Clients that run each command in the shell of the one before, or with all that it held. ``docs/clients.md`` says of
 each how that is known."""
+_RUNS_SKILLS = frozenset({"claude-code", "python"})
+"""Clients that run the commands in a skill's text; in a program of one's own it may be the Claude Agent SDK."""
 _CONTAIN = "contain.py"
 """The program that a contained command is rewritten to."""
 
@@ -75,8 +77,10 @@ def in_session(around: Surroundings, where: Folders, transcript: str) -> Surroun
 
 
 def in_client(around: Surroundings, client: str) -> Surroundings:
-    """The same with a client whose commands may run in a shell that others have left."""
-    return around._replace(shell_stays=True) if client in _STAYING else around
+    """The same with a client, as far as it matters how it runs commands."""
+    if client in _STAYING:
+        return around._replace(shell_stays=True)
+    return around._replace(skills_run=True) if client in _RUNS_SKILLS else around
 
 
 def own_paths(where: Folders) -> tuple[str, ...]:
@@ -171,17 +175,10 @@ def _names_in(workspace: str) -> Callable[[str], tuple[str, ...] | None]:
 
 
 def _shares_tasks(home: str) -> Callable[[], bool]:
-    """Whether Claude Code's list of tasks may be shared: by a variable, or by a team of agents, which has a folder."""
-
     def shares() -> bool:
-        environ = caller.environ()
-        folder = os.path.join(environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "teams")
-        try:
-            return bool(environ.get("CLAUDE_CODE_TASK_LIST_ID") or os.listdir(folder))
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
+        from lockgate.skills import shares_tasks
+
+        return shares_tasks(home)
 
     return shares
 

@@ -1,10 +1,11 @@
-"""Finding the text of a skill or a command of Claude Code, as it is now: bounded, and nothing but regular files."""
+"""What Claude Code keeps for agents: texts of skills and commands, bounded, from nothing but regular files; teams."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
+from lockgate import caller
 from lockgate.files import read_regular
 from lockgate.lazy import lazy_re
 
@@ -13,11 +14,17 @@ MOST_BYTES = 256 * 1024
 _MOST_FILES = 2000
 _DEEPEST = 4
 _SKILL = "skill.md"
+_PLUGIN = "--plugin-dir"
+_FLAGS = frozenset({_PLUGIN, "--add-dir"})
+_ADMINISTERED = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
+_ANCESTORS = 6
 _NAMED = lazy_re(rb"(?m)^name:[ \t]*[\"']?([^\s\"'#]+)")
 
 
 def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | None, ...]:
-    """The texts that a name could mean: those of the project, the user and the plugins that are installed.
+    """The texts that a name could mean.
+
+    They are those of the project, the user, the administrator, plugins, and folders that the client was told of.
 
     Args:
         name: ``NAME``, ``FOLDER:NAME`` or ``PLUGIN:NAME``. Of whose it is only the last part is asked.
@@ -40,15 +47,85 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
     return tuple(map(_text, found))
 
 
+def shares_tasks(home: str) -> bool:
+    """Whether its list of tasks may be shared with other sessions: by a variable, or by a team, which has a folder."""
+    environ = caller.environ()
+    folder = os.path.join(environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), "teams")
+    try:
+        return bool(environ.get("CLAUDE_CODE_TASK_LIST_ID") or os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
 def _files(home: str, workspace: str, cwd: str) -> Iterator[str]:
     for folder in dict.fromkeys((*_above(cwd, workspace), workspace, home)):
         if folder:
             yield from _in(os.path.join(folder, ".claude"))
-    plugins = os.path.join(home, ".claude", "plugins", "cache")
-    for market in _names(plugins):
-        for plugin in _names(os.path.join(plugins, market)):
-            for version in _names(os.path.join(plugins, market, plugin)):
-                yield from _in(os.path.join(plugins, market, plugin, version))
+    for folder in _ADMINISTERED:
+        yield from _in(os.path.join(folder, ".claude"))
+    clients = dict.fromkeys((os.path.join(home, ".claude"), caller.environ().get("CLAUDE_CONFIG_DIR", "")))
+    for client in filter(None, clients):
+        if client != os.path.join(home, ".claude"):
+            yield from _in(client)
+        yield from _in_plugins(os.path.join(client, "plugins"))
+    for flag, folder in _said_to_client():
+        yield from _in(folder if flag == _PLUGIN else os.path.join(folder, ".claude"))
+
+
+def _in_plugins(plugins: str) -> Iterator[str]:
+    """Files of the plugins in the client's own folder, and of those that it has down as lying elsewhere."""
+    cache = os.path.join(plugins, "cache")
+    for market in _names(cache):
+        for plugin in _names(os.path.join(cache, market)):
+            for version in _names(os.path.join(cache, market, plugin)):
+                yield from _in(os.path.join(cache, market, plugin, version))
+    for folder in _installed(os.path.join(plugins, "installed_plugins.json")):
+        if not folder.startswith(f"{cache}/"):
+            yield from _in(folder)
+
+
+def _installed(file: str) -> list[str]:
+    """Where plugins lie, by the client's list of them: ``{"plugins": {NAME: [{"installPath": FOLDER}]}}``."""
+    import json
+
+    try:
+        found = json.loads(read_regular(file, MOST_BYTES))
+        each = [entry for entries in found["plugins"].values() for entry in entries]
+        return [entry["installPath"] for entry in each if isinstance(entry["installPath"], str)]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _said_to_client() -> Iterator[tuple[str, str]]:
+    """Folders on the command line of the processes around this one, each with its flag: one of them is the client."""
+    pid = caller.parent()
+    for _ in range(_ANCESTORS):
+        process = caller.process(pid)
+        if process is None or pid <= 1:
+            return
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
+                words = os.fsdecode(file.read(MOST_BYTES)).split("\0")
+            folder = os.readlink(f"/proc/{pid}/cwd")
+        except OSError:
+            return
+        for flag, value in _flagged(words):
+            yield flag, os.path.join(folder, value)
+        pid = process.parent
+
+
+def _flagged(words: list[str]) -> Iterator[tuple[str, str]]:
+    """The values of the flags that name folders with skills: in one word with it, or in those that follow."""
+    flag = ""
+    for word in words:
+        if word.startswith("-"):
+            flag, _, value = word.partition("=")
+        else:
+            value = word
+        if flag in _FLAGS and value:
+            yield flag, value
 
 
 def _above(cwd: str, workspace: str) -> Iterator[str]:

@@ -89,3 +89,32 @@ def test_a_typed_skill_gives_its_labels() -> None:
     assert Label.UNTRUSTED in {effect.gives for effect in mention_effects("/issue 7", WORK, AROUND)}
     assert mention_effects("/status", WORK, AROUND) == ()
     assert mention_effects("see /issue 7", WORK, AROUND) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "labels"),
+    [
+        pytest.param("simplify", set(), set(), id="comes with the client"),
+        pytest.param("/security-review", set(), set(), id="comes with the client, with a slash"),
+        pytest.param("unheard-of", {"execute"}, set(), id="found nowhere"),
+        pytest.param("/unheard-of 5", {"execute"}, set(), id="found nowhere, with arguments"),
+        pytest.param("tools:unheard-of", {"execute"}, {Label.UNTRUSTED}, id="of a plugin or a server"),
+        pytest.param("mcp__tracker__prompt", {"execute"}, {Label.UNTRUSTED}, id="of a server"),
+        pytest.param("there", set(), set(), id="found"),
+    ],
+)
+def test_a_skill_whose_text_is_not_found_may_run_anything(name: str, kinds: set[str], labels: set[Label]) -> None:
+    around = Surroundings(
+        workspace=WORK, skills_run=True, read_skills=lambda wanted, _: ("text",) if wanted == "there" else ()
+    )
+    for given in ({"skill": name}, {"command": name}):
+        effects = analyse_tool(ToolCall("Skill", given, WORK), around).effects
+        assert {effect.kind.value for effect in effects} == kinds
+        assert {effect.gives for effect in effects} - {None} == labels
+        # A client that runs no commands in a skill's text reads it like any file of the project.
+        assert not analyse_tool(ToolCall("Skill", given, WORK), around._replace(skills_run=False)).effects
+
+
+def test_a_person_who_types_such_a_name_gets_no_label() -> None:
+    around = Surroundings(workspace=WORK, skills_run=True)
+    assert not mention_effects("/compact", WORK, around)

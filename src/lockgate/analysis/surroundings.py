@@ -149,6 +149,8 @@ class Surroundings(Record):
     """
     read_skills: Callable[[str, str], tuple[str | None, ...]] = lambda name, cwd: ()
     """The texts of the client's skills that a name could mean in a folder; ``None`` for one that cannot be read."""
+    skills_run: bool = False
+    """Whether the client runs the commands in a skill's text before an agent reads it."""
     shares_tasks: Callable[[], bool] = lambda: False
     """Whether the session's list of tasks may be one that other sessions write to. Asked only where it is read."""
     is_there: Callable[[str], bool] = lambda _: False

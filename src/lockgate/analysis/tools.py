@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from lockgate.analysis.categories import overrule
@@ -45,6 +45,8 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
             analysis = _command(value, call, around)
         else:
             effects += _by_role(role, value, call, around)
+        if role == "skill" and isinstance(value, str) and around.skills_run:
+            effects += _unread_skill(value, row["comes_with_client"], call, around)
     if "where_tasks_are_shared" in row and around.shares_tasks():
         effects += [_effect(call, row, written) for written in row["where_tasks_are_shared"]]
     if call.tool == "Monitor":
@@ -166,6 +168,20 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         given = call.tool_input.get("args")
         return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
     return _fetch(value, around) if role == "address" else ()
+
+
+def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
+    """The effect of a skill whose text is not found: the client may know where it lies, and runs the commands in it.
+
+    A name of two parts may also be a prompt of an MCP server. Else it is likely a new one that comes with the client,
+    and a clean session stays clean.
+    """
+    name = called.strip().removeprefix("/").partition(" ")[0]
+    if not name or name in known or around.read_skills(name, call.cwd):
+        return ()
+    because = "the text of this skill is not found, and the commands in it would run before anybody reads it"
+    gives = Label.UNTRUSTED if ":" in name or is_mcp(name) else None
+    return (Effect(EffectKind.EXECUTE, name, "skill:not-found", because, gives=gives),)
 
 
 def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
