@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from lockgate.analysis.redact import redact
-from lockgate.model import Analysis, Effect, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
+from lockgate.session.labels import SOURCE_LENGTH, SOURCES, named, taints_of
 from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ SPAWNS = frozenset({"Agent", "Task"})
 _OPEN = frozenset({"running", "asked"})
 _CLIENT_WORDS = (r"Exit code -?\d+",)
 """What a client adds to the output of a failed command, in full lines."""
-_SOURCES = 8
-"""How many sources of one label are kept of one call."""
-_SOURCE_LENGTH = 300
-_SAID_LENGTH = 160
 _QUIET_LINES = 2000
 _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
@@ -92,7 +89,7 @@ def expect(
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
         row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
     tx.put_call(row)
-    tx.add_taints(subject, _taints(call.tool, _named(call, analysis.effects), key, now, TaintState.PENDING))
+    tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
 
 
 def finished(
@@ -152,19 +149,6 @@ def failed(
     return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
 
 
-def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect], now: float) -> None:
-    """Label a subject for what came into its context without a call: mentioned files, loaded instructions.
-
-    Args:
-        tx: The transaction.
-        subject: Whose context it is.
-        way: How it came, for the provenance: ``prompt``, ``instructions``.
-        effects: What was found in it.
-        now: Seconds since the epoch.
-    """
-    tx.add_taints(subject, _taints(way, effects, "", now, TaintState.CONFIRMED))
-
-
 def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
     """Label a subject for secrets that were found in what it wrote or read, whatever the call was expected to bring.
 
@@ -177,7 +161,7 @@ def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Seq
     """
     if not sources:
         return
-    said = dict.fromkeys(redact(source)[:_SOURCE_LENGTH] for source in sources[:_SOURCES])
+    said = dict.fromkeys(redact(source)[:SOURCE_LENGTH] for source in sources[:SOURCES])
     tx.add_taints(subject, [Taint(Label.SECRET, source, call.tool, call.call_id, now) for source in said])
     _late(tx, subject)
 
@@ -216,7 +200,7 @@ def _settle(
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
     if analysis.keeps or not _says_nothing(lines, quiet):
-        tx.add_taints(subject, _taints(call.tool, _named(call, analysis.effects), key, now, TaintState.CONFIRMED))
+        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.CONFIRMED))
         gave = analysis.gives
         _late(tx, subject)
     if row is None:
@@ -261,36 +245,6 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
         kind = call.tool_input.get("subagent_type", "")
         facts["spawns"] = kind if isinstance(kind, str) else ""
     return facts
-
-
-def _named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
-    """Effects whose object is only the tool itself get the call's input as their object: it says which issue it was."""
-    effects = list(effects)
-    if all(effect.what != call.tool for effect in effects):
-        return effects
-    from lockgate.messages import recorded_text
-
-    said = recorded_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
-    return [effect._replace(what=said) if effect.what == call.tool else effect for effect in effects]
-
-
-def _taints(
-    tool: str,
-    effects: Iterable[Effect],
-    key: str,
-    now: float,
-    state: TaintState,
-) -> list[Taint]:
-    found: dict[tuple[Label, str], Taint] = {}
-    count = dict.fromkeys(Label, 0)
-    for effect in effects:
-        if effect.gives is None:
-            continue
-        source = redact(f"{tool}: {effect.what}")[:_SOURCE_LENGTH] if effect.what not in ("", tool) else tool
-        if (effect.gives, source) not in found and count[effect.gives] < _SOURCES:
-            count[effect.gives] += 1
-            found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
-    return list(found.values())
 
 
 def _brings(row: CallRow, lines: list[str] | None, quiet: tuple[str, ...]) -> bool:

@@ -1,19 +1,26 @@
-"""What a subject carries, and how labels flow from one subject to another."""
+"""What a subject carries, what effects label it with, and how labels flow from one subject to another."""
 
 from __future__ import annotations
 
+from lockgate.analysis.redact import redact
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
+    from lockgate.model import Effect, ToolCall
     from lockgate.store.protocol import Transaction
 
 BOTH = frozenset(Label)
 
 OLDEST = 16
 """How many confirmed taints of each label are looked at. One is enough for the label; the oldest tell how it began."""
+SOURCES = 8
+"""How many sources of one label are kept of one call."""
+SOURCE_LENGTH = 300
+_SAID_LENGTH = 160
 
 
 def labels_of(tx: Transaction, subject: Subject) -> frozenset[Label]:
@@ -109,3 +116,49 @@ def flow(
         if there is None or (there is TaintState.PENDING and state is TaintState.CONFIRMED):
             new.append(taint._replace(state=state, origin=origin or who(source)))
     tx.add_taints(target, new)
+
+
+def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect], now: float) -> None:
+    """Label a subject for what came into its context without a call: mentioned files, loaded instructions.
+
+    Args:
+        tx: The transaction.
+        subject: Whose context it is.
+        way: How it came, for the provenance: ``prompt``, ``instructions``.
+        effects: What was found in it.
+        now: Seconds since the epoch.
+    """
+    tx.addtaints_of(subject, taints_of(way, effects, "", now, TaintState.CONFIRMED))
+
+
+def named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
+    """Effects whose object is only the tool itself get the call's input as their object: it says which issue it was."""
+    effects = list(effects)
+    if all(effect.what != call.tool for effect in effects):
+        return effects
+    from lockgate.messages import recorded_text
+
+    said = recorded_text(call, _SAID_LENGTH).removeprefix(f"{call.tool}: ")
+    return [effect._replace(what=said) if effect.what == call.tool else effect for effect in effects]
+
+
+def taints_of(tool: str, effects: Iterable[Effect], key: str, now: float, state: TaintState) -> list[Taint]:
+    """The taints that effects give, a few of each label.
+
+    Args:
+        tool: The tool, or how else it came.
+        effects: What was found.
+        key: The id of the call; empty where there was none.
+        now: Seconds since the epoch.
+        state: Whether it has come already.
+    """
+    found: dict[tuple[Label, str], Taint] = {}
+    count = dict.fromkeys(Label, 0)
+    for effect in effects:
+        if effect.gives is None:
+            continue
+        source = redact(f"{tool}: {effect.what}")[:SOURCE_LENGTH] if effect.what not in ("", tool) else tool
+        if (effect.gives, source) not in found and count[effect.gives] < SOURCES:
+            count[effect.gives] += 1
+            found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
+    return list(found.values())
