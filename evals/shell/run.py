@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.analysis.surroundings import ScriptFile, Surroundings
 from lockgate.model import Analysis, Effect, Label, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
@@ -112,6 +112,11 @@ def read_cases(file: Path) -> Iterator[Case]:
         yield Case(whole["class"], **fields)
 
 
+COMPOSE = f"{PROJECT}/docker-compose.yml"
+"""The one file of the project that is told of."""
+_SERVICES = ScriptFile("services:\n  api: {build: .}\n  db: {image: 'postgres:16'}\n")
+
+
 def machine(cwd: str) -> Surroundings:
     """The imagined machine. A folder elsewhere is a project of its own."""
     return Surroundings(
@@ -120,6 +125,8 @@ def machine(cwd: str) -> Surroundings:
         own_paths=(f"{HOME}/.local/state/lockgate", f"{HOME}/.config/lockgate"),
         state_paths=(f"{HOME}/.local/state/lockgate",),
         client_paths=(f"{HOME}/.claude/projects",),
+        is_there=COMPOSE.__eq__,
+        read_script={COMPOSE: _SERVICES}.get,
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )
 

@@ -136,9 +136,7 @@ def exit_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
 def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``shopt``: how this shell works from here on."""
     if any(arg.static in (None, "localvar_inherit", "localvar_unset", "cdable_vars") for arg in args):
-        machine.findings.execute(
-            "shopt", "shell:shopt", "from here on functions or `cd` take variables in another way"
-        )
+        machine.findings.execute("shopt", "shell:shopt", "from here on functions or `cd` take variables in another way")
     machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
 

@@ -39,6 +39,7 @@ WORDS: dict[str, tuple[Template, ...]] = {
     "connect": (_EGRESS, _INGEST),
     "execute": (_EXECUTE,),
     "project-file": (_FILE,),
+    "compose-file": (_FILE,),
     "execute-unknown": (Template(EffectKind.EXECUTE, gives=_U, because="`{what}` runs code that is not known"),),
     "install": (
         Template(EffectKind.FETCH, gives=_U, because="`{what}` downloads from a registry"),

@@ -136,6 +136,8 @@ class Invocation:
     ) -> None:
         self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
         self.own = own
+        self.before = len(machine.findings.programs)
+        """How many programs were met up to this one."""
         self.contact = Contact()
         self.recursive = False
         self.ran = False
@@ -195,11 +197,12 @@ class Invocation:
 
             words = [word for word in words if word != "execute"] if run_recipes(self) else words
         for word in words:
-            if word in ("query", "fetch-own"):
+            if word in ("query", "fetch-own", "compose-file"):
                 from lockgate.analysis.shell.queries import asked
 
                 word = asked(self, word, options)
-            self.add(word)
+            if word:
+                self.add(word)
         self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
         if self.matched.surprises:
             self._surprised()

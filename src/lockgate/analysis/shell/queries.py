@@ -16,7 +16,7 @@ _NAMED_IN_FULL = lazy_re(
 
 
 def asked(call: Invocation, word: str, options: list[Option]) -> str:
-    """The effect that ``query`` or ``fetch-own`` comes to.
+    """The effect that ``query``, ``fetch-own`` or ``compose-file`` comes to; empty for none.
 
     A query whose words are only numbers and names of subcommands carries nothing out.
 
@@ -24,6 +24,10 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     made at run time, since nobody can read then what is asked, or where a resource is named in full, since that can be
     a stranger's, who sees in the records of that account what was asked for.
     """
+    if word == "compose-file":
+        from lockgate.analysis.shell.compose_files import takes_in_nothing
+
+        return "" if takes_in_nothing(call, options) else word
     if word == "fetch-own":
         whole = [arg.static for arg in call.args]
         return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"

@@ -173,7 +173,8 @@ def push_to(call: Invocation, words: list[Arg], _: str) -> None:
 
 def transfer(call: Invocation, words: list[Arg], _: str) -> None:
     """Operands of ``rsync``: a colon before the first slash names another machine; else files, the last one written."""
-    far = [word for word in words if re.match(r"[^/]*:", word.text) or not harmless(word.text)]
+    # A dash alone is the input or the output.
+    far = [word for word in words if word.text != "-" and (re.match(r"[^/]*:", word.text) or not harmless(word.text))]
     if any(word.text.startswith("|") for word in words):
         call.opaque(f"`{call.what}` runs what stands behind the `|`")
     if far:

@@ -40,13 +40,18 @@ def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: 
         machine: What was met before.
         scope: Where the shell is.
     """
-    if not _settled(machine) or not all(_bare(word.parts) for word in words if _has_glob(word.parts)):
+    if not settled(machine) or not all(_bare(word.parts) for word in words if _has_glob(word.parts)):
         return args
     return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
 
 
-def _settled(machine: Machine) -> bool:
-    """Whether the disk still is as it was: all that was met so far has only looked, or removed."""
+def settled(machine: Machine, programs: int | None = None) -> bool:
+    """Whether the disk still is as it was: all that was met so far has only looked, or removed.
+
+    Args:
+        machine: What was met.
+        programs: How many of the programs ran before; all of them by default.
+    """
     if machine.made or len(machine.texts) > 1 or machine.levels or machine.frames or machine.interrupts:
         return False
     still = frozenset(knowledge.table("still")["programs"].split())
@@ -54,7 +59,7 @@ def _settled(machine: Machine) -> bool:
     beside = (command for pipeline in machine.beside for command in walk(pipeline.commands) if command.words)
     found = machine.findings
     return (
-        still.issuperset(found.programs)
+        still.issuperset(found.programs[:programs])
         and all(effect.kind in _LOOKING for effect in found.effects)
         and all(command.words[0].literal in still for command in beside)
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
 
 
+_REPOSITORY = lazy_re(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+"""``OWNER/REPOSITORY`` on the server that is configured; three names begin with another server's."""
 _LOCAL = ("/", ":", "unix:", "npipe:")
 """How an address begins that is a socket or a display of this machine."""
 
@@ -40,7 +42,9 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         from lockgate.analysis.shell.files import write
 
         machine.findings.merge(write(Arg(text), machine, scope), ())
-    elif role == "proxy":
+    elif role == "repository" and _REPOSITORY.fullmatch(text):
+        return
+    elif role in ("proxy", "repository"):
         _proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
