@@ -128,7 +128,7 @@ def expose(tx: Transaction, subject: Subject, way: str, effects: Iterable[Effect
         effects: What was found in it.
         now: Seconds since the epoch.
     """
-    tx.addtaints_of(subject, taints_of(way, effects, "", now, TaintState.CONFIRMED))
+    tx.add_taints(subject, taints_of(way, effects, "", now, TaintState.CONFIRMED))
 
 
 def named(call: ToolCall, effects: Iterable[Effect]) -> list[Effect]:
