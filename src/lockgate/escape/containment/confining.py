@@ -53,7 +53,8 @@ def restrict(folders: tuple[str, ...]) -> bool:
     handled = struct.pack("=Q", _WRITE | _MOVE)
     rules = _checked(_libc.syscall(_CREATE, handled, len(handled), 0))
     for folder in folders:
-        descriptor = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        only_path: int = os.O_PATH  # type: ignore[attr-defined,unused-ignore] # Linux has it
+        descriptor = os.open(folder, only_path | os.O_CLOEXEC)
         _checked(_add(rules, _WRITE | _MOVE if os.path.isdir(folder) else _WRITE, descriptor))
         os.close(descriptor)
     for descriptor in (0, 1, 2):

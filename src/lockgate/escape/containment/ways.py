@@ -38,7 +38,7 @@ class Running:
         self._pid = pid
         self._status = status
         self._ended: int | None = None
-        self.descriptor = os.pidfd_open(pid)
+        self.descriptor = _watched(pid)
         """Readable when the sandbox has ended."""
 
     def signal(self, number: int) -> bool:
@@ -191,7 +191,7 @@ def _memory(name: str, content: bytes) -> int:
     """A file in memory, at its beginning, with a number that no descriptor of the command has."""
     import fcntl
 
-    low = os.memfd_create(f"lockgate-{name}")
+    low = os.memfd_create(f"lockgate-{name}")  # type: ignore[attr-defined,unused-ignore] # Linux has it
     descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
     os.close(low)
     os.write(descriptor, content)
@@ -209,9 +209,14 @@ def _children(pid: int) -> list[int]:
 
 def _open(pid: int) -> int:
     try:
-        return os.pidfd_open(pid)
+        return _watched(pid)
     except OSError:
         return -1
+
+
+def _watched(pid: int) -> int:
+    found: int = os.pidfd_open(pid)  # type: ignore[attr-defined,unused-ignore] # Linux has it
+    return found
 
 
 def _send(pid: int, number: int) -> bool:
