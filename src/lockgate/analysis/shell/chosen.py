@@ -27,7 +27,7 @@ def breaks_out(call: Invocation, language: str, text: str) -> bool:
 
 
 def _sed_breaks_out(call: Invocation, text: str) -> bool:
-    from lockgate.analysis.shell.inline import RUNS, sed_problem
+    from lockgate.analysis.shell.inline_sed import RUNS, sed_problem
 
     ends = {*_MARKS.findall(text), "\n"}
     if not call.machine.chosen_paths:
