@@ -16,12 +16,13 @@ from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuest
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolRequested
 from lockgate.gate.answering import answer
-from lockgate.gate.deciding import Question, Ruling, first_time, message_flows, rule
+from lockgate.gate.deciding import MESSAGE_TOOL, Question, Ruling, recipient, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
 from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
+from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -119,13 +120,13 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
                 return outcome
             ruling = outcome
         verdict = ruling.decision.verdict
-        news = first_time(question, verdict)
+        news = _first_time(question, verdict)
         if verdict is not Verdict.DENY:
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, verdict=verdict.word)
-            message_flows(question)
+            _message_flows(question)
         if news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
@@ -234,3 +235,35 @@ def _record(question: Question, ruling: Ruling, timing: record.Timing) -> None:
         record.cascade(ruling.decision, timing, question.opinion, ruling.approval),
     )
     tx.append_audit(question.now, body)
+
+
+def _first_time(question: Question, verdict: Verdict) -> bool:
+    """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
+
+    A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
+    """
+    tx, subject, call = question.tx, question.context.subject, question.call
+    if not call.call_id:
+        return True
+    row = tx.call(subject.session, call.call_id)
+    same = row is not None and row.digest == question.digest and row.facts.get("verdict") == verdict.word
+    if verdict is not Verdict.DENY:
+        return not same or row is None or not session.is_out(row)
+    if same:
+        return False
+    if row is None:
+        row = CallRow(
+            subject.session, call.call_id, subject.agent, call.tool, question.digest, "refused", at=question.now
+        )
+    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
+    return True
+
+
+def _message_flows(question: Question) -> None:
+    """Let the sender's labels flow to whom a message goes."""
+    subject = question.context.subject
+    if question.call.tool != MESSAGE_TOOL or not question.taints:
+        return
+    to = recipient(question.call)
+    receiver = Subject(subject.session, "" if to == "main" else to) if to else None
+    session.join_message(question.tx, subject, receiver)

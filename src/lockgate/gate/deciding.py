@@ -23,7 +23,6 @@ from lockgate.model import (
     Label,
     LabelState,
     Reason,
-    Subject,
     Taint,
     Tier,
     ToolCall,
@@ -33,14 +32,13 @@ from lockgate.model import (
 from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import Profile
 from lockgate.record import TYPE_CHECKING, Record
-from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.store.protocol import Transaction
 
-_MESSAGE_TOOL = "SendMessage"
+MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()
 _CONTAINING = frozenset({Verdict.CONTAIN})
 _JUDGING = frozenset({Verdict.JUDGE})
@@ -195,38 +193,6 @@ def _possible(
     return decided(judging), None
 
 
-def first_time(question: Question, verdict: Verdict) -> bool:
-    """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
-
-    A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
-    """
-    tx, subject, call = question.tx, question.context.subject, question.call
-    if not call.call_id:
-        return True
-    row = tx.call(subject.session, call.call_id)
-    same = row is not None and row.digest == question.digest and row.facts.get("verdict") == verdict.word
-    if verdict is not Verdict.DENY:
-        return not same or row is None or not session.is_out(row)
-    if same:
-        return False
-    if row is None:
-        row = CallRow(
-            subject.session, call.call_id, subject.agent, call.tool, question.digest, "refused", at=question.now
-        )
-    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
-    return True
-
-
-def message_flows(question: Question) -> None:
-    """Let the sender's labels flow to whom a message goes."""
-    subject = question.context.subject
-    if question.call.tool != _MESSAGE_TOOL or not question.taints:
-        return
-    to = _recipient(question.call)
-    recipient = Subject(subject.session, "" if to == "main" else to) if to else None
-    session.join_message(question.tx, subject, recipient)
-
-
 # ---------------------------------------------------------------- addresses
 def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
     if not any(effect.kind is EffectKind.FETCH for effect in analysis.effects):
@@ -288,7 +254,7 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
         delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
         because = "a delegate with clean labels would act on this brief"
         return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text)
-    if call.tool == _MESSAGE_TOOL and delegates.addressed(question.tx, context.subject.session, _recipient(call)):
+    if call.tool == MESSAGE_TOOL and delegates.addressed(question.tx, context.subject.session, recipient(call)):
         because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
         return _overruled(ruling, Verdict.DENY, "escape:message", because)
     return ruling
@@ -300,6 +266,7 @@ def _overruled(ruling: Ruling, verdict: Verdict, name: str, because: str) -> Rul
     return ruling._replace(decision=ruling.decision._replace(verdict=verdict, reasons=(reason,), tier=Tier.TABLE))
 
 
-def _recipient(call: ToolCall) -> str:
+def recipient(call: ToolCall) -> str:
+    """Whom a message goes to; empty where it does not say."""
     to = call.tool_input.get("to")
     return to if isinstance(to, str) else ""
