@@ -168,6 +168,8 @@ def move(call: Invocation, words: list[Arg], option: str) -> None:
 
 def link(call: Invocation, words: list[Arg], _: str) -> None:
     """What a link names can be read and written through it; a relative name starts where the link lies."""
+    if call.recursive:  # a tree of links is as good as its copy
+        read(call, words, "")
     places = [word.text for word in call.matched.operands if word not in words]
     for word in words:
         starts = [""] if word.text.startswith("/") else ["", *(f"{p}/" for p in places), *(f"{p}/../" for p in places)]
