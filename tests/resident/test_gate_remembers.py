@@ -14,7 +14,7 @@ import pytest
 from lockgate import caller
 from lockgate.errors import BadInputError
 from lockgate.folders import Folders
-from lockgate.resident import deciding, wire
+from lockgate.resident import lately, wire
 from lockgate.resident.deciding import Decider, NotHere
 from lockgate.store.sqlite import SqliteStore
 from support.prepared import give_state
@@ -170,7 +170,7 @@ def test_a_look_ahead_sees_what_has_changed(ready: Decider) -> None:
 def test_nobody_is_looked_ahead_for_who_asked_long_ago(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "deny" not in decide(ready)
     deny_all(ready)
-    monkeypatch.setattr(deciding, "LATELY", -1.0)
+    monkeypatch.setattr(lately, "SECONDS", -1.0)
     ready.look_ahead()
     assert "deny" not in decide(ready)
 
@@ -189,7 +189,7 @@ def test_the_secrets_of_each_environment_are_looked_up_for_it(ready: Decider, mo
 def test_the_last_few_are_looked_ahead_for(ready: Decider) -> None:
     for number in range(20):
         decide(ready, cwd=f"/work/{number}")
-    assert [name[0] for name in ready._lately] == [f"/work/{number}" for number in range(12, 20)]
+    assert [name[0] for name in ready._lately._asked] == [f"/work/{number}" for number in range(12, 20)]
 
 
 def test_an_error_in_a_look_ahead_is_left_to_the_next_question(ready: Decider, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from lockgate.caller import reset, stand_in_for
 from lockgate.errors import LockgateError, NotCompiledError
 from lockgate.folders import Folders
 from lockgate.hooks.deciding import Asked, has_rule
@@ -17,6 +16,7 @@ from lockgate.hooks.options import parse
 from lockgate.logs import note, place_of
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident.identity import State
+from lockgate.resident.lately import Lately
 from lockgate.resident.work import Work, prolong
 from lockgate.runtime import open_parts
 from lockgate.sight import Sight
@@ -27,17 +27,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.adapters import Adapter
-    from lockgate.caller import Caller
     from lockgate.deliberation import Deliberation, Need
     from lockgate.events import Context
     from lockgate.gate import Monitor
     from lockgate.hooks.options import Options
     from lockgate.resident.wire import Request
 
-LATELY = 60.0
-"""Seconds after the last question for which the machine is looked at ahead of the next one."""
-_MOST_LATELY = 8
-"""Projects and environments for which it is."""
 REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
 LOADING = 0.05
@@ -79,6 +74,7 @@ class Decider:
         self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
         self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
         self.state = State(where.state)
+        self._lately = Lately(where.state, self._sight, self.state)
         self._together = False
         """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
         self.is_stale: Callable[[], bool] = lambda: False
@@ -86,8 +82,6 @@ class Decider:
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
-        self._lately: dict[tuple[str, int], tuple[float, Caller, Context]] = {}
-        """For whom something was decided lately, by project and environment: when, and in which session."""
 
     def close(self) -> None:
         """Let go of the store."""
@@ -225,7 +219,7 @@ class Decider:
     def _begun(self, work: Work) -> Deliberation:
         event = work.asked.event
         assert event is not None
-        self._remember(work.caller, event.context)
+        self._lately.asked(work.caller, event.context)
         monitor = self._monitor(work.asked.options.client, work.asked.client)
         work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
         for told_late in work.asked.client.missed(event):
@@ -273,37 +267,14 @@ class Decider:
         with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
             self._look_for(context)
 
-    def _remember(self, asking: Caller, context: Context) -> None:
-        name = context.workspace, asking.mark
-        self._lately.pop(name, None)  # so that the dictionary is in the order of the last events
-        self._lately[name] = time.monotonic(), asking, context
-        if len(self._lately) > _MOST_LATELY:
-            del self._lately[next(iter(self._lately))]
-
     def look_ahead(self) -> None:
         """Look at the machine for those who have asked lately, so that their next question need not wait for it.
 
-        To be called about as often as a look holds, while nobody waits. What goes wrong is left to the next question.
-        A shared store is not asked for that: it may be far away, or lost.
+        To be called about as often as a look holds, while nobody waits. A shared store is not asked for that: it may be
+        far away, or lost.
         """
-        if self._groups is None:
-            return
-        since = time.monotonic() - LATELY
-        for name, (at, asking, context) in list(self._lately.items()):
-            if at < since or self.state.changed():
-                del self._lately[name]
-                continue
-            token = stand_in_for(asking)
-            try:
-                with self._sight.anew():
-                    self._look_for(context)
-            except LockgateError:
-                del self._lately[name]
-            except Exception as error:  # noqa: BLE001 - the next question meets it too, and is refused for it
-                del self._lately[name]
-                note(self._where.state, "look", type(error).__name__, place_of(error))
-            finally:
-                reset(token)
+        if self._groups is not None:
+            self._lately.look_ahead(self._look_for)
 
     def _look_for(self, context: Context) -> None:
         """Look up all that a decision asks of the machine, and go through the code that does."""
