@@ -36,8 +36,13 @@ def test_a_source_is_named_once():
     ]
     shown = provenance_text(taints, Label.UNTRUSTED)
     assert shown.count("WebFetch: a") == 1
-    assert shown.count("(not finished yet)") == 1
-    assert shown.endswith("; and 2 more")
+    assert shown.endswith("; and 1 more")
+
+
+def test_what_has_brought_nothing_is_told_where_nothing_else_has():
+    asked = [_taint("WebFetch: a", TaintState.PENDING), _taint("WebFetch: b", TaintState.PENDING)]
+    assert provenance_text(asked, Label.UNTRUSTED).count("(not finished yet)") == 2
+    assert "WebFetch: a" not in provenance_text([*asked, _taint("Read: c", TaintState.CONFIRMED)], Label.UNTRUSTED)
 
 
 @pytest.mark.parametrize(("client", "named"), [("claude-code", True), ("codex", False), ("python", False)])

@@ -75,12 +75,16 @@ def _clock(at: float) -> str:
 
 
 def provenance_text(taints: Sequence[Taint], label: Label) -> str:
-    """Say where a label came from: the first sources, each once, and how many more there are."""
+    """Say where a label came from: the first sources, each once, and how many more there are.
+
+    What has brought nothing so far is told only where nothing else has: a person may have refused it.
+    """
     by_source: dict[str, Taint] = {}
-    for taint in taints:
+    for taint in sorted(taints, key=lambda taint: taint.state is TaintState.PENDING):
         if taint.label is label:
             by_source.setdefault(taint.source, taint)
     mine = list(by_source.values())
+    mine = [taint for taint in mine if taint.state is not TaintState.PENDING] or mine
     if not mine:
         return ""
     shown = [

@@ -124,6 +124,32 @@ def test_show_says_which_tier_decided(home: Path, cascade: object, said: str) ->
 
 
 @pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("used", "ls by person in 300 s (approval k3m)"),
+        ("denied", "ls by person in 300 s (approval k3m)"),
+        ("expired", "ls nobody answered in 300 s (approval k3m)"),
+    ],
+)
+def test_show_says_what_became_of_a_question(home: Path, state: str, said: str) -> None:
+    store = SqliteStore.open(str(home / ".local" / "state" / "lockgate"))
+    bodies: list[dict[str, object]] = [
+        {"event": "asked", "approval": "k3m", "expires_at": 1_700_000_300.0},
+        {"event": "answered", "approval": "k3m", "state": state},
+        {"event": "decision", "tool": "Bash", "input": {"command": "ls"},
+         "cascade": {"tier": "person", "ms": 300_000.0, "approval": "k3m"}},
+    ]  # fmt: skip
+    with store.transaction() as tx:
+        for body in bodies:
+            tx.append_audit(1_700_000_000.0, {"session": "s", **body})
+    store.close()
+    asked, answered, decided = run("show").output.splitlines()
+    assert asked.endswith(f"approval k3m, expires {clock(iso(1_700_000_300.0))}")
+    assert answered.endswith(f"approval k3m, {state}")
+    assert decided.endswith(said)
+
+
+@pytest.mark.parametrize(
     "change",
     [
         "at = 'yesterday'",

@@ -103,8 +103,8 @@ def test_status_shows_the_projects_last_session(full: Path, monkeypatch: pytest.
     [
         (False, False, "no result yet"),
         (False, True, "no result came"),
-        (True, False, "a person was asked; it has brought nothing"),
-        (True, True, "a person was asked; it has brought nothing"),
+        (True, False, "you were asked; if you said no, nothing comes"),
+        (True, True, "you were asked; if you said no, nothing comes"),
     ],
 )
 def test_a_call_of_which_nothing_was_heard(state: Path, asked: bool, ended: bool, says: str) -> None:
@@ -118,7 +118,9 @@ def test_a_call_of_which_nothing_was_heard(state: Path, asked: bool, ended: bool
         if ended:
             end_session(tx, context, "other", 1_700_000_003.0)
     store.close()
-    assert f"Read: .env ({says})\n" in run("status").output
+    output = run("status").output
+    assert f"Read: .env ({says})\n" in output
+    assert "where its labels come from" not in output
     (pending,) = json.loads(run("status", "--json").output)["pending"]
     assert pending["asked"] is asked
 

@@ -20,7 +20,7 @@ _RECENT = 50
 
 @click.group(short_help="See what agents wait for.")
 def approvals() -> None:
-    """See the calls that agents wait with because a person has to decide, and what became of former ones.
+    """See the calls that wait for a person's decision, and what became of former ones.
 
     Answer them with `lockgate approve` and `lockgate deny`, or in `lockgate approvals watch`.
     """

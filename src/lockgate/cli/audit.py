@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +16,7 @@ from lockgate.cli.audit_keeping import archive, prune
 from lockgate.cli.state import WRONG, clock, iso, looking, opened, paint
 from lockgate.errors import AuditError
 from lockgate.messages import call_text
-from lockgate.model import ToolCall
+from lockgate.model import Tier, ToolCall
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AuditRow
 from lockgate.text import visible
@@ -24,6 +24,8 @@ from lockgate.text import visible
 _PAGE = 500
 _UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest", "cascade"})
 """Who and what is shown by other words, or only in ``--json``: a line is for a person."""
+_LONG = 10_000
+"""Milliseconds from which on a time is told in seconds."""
 _COLOURS = {"allow": "green", "contain": "cyan", "judge": "cyan", "ask": "yellow", "deny": "red"}
 
 
@@ -50,8 +52,11 @@ def show(session: str, limit: int, as_json: bool) -> None:
         rows = _newest(tx, session, limit) if tx is not None else []
     if not rows and not as_json:
         click.echo("nothing recorded yet" if not session else "nothing recorded of such a session")
+    answers = _answers(rows)
     for row, body in rows:
-        click.echo(json.dumps({**row._asdict(), "at": iso(row.at), "body": body}) if as_json else _line(row, body))
+        click.echo(
+            json.dumps({**row._asdict(), "at": iso(row.at), "body": body}) if as_json else _line(row, body, answers)
+        )
 
 
 @audit.command("verify")
@@ -116,7 +121,13 @@ def _is_of(body: Any, session: str) -> bool:
     return not session or (isinstance(body, dict) and str(body.get("session", "")).startswith(session))
 
 
-def _line(row: AuditRow, body: Any) -> str:
+def _answers(rows: Sequence[tuple[AuditRow, Any]]) -> dict[str, str]:
+    """What became of each question to a person, by its id: the record of that stands before the decision's."""
+    bodies = (body for _, body in rows if isinstance(body, dict) and body.get("event") == "answered")
+    return {str(body.get("approval", "")): str(body.get("state", "")) for body in bodies}
+
+
+def _line(row: AuditRow, body: Any, answers: Mapping[str, str] = {}) -> str:
     facts = body if isinstance(body, dict) else {}
     verdict = str(facts.get("verdict", ""))
     words = [
@@ -125,12 +136,12 @@ def _line(row: AuditRow, body: Any) -> str:
         f"{visible(str(facts.get('session', '')), 64)[:8]:8}",
         visible(str(facts.get("event", "")), 30),
         paint(verdict, _COLOURS[verdict]) if verdict in _COLOURS else visible(verdict, 20),
-        _what(facts),
+        _what(facts, answers),
     ]
     return "  ".join(word for word in words if word)
 
 
-def _what(facts: dict[str, Any]) -> str:
+def _what(facts: dict[str, Any], answers: Mapping[str, str]) -> str:
     said = []
     given = facts.get("input")
     tool = str(facts.get("tool", ""))
@@ -142,7 +153,7 @@ def _what(facts: dict[str, Any]) -> str:
     reasons = facts.get("reasons")
     if isinstance(reasons, list) and reasons and facts.get("verdict") != "allow":
         said.append(f"[{visible(str(reasons[0].get('rule', '')), 80)}]" if isinstance(reasons[0], dict) else "")
-    said.append(_decided_by(facts.get("cascade")))
+    said.append(_decided_by(facts.get("cascade"), answers))
     if not tool:
         said.append(
             visible(", ".join(_fact(*fact) for fact in facts.items() if fact[0] not in _UNSAID and fact[1]), 140)
@@ -150,16 +161,25 @@ def _what(facts: dict[str, Any]) -> str:
     return " ".join(part for part in said if part)
 
 
-def _decided_by(cascade: Any) -> str:
+def _decided_by(cascade: Any, answers: Mapping[str, str]) -> str:
     """Which tier decided, in how long, and what the judge said where it was asked: ``by judge in 412 ms (flagged)``."""
     if not isinstance(cascade, dict) or not isinstance(cascade.get("ms"), int | float):
         return ""
     judge = cascade.get("judge")
     said = _judged(judge) if isinstance(judge, dict) else ""
-    approval = f"approval {visible(str(cascade['approval']), 40)}" if cascade.get("approval") else ""
-    more = ", ".join(filter(None, (said, approval)))
-    took = f"{cascade['ms']:.0f}" if cascade["ms"] >= 10 else f"{cascade['ms']:.1f}"
-    return f"by {visible(str(cascade.get('tier', '')), 20)} in {took} ms" + (f" ({more})" if more else "")
+    approval = str(cascade.get("approval") or "")
+    more = ", ".join(filter(None, (said, f"approval {visible(approval, 40)}" if approval else "")))
+    who = f"by {visible(str(cascade.get('tier', '')), 20)}"
+    if cascade.get("tier") == Tier.PERSON.value and answers.get(approval) == "expired":
+        who = "nobody answered"
+    return f"{who} in {_took(cascade['ms'])}" + (f" ({more})" if more else "")
+
+
+def _took(ms: float) -> str:
+    """A time in words: ``4.2 ms``, ``412 ms``, ``300 s``."""
+    if ms >= _LONG:
+        return f"{ms / 1000:.0f} s"
+    return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"
 
 
 def _judged(judge: dict[str, Any]) -> str:
@@ -176,6 +196,10 @@ def _fact(name: str, value: Any) -> str:
         return f"up to {value.get('seq')}"
     if name == "before" and isinstance(value, (int, float)):
         return f"before {clock(iso(value))}"
+    if name.endswith("_at") and isinstance(value, (int, float)):
+        return f"{name.removesuffix('_at')} {clock(iso(value))}"
+    if name in ("how", "state"):
+        return str(value)
     if isinstance(value, dict):
         return f"{name} {' '.join(f'{key} {item}' for key, item in value.items())}"
     if isinstance(value, list):

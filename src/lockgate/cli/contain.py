@@ -25,7 +25,7 @@ _NO_PROGRAM = 127
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def contain(workspace: str | None, command: tuple[str, ...]) -> None:
-    """Run COMMAND as an agent's command runs that nobody can see through.
+    """Run COMMAND in the sandbox that an agent's unknown code is put into.
 
     It has no network, sees no secrets, and writes to the project alone, but not to git hooks, CI, and settings of
     agents and editors.

@@ -47,7 +47,7 @@ class _Explain(click.Command):
     "--labels",
     "state",
     type=click.Choice([state.value for state in LabelState]),
-    help="Show what each tier says in this state.",
+    help="Show how each step decides in a session in this state.",
 )
 @click.option("--expected", type=click.Choice(["allow", "contain", "ask", "deny"]), help="For --report: what was due.")
 def explain(

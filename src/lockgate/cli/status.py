@@ -204,9 +204,18 @@ def _about(told: dict[str, Any]) -> list[str]:
 
 
 def _sources(taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
+    came = [taint for taint in taints if taint["state"] != TaintState.PENDING.value]
+    open_ = [taint for taint in taints if taint["state"] == TaintState.PENDING.value]
+    return [
+        *_listed("where its labels come from:", came, ended=ended),
+        *_listed("nothing has come back of these calls, but it may, so they count as well:", open_, ended=ended),
+    ]
+
+
+def _listed(title: str, taints: list[dict[str, Any]], *, ended: bool) -> list[str]:
     if not taints:
         return []
-    lines = ["", "where its labels come from:"]
+    lines = ["", title]
     for taint in taints[:_SHOWN_TAINTS]:
         origin = f", from {visible(taint['origin'], 60)}" if taint["origin"] else ""
         came = _came(taint, ended=ended)
@@ -220,7 +229,7 @@ def _came(taint: dict[str, Any], *, ended: bool) -> str:
     if taint["state"] != TaintState.PENDING.value:
         return ""
     if taint["asked"]:
-        return " (a person was asked; it has brought nothing)"
+        return " (you were asked; if you said no, nothing comes)"
     return " (no result came)" if ended else " (no result yet)"
 
 

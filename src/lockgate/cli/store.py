@@ -153,7 +153,12 @@ def use(where: str, name: str, as_json: bool) -> None:
     except OSError as error:
         raise click.ClickException(f"cannot write {state}: {error.strerror}") from error
     said = LOCAL if where == LOCAL else shown(where)
-    click.echo(json.dumps({"store": said}) if as_json else f"from now on everything is kept in {visible(said, 300)}")
+    if as_json:
+        click.echo(json.dumps({"store": said}))
+        return
+    place = f"this gate's own folder, {state}" if where == LOCAL else said
+    click.echo(f"from now on everything is kept in {visible(place, 300)}")
+    click.echo("what was recorded before stays where it is, unless `lockgate store copy` has taken it along")
 
 
 def _record(found: Store, facts: dict[str, Any]) -> None:
@@ -245,10 +250,13 @@ def copy(to: str, source: str, name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(told))
         return
-    click.echo(", ".join(f"{count} {name}" for name, count in told["rows"].items()))
-    click.echo(f"{told['records']} records of the audit; the chain holds in both, to {told['head']['seq']}")
+    rows = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told["rows"].items() if count)
+    click.echo(f"copied: {rows or 'no sessions'}, and {told['records']} new records of the audit")
+    click.echo(f"the audit chain holds in both stores, up to record {told['head']['seq']}")
     if told["addresses_left"]:
         click.echo("addresses that sessions have seen were not copied: the stores have different keys for them")
+    if to == LOCAL or not _is_used(state, to):
+        click.echo(f"nothing has been switched: `lockgate store use {LOCAL if to == LOCAL else 'ADDRESS'}` does that")
 
 
 def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str, Any]:
