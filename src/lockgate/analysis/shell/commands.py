@@ -46,6 +46,8 @@ class Machine:
         """Paths that were written on the way, as far as they are known."""
         self.unpacked = False
         """Whether files were written whose names are not known."""
+        self.prints_to_file = False
+        """Whether what something prints goes to a file."""
         self.may_save = False
         """Whether something ran that reaches others, and may write what it gets from them to files."""
         self.made = False

@@ -79,13 +79,19 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
 def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:
     """The labels of what may end in a file that does not give them to who reads it.
 
-    What is quiet about its own lines keeps what it brings where people expect it: packages, commits. A program that
-    nobody knows counts only where something is reached: else what it prints is all that is said of it.
+    What is quiet about its own lines keeps what it brings where people expect it: packages, commits. Where it goes to a
+    file, nobody compares its lines, and only of an installation they are known. A program that nobody knows counts only
+    where something is reached: else what it prints is all that is said of it.
     """
+    if not machine.findings.loud:
+        if not machine.prints_to_file:
+            return frozenset()
+        installing = {effect.rule for effect in effects if effect.kind is EffectKind.EXECUTE}
+        effects = tuple(effect for effect in effects if effect.rule not in installing)
     reaches = any(effect.kind in REACHING for effect in effects)
     counting = (effect.gives for effect in effects if reaches or effect.kind is not EffectKind.EXECUTE)
     brought = frozenset(label for label in counting if label is not None)
-    if not (brought and machine.findings.loud):
+    if not brought:
         return frozenset()
     unseen = reaches and any(effect.variant is Variant.RUNTIME for effect in effects)
     if machine.unpacked or machine.may_save or unseen:

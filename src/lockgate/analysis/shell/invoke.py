@@ -214,6 +214,8 @@ class Invocation:
 
             found = unprinted(found) if saves(self, options) else found
         self.own += found
+        if entry.keeps and any(effect.gives for effect in self.own):
+            self.machine.may_save = self.machine.findings.loud = True
         self._needs()
         if entry.hint and self.own:
             self.machine.findings.hints[entry.hint] = None

@@ -82,6 +82,8 @@ class Entry(Record):
     """What it prints, where that is harmless as a word: names, number, input."""
     faithful: bool = False
     """Whether it prints what it fetched and nothing that the agent could shape."""
+    keeps: bool = False
+    """Whether what it fetches lies in files afterwards, whatever it prints."""
     saves: Sequence[str] = ()
     """Options with which what it fetches goes to a file and is not printed."""
     hint: str = ""

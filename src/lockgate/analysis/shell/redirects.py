@@ -125,7 +125,9 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
             _descriptor(arg.text.rstrip("-"), machine)
             continue
         if not socket(arg.text, machine):
+            written = len(machine.written)
             machine.findings.merge(write(arg, machine, scope), ())
+            machine.prints_to_file |= len(machine.written) > written and redirect.fd in ("", "1")
             if redirect.operator == "<>":
                 machine.findings.merge(read(arg, machine, scope), ())
     return [arg.text for arg in args]

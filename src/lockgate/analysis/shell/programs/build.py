@@ -24,7 +24,7 @@ FOLDER = Path(__file__).resolve().parent
 LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes",
          "saves")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
-         "feeds", "any_case", "recipes", "needs", "here", "hint")  # fmt: skip
+         "feeds", "keeps", "any_case", "recipes", "needs", "here", "hint")  # fmt: skip
 READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "packed", "paged", "source",
                      "source-below", "move"})  # fmt: skip
 """Roles of operands whose files are read."""
