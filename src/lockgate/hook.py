@@ -82,7 +82,7 @@ def _connect(gate: "Socket", folder: str) -> None:
     import posix
     from _socket import SOL_SOCKET
 
-    if len(folder) < _MAX_PATH - len("/gate.sock"):
+    if len(folder.encode(errors="surrogateescape")) < _MAX_PATH - len("/gate.sock"):
         gate.connect(folder + "/gate.sock")
     else:
         here = posix.open(".", posix.O_RDONLY)
