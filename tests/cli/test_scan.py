@@ -67,6 +67,12 @@ def person(tmp_path: Path) -> Person:
     return Person(tmp_path.resolve())
 
 
+def test_nothing_in_what_we_publish_is_taken_for_a_secret(person: Person) -> None:
+    root = Path(__file__).parents[2]
+    done = person.run(str(root / "docs"), str(root / "README.md"), str(root / "examples"))
+    assert done.returncode == 0, done.stdout.decode()
+
+
 # ---------------------------------------------------------------- files and folders
 def test_files_and_folders(person: Person) -> None:
     person.write({"a.py": f'x = 1\ny = "{KEY}"\n', "b/c.md": f"write to {ADDRESS}\n", "b/clean.txt": "nothing\n"})

@@ -12,7 +12,7 @@ _VERBOSE, _ANY_CASE = 0x40, 0x2
 
 _REFERENCE = lazy_re(
     r"""\$\{ | \$\( | \#\{ | \{\{ | \{% | <%[=-]? | %\( | %[A-Z][A-Z_]{2,}% | \\\( | ->
-      | ^%[sdrv@](?![A-Za-z0-9]) | ^\{\d?\}
+      | ^%[sdrv@](?![A-Za-z0-9]) | ^\{\d?\} | ^&[\w.-]{1,40}= | ^t=\d{9,13}$
       | ^(?: \\?\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+\d?|[a-z_]+(?:[A-Z][a-z]*)+) | <.*> | \{\w*\} | \[.*\] | `.*`
            | @@?\w+@? | :\w+ | &\w+;? | \? | %\w+%? | \#[\w.]+\# )$
       | ^(?: \{?\$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
@@ -21,7 +21,10 @@ _REFERENCE = lazy_re(
       | ^!(?:vault|Ref|Sub|GetAtt|ImportValue|env)\b | ^\{(?:cipher|noop|bcrypt|SSHA|SHA|MD5|CRYPT)\}""",
     _VERBOSE,
 )
-"""A slot that something fills in, the name of a variable, a place in a store of secrets."""
+"""A slot that something fills in, the name of a variable, a place in a store of secrets.
+
+Also the next parameter of an address, where one is empty, and the time before a signature (``t=1795317913,v1=...``).
+"""
 _HASH = lazy_re(
     r"""\$(?: \w{1,2} | argon2\w* | pbkdf2\S* | scrypt | apr1 | md5 )\$ | pbkdf2_sha256\$
       | (?:sha(?:1|256|384|512)|md5)[-:$]""",
