@@ -258,7 +258,11 @@ def has_history(context: Context) -> bool:
 
 
 def missed(event: Event) -> Sequence[Event]:
-    """Nothing: what comes without an event of its own is told nowhere in time."""
+    """What instructions for agents of any kind include: the client loads them without an event."""
+    if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
+        from lockgate.adapters.claude_agents import taken_in
+
+        return taken_in(event)
     return ()
 
 

@@ -14,16 +14,16 @@ def instructions_effects(path: str, cwd: str, around: Surroundings) -> tuple[Eff
     """Effects of a client loading a file of instructions by itself.
 
     Instructions in the project and in the person's own client configuration are the person's; those that came with a
-    package, or lie anywhere else, may be a stranger's.
+    package, or lie anywhere else, may be a stranger's. What they include may be a secret.
     """
-    vendored = [effect for effect in read_effects(path, cwd, around) if effect.kind is EffectKind.INGEST]
-    if vendored:
-        return tuple(vendored)
+    found = tuple(effect for effect in read_effects(path, cwd, around) if effect.gives is not None)
+    if any(effect.kind is EffectKind.INGEST for effect in found):
+        return found
     full = absolute(path, cwd, around) or ""
     if not outside_workspace(path, cwd, around) or _is_client_configuration(full, around):
-        return ()
+        return found
     because = "these instructions lie outside the project and the person's own configuration"
-    return (Effect(EffectKind.INGEST, path, "place:instructions/foreign", because, gives=Label.UNTRUSTED),)
+    return (*found, Effect(EffectKind.INGEST, path, "place:instructions/foreign", because, gives=Label.UNTRUSTED))
 
 
 def _is_client_configuration(full: str, around: Surroundings) -> bool:

@@ -376,6 +376,11 @@ def test_loaded_instructions(path, foreign, around):
     assert all(effect.gives is Label.UNTRUSTED for effect in effects)
 
 
+@pytest.mark.parametrize("path", [".env", "sub/../.env", "~/.aws/credentials", "/srv/other/.env"])
+def test_a_secret_that_instructions_include_is_read(path, around):
+    assert Label.SECRET in {effect.gives for effect in instructions_effects(path, WORK, around)}
+
+
 def test_client_records_are_read_as_untrusted(around):
     effects = read_effects("/tmp/claude-1000/work/s/tasks/b1.output", WORK, around)
     assert {(e.kind, e.gives) for e in effects} == {(EffectKind.INGEST, Label.UNTRUSTED)}
