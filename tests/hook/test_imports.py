@@ -40,7 +40,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
         },
         79,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 68),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 69),
     "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 58),
 }
 """Payloads, and how many modules of ours they may take."""
