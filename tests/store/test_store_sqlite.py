@@ -7,12 +7,14 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from contract import APPROVAL, SESSION, StoreContract
 
 from lockgate.errors import StoreError
-from lockgate.store import schema
+from lockgate.store import making, schema
+from lockgate.store import sqlite as our_sqlite
 from lockgate.store.links import checkpoint
 from lockgate.store.schema import VERSION
 from lockgate.store.sqlite import SqliteStore
@@ -226,14 +228,20 @@ def test_nothing_is_appended_behind_a_head_that_was_changed(folder: Path, harm: 
     store.close()
 
 
+def _upgrade(monkeypatch: pytest.MonkeyPatch, migrations: tuple[Any, ...]) -> None:
+    """Stand for a version with these migrations."""
+    monkeypatch.setattr(making, "MIGRATIONS", migrations)
+    for module in (making, our_sqlite):
+        monkeypatch.setattr(module, "VERSION", len(migrations))
+
+
 def test_an_older_schema_is_migrated_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     later = (
         *schema.MIGRATIONS,
         ("CREATE TABLE later (x)", "INSERT INTO later VALUES (1)"),
         ("UPDATE later SET x = x + 1",),
     )
-    monkeypatch.setattr("lockgate.store.sqlite.MIGRATIONS", later)
-    monkeypatch.setattr("lockgate.store.sqlite.VERSION", len(later))
+    _upgrade(monkeypatch, later)
     for _ in range(2):
         store = SqliteStore.open(str(folder))
         with store.reading() as tx:
@@ -245,10 +253,7 @@ def test_an_older_schema_is_migrated_in_order(folder: Path, monkeypatch: pytest.
 
 
 def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "lockgate.store.sqlite.MIGRATIONS", (*schema.MIGRATIONS, ("CREATE TABLE later (x)", "NONSENSE"))
-    )
-    monkeypatch.setattr("lockgate.store.sqlite.VERSION", VERSION + 1)
+    _upgrade(monkeypatch, (*schema.MIGRATIONS, ("CREATE TABLE later (x)", "NONSENSE")))
     with pytest.raises(StoreError):
         SqliteStore.open(str(folder))
     monkeypatch.undo()
@@ -297,7 +302,7 @@ def test_a_transaction_inside_a_transaction_is_an_error(folder: Path) -> None:
 
 def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tmp_path / "state")
-    monkeypatch.setattr("lockgate.store.sqlite.VERSION", 1)
+    _upgrade(monkeypatch, schema.MIGRATIONS[:1])
     old = SqliteStore.open(folder)
     with old.transaction() as tx:
         tx.put_session(SESSION)

@@ -16,8 +16,8 @@ from types import TracebackType
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
-from lockgate.store.links import ROOT, fleet_key_of, gate_of, seal
-from lockgate.store.schema import MIGRATIONS, VERSION
+from lockgate.store.links import fleet_key_of, gate_of
+from lockgate.store.schema import VERSION
 from lockgate.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) ->
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
-    version = _version(connection)
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == VERSION:
         return
     if version > VERSION:
@@ -254,35 +254,19 @@ def _migrate(connection: sqlite3.Connection, path: str) -> None:
     if version < 1:
         # A database gets its name only when it is whole, so this one was emptied.
         raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
-    connection.execute("BEGIN IMMEDIATE")
-    for number in range(_version(connection), VERSION):
-        _apply(connection, number)
-    connection.execute("COMMIT")
+    from lockgate.store.making import migrate
 
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _apply(connection: sqlite3.Connection, number: int) -> None:
-    for statement in MIGRATIONS[number]:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {number + 1:d}")
+    migrate(connection)
 
 
 def _make(path: str, folder: str, key: bytes) -> None:
     """Make a whole database in an empty file."""
+    from lockgate.store.making import fill
+
     try:
         connection = sqlite3.connect(path, isolation_level=None)
         try:
-            connection.execute("PRAGMA synchronous = OFF")  # the file is synced before it gets its name
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN")
-            for number in range(VERSION):
-                _apply(connection, number)
-            # An empty chain is sealed too, so that a chain without a head is known to have lost it.
-            connection.execute("INSERT INTO audit_head VALUES (1, 0, ?, ?)", (ROOT, seal(key, 0, ROOT)))
-            connection.execute("COMMIT")
+            fill(connection, key)
         finally:
             connection.close()
     except sqlite3.Error as error:
