@@ -32,7 +32,7 @@ lint: setup ## style, types, import rules, stale knowledge
 	@$(BIN)/mypy --platform darwin --no-warn-unreachable --cache-dir .mypy_cache/darwin
 	@MYPYPATH=tests $(BIN)/mypy -p e2e
 	@$(BIN)/lint-imports
-	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check; done
+	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check || exit 1; done
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix
@@ -66,7 +66,7 @@ fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader
 	  PYTHONPATH=src .fuzz/venv/bin/python evals/fuzz/fuzz.py "$$target" -max_total_time=$(TIME) -verbosity=0; done
 
 knowledge: setup ## compile the YAML tables to what the hook reads
-	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module"; done
+	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" || exit 1; done
 
 library: setup ## compile the shipped patterns, so that no hook has to
 	@$(BIN)/python -m lockgate.guardrails.prepare
