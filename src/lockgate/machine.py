@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import lockgate
 from lockgate import caller
-from lockgate.analysis.surroundings import OwnDatabase, Rules, ScriptFile, Surroundings
+from lockgate.analysis.surroundings import OwnDatabase, Rules, Surroundings
 from lockgate.events import Context
 from lockgate.files import real_path
 from lockgate.folders import Folders
@@ -58,13 +58,14 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         may_be_zsh=_may_be_zsh(),
         python_files=_python_files,
         is_git_folder=_is_git_folder,
-        git_settings=_git_settings(workspace),
+        git_settings=_looking("read_git_settings", workspace),
         hook_folders=_hook_folders(where.home, workspace),
-        read_script=_script_reader(workspace),
+        read_script=_looking("read_script", workspace),
         read_skills=_skill_reader(where.home, workspace),
         shares_tasks=_shares_tasks(where.home),
-        is_there=_is_there(workspace),
-        names_in=_names_in(workspace),
+        is_there=_looking("is_there", workspace),
+        names_in=_looking("names_in", workspace),
+        found_below=_looking("found_below", workspace),
     )
 
 
@@ -138,13 +139,15 @@ def _python_files(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-def _script_reader(workspace: str) -> Callable[[str], ScriptFile | None]:
-    def read(path: str) -> ScriptFile | None:
-        from lockgate.scripts import read_script
+def _looking(look: str, workspace: str) -> Callable[..., Any]:
+    """A function of :mod:`lockgate.scripts` for one workspace; most commands need none of them."""
 
-        return read_script(path, workspace)
+    def looked(*asked: str) -> Any:
+        from lockgate import scripts
 
-    return read
+        return getattr(scripts, look)(*asked, workspace)
+
+    return looked
 
 
 def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str | None, ...]]:
@@ -154,24 +157,6 @@ def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str |
         return read_skills(name, home, workspace, cwd)
 
     return read
-
-
-def _is_there(workspace: str) -> Callable[[str], bool]:
-    def there(path: str) -> bool:
-        from lockgate.scripts import is_there
-
-        return is_there(path, workspace)
-
-    return there
-
-
-def _names_in(workspace: str) -> Callable[[str], tuple[str, ...] | None]:
-    def names(folder: str) -> tuple[str, ...] | None:
-        from lockgate.scripts import names_in
-
-        return names_in(folder, workspace)
-
-    return names
 
 
 def _shares_tasks(home: str) -> Callable[[], bool]:
@@ -185,15 +170,6 @@ def _shares_tasks(home: str) -> Callable[[], bool]:
 
 def _is_git_folder(folder: str) -> bool:
     return all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
-
-
-def _git_settings(workspace: str) -> Callable[[str], str | None]:
-    def settings(folder: str) -> str | None:
-        from lockgate.scripts import read_git_settings
-
-        return read_git_settings(folder, workspace)
-
-    return settings
 
 
 def _hook_folders(home: str, workspace: str) -> Callable[[], tuple[str, ...]]:

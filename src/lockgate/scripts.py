@@ -15,6 +15,9 @@ MOST_BYTES = 64 * 1024
 MOST_NAMES = 2000
 """Most names of a folder that are looked at."""
 
+MOST_ENTRIES = 20_000
+"""Most names that are looked at in all folders of a search."""
+
 _MOST_SETTINGS = 256 * 1024
 """Longest file of git's settings that is read."""
 
@@ -60,6 +63,34 @@ def names_in(folder: str, workspace: str) -> tuple[str, ...] | None:
     except (OSError, ValueError):
         return None
     return names if len(names) <= MOST_NAMES else None
+
+
+def found_below(folder: str, name: str, workspace: str) -> tuple[str, ...] | None:
+    """The absolute paths of all that has a name at any depth of a folder of the workspace, in whatever case.
+
+    ``None`` for a folder elsewhere, for one that cannot be read or holds more than ``MOST_ENTRIES``, and where a link
+    leads to a folder out of it: some searches follow links.
+    """
+    found: list[str] = []
+    try:
+        root = os.path.realpath(folder)
+        if not workspace or not f"{root}/".startswith(os.path.realpath(workspace).rstrip("/") + "/"):
+            return None
+        left, folders = MOST_ENTRIES, [root]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    left -= 1
+                    if entry.name.casefold() == name.casefold():
+                        found.append(entry.path)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    linked = entry.is_symlink() and entry.is_dir()
+                    if left < 0 or (linked and not os.path.realpath(entry.path).startswith(f"{root}/")):
+                        return None
+    except (OSError, ValueError):
+        return None
+    return tuple(found)
 
 
 def read_git_settings(folder: str, workspace: str) -> str | None:

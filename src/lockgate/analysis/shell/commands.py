@@ -52,6 +52,8 @@ class Machine:
         """Whether something ran that reaches others, and may write what it gets from them to files."""
         self.made = False
         """Whether a name may be on the disk that was not there at first."""
+        self.changed = False
+        """Whether a file that was there was changed or removed."""
         self.beside: list[Pipeline] = []
         """The pipelines around, whose commands run at the same time."""
         self.levels: list[list[Scope]] = []

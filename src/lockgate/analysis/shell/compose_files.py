@@ -36,7 +36,8 @@ def takes_in_nothing(call: Invocation, options: list[Option]) -> bool:
     """Whether all that a command reads of its project's files is known, and none of it leads elsewhere."""
     around, cwds = call.machine.around, call.scope.cwds
     moved = not _MOVING.isdisjoint(option.name for option in options)
-    if moved or len(cwds) > 1 or not cwds[0] or not settled(call.machine, call.before):
+    as_ever = settled(call.machine, call.before) and not call.machine.changed
+    if moved or not as_ever or len(cwds) > 1 or not cwds[0]:
         return False
     named = [_found(_name(option), cwds[0], around) for option in options if option.name in _FILES]
     files = named or [path for name in _NAMES if (path := _found(name, cwds[0], around))]

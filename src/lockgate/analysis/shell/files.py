@@ -104,9 +104,11 @@ def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> 
     Only here a star is taken for the names that there are: until it runs somebody may make a folder that it could mean,
     too, and what a copy puts into that folder is a new file. To be changed a file must have been made before.
     """
+    made = machine.made
     found = write(arg, machine, scope, below=below)
     if found and arg.names:
         found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below)]
+    machine.made, machine.changed = made, True
     return found
 
 
@@ -133,11 +135,11 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
     path = _pattern(_one_level(arg))
     machine.written.add(path if path.strip(_MARKS) else arg.static or "")
-    machine.made = True
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
         found += _found_below(text, cwd, machine)
+    machine.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
@@ -204,6 +206,12 @@ def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
     from lockgate.analysis.named_places import named_write_effects
 
     found = [*named_write_effects(above, name, cwd, around)]
+    if found:
+        from lockgate.analysis.shell.stars import settled
+
+        # What is there tells, as long as nothing on the line can have changed that.
+        there = around.found_below(above, name) if settled(machine) else None
+        found = found if there is None else [effect for path in there for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
             found += write_effects(own, "", around)

@@ -17,10 +17,8 @@ _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders
 
 def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effect]:
     """Effects of removing a file, or with ``below`` a whole folder."""
-    made = machine.made
     # A name that a command takes for an option is a danger while it is there.
     found = [effect for effect in change(arg, machine, scope, below=below) if effect.rule != OPTION_NAME]
-    machine.made = made
     if below and (reason := _destroys(arg, machine, scope)):
         found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
     return found

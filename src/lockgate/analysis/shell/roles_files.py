@@ -207,7 +207,7 @@ def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
         # Where there is nothing in it, nothing is lost.
         named = [name for name in names or () if name != find_expression.EMPTY]
         for found in (f"{root.text.rstrip('/')}/{place}{name}" for name in named for place in ("", f"{PLAIN}/")):
-            call.own += files.write(Arg(found, glob=True), call.machine, call.scope)
+            call.own += files.change(Arg(found, glob=True), call.machine, call.scope)
 
 
 def cwd(call: Invocation, words: list[Arg], _: str) -> None:

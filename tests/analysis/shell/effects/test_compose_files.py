@@ -68,6 +68,8 @@ def with_line(line: str) -> dict[str, str]:
         pytest.param("docker compose --env-file x ps", FILES, id="other-variables"),
         pytest.param("docker compose --project-directory sub ps", FILES, id="another-folder"),
         pytest.param("cp x compose.yaml && docker compose ps", FILES, id="written-before"),
+        pytest.param("rm compose.yaml; docker compose ps", FILES, id="taken-away-before"),
+        pytest.param("sed -i s/x/include/ compose.yaml; docker compose ps", FILES, id="changed-before"),
         pytest.param("git checkout x && docker compose ps", FILES, id="by-a-program"),
         pytest.param("docker compose ps | python3 x.py", FILES, id="by-what-runs-beside-it"),
         pytest.param("COMPOSE_FILE=x docker compose ps", FILES, id="a-variable-of-the-command"),

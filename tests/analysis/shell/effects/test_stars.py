@@ -134,6 +134,29 @@ def test_more_names_than_can_be_followed():
     assert not guarded("rm -rf s*", {"": many[:64]})
 
 
+FIND = "find . -name config.toml -exec sed -i s/a/b/ {} +"
+
+
+@pytest.mark.parametrize(
+    ("command", "there", "kinds"),
+    [
+        pytest.param(FIND, ["app/config.toml"], set(), id="ordinary-files"),
+        pytest.param("find . -name config.toml -delete", ["app/config.toml"], set(), id="removed"),
+        pytest.param("find src -name settings.json -exec sed -i s/a/b/ {} \\;", [], set(), id="none"),
+        pytest.param(FIND, ["config.toml", "a/.codex/config.toml"], {EffectKind.TAMPER}, id="settings-of-an-agent"),
+        pytest.param(FIND, None, {EffectKind.TAMPER}, id="nobody-knows"),
+        pytest.param(f"git checkout x; {FIND}", [], {EffectKind.TAMPER}, id="made-before"),
+        pytest.param(f"cp a b; {FIND}", [], {EffectKind.TAMPER}, id="written-before"),
+        pytest.param(f"frob & {FIND}", [], {EffectKind.TAMPER, EffectKind.EXECUTE}, id="made-meanwhile"),
+    ],
+)
+def test_what_a_search_finds_is_what_is_there(command, there, kinds):
+    def found(folder: str, name: str) -> tuple[str, ...] | None:
+        return None if there is None else tuple(f"{PROJECT}/{path}" for path in there if path.endswith(name))
+
+    assert guarded(command, found_below=found) == kinds
+
+
 def test_names_of_a_folder_come_from_the_project_only(tmp_path):
     from lockgate.scripts import MOST_NAMES, names_in
 
@@ -152,3 +175,28 @@ def test_names_of_a_folder_come_from_the_project_only(tmp_path):
     for number in range(MOST_NAMES + 1):
         (project / "sub" / str(number)).touch()
     assert names_in(str(project / "sub"), str(project)) is None
+
+
+def test_a_search_looks_at_the_whole_project_or_tells_nothing(tmp_path, monkeypatch):
+    from lockgate import scripts
+
+    project = tmp_path / "project"
+    (project / "a" / ".codex").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    for place in ("Config.toml", "a/config.toml", "a/.codex/config.toml", "a/b.toml"):
+        (project / place).touch()
+    (project / "inside").symlink_to(project / "a")
+
+    def found(folder: object = project, workspace: str = str(project)) -> list[str] | None:
+        paths = scripts.found_below(str(folder), "config.toml", workspace)
+        return None if paths is None else sorted(path[len(str(project)) + 1 :] for path in paths)
+
+    assert found() == ["Config.toml", "a/.codex/config.toml", "a/config.toml"]
+    assert found(project / "a") == ["a/.codex/config.toml", "a/config.toml"]
+    assert found(tmp_path) is None
+    assert found(project / "missing") is None
+    assert found(workspace="") is None
+    (project / "out").symlink_to(tmp_path / "other")
+    assert found() is None
+    monkeypatch.setattr(scripts, "MOST_ENTRIES", 2)
+    assert found(project / "a") is None
