@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.syntax import Part, Word
     from lockgate.analysis.surroundings import Surroundings
+    from lockgate.model import Command
 
 _MOST_NAMES = 64
 """A word that stands for more is not followed."""
 _PLAIN = lazy_re(r"[A-Za-z0-9_./ ,@%+:=?*-]+")
 """Words whose marks mean the same in each shell and whatever its options are: stars within one name, and ``?``."""
+_ENTERING = frozenset({"cd", "chdir", "pushd", "popd"})
 _LOOKING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
 
 
@@ -62,7 +64,14 @@ def settled(machine: Machine, programs: int | None = None) -> bool:
         still.issuperset(found.programs[:programs])
         and all(effect.kind in _LOOKING for effect in found.effects)
         and all(command.words[0].literal in still for command in beside)
+        and not any(map(_may_lead_elsewhere, found.commands))
     )
+
+
+def _may_lead_elsewhere(command: Command) -> bool:
+    """Whether a shell may be in another folder than the names say: ``..`` behind a link, told to go where it leads."""
+    name, *words = command.words
+    return name in _ENTERING and any(word[:1] in ("-", "+") or ".." in word.split("/") for word in words)
 
 
 def _has_glob(parts: tuple[Part, ...]) -> bool:
