@@ -66,7 +66,7 @@ PLACES = {
     "udp": ("AF_INET", "SOCK_DGRAM", lambda _: ("127.0.0.1", 0)),
     "tcp, version 6": ("AF_INET6", "SOCK_STREAM", lambda _: ("::1", 0)),
     "udp, version 6": ("AF_INET6", "SOCK_DGRAM", lambda _: ("::1", 0)),
-    "a name in no file system": ("AF_UNIX", "SOCK_STREAM", lambda machine: f"\0lockgate-{machine.root.name}"),
+    "a name in no file system": ("AF_UNIX", "SOCK_STREAM", lambda _: f"\0lockgate-{os.urandom(8).hex()}"),
     "a file in the home folder": ("AF_UNIX", "SOCK_STREAM", lambda machine: str(machine.home / ".agent.sock")),
     "a file in the project": ("AF_UNIX", "SOCK_STREAM", lambda machine: str(machine.project / "web.sock")),
     "a file for letters": ("AF_UNIX", "SOCK_DGRAM", lambda machine: str(machine.home / "letters")),
