@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
+
+_MOST = 1e15
+"""Larger numbers are none that a gate writes: sums of them are no numbers any more."""
 
 
 def body_of(text: str) -> dict[str, Any]:
@@ -19,6 +22,12 @@ def body_of(text: str) -> dict[str, Any]:
 def part(value: object) -> Mapping[str, Any]:
     """An object."""
     return value if isinstance(value, dict) else {}
+
+
+def number(value: object) -> float | None:
+    """A number of a size that occurs; ``None`` where it is something else."""
+    given = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MOST
+    return float(cast(float, value)) if given else None
 
 
 def items(value: object) -> list[Any]:

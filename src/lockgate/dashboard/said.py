@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast, get_args
 
+from lockgate.audit import bodies
 from lockgate.audit.bodies import body_of as body_of
 from lockgate.audit.bodies import part as part
 from lockgate.dashboard.schemas import VerdictWord
@@ -26,8 +27,7 @@ def text(value: object) -> str:
 
 def number(value: object) -> float:
     """A finite number; 0 where it is something else."""
-    given = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
-    return float(cast(float, value)) if given else 0.0
+    return bodies.number(value) or 0.0
 
 
 def truth(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lockgate.audit.bodies import body_of, items, part
+from lockgate.audit.bodies import body_of, items, number, part
 from lockgate.record import Record
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.rows import AuditRow
@@ -97,10 +97,12 @@ class Counts:
         """Count something."""
         self._numbers(name, labels, 1)[0] += by
 
-    def observe(self, name: str, seconds: object, *labels: object) -> None:
-        """Count how long something took; what is no number is passed over."""
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds >= 0:
+    def observe(self, name: str, ms: object, *labels: object) -> None:
+        """Count how many milliseconds something took; what is no such number is passed over."""
+        found = number(ms)
+        if found is None or found < 0:
             return
+        seconds = found / 1000
         buckets = METRICS[name].buckets
         numbers = self._numbers(name, labels, len(buckets) + 2)
         place = next((place for place, bound in enumerate(buckets) if seconds <= bound), len(buckets))
@@ -143,7 +145,7 @@ def count(counts: Counts, row: AuditRow) -> None:
             counts.add("questions", body.get("state"))
         case "pruned":
             removed = part(body.get("checkpoint")).get("removed")
-            counts.add("audit_records_removed", body.get("by"), by=removed if isinstance(removed, int) else 0)
+            counts.add("audit_records_removed", body.get("by"), by=_amount(removed))
 
 
 def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
@@ -153,17 +155,17 @@ def _decision(counts: Counts, body: Mapping[str, Any]) -> None:
     reasons = items(body.get("reasons"))
     row = part(reasons[0]).get("row") if reasons else None
     counts.add("decisions", body.get("client"), body.get("verdict"), cascade.get("tier"), row)
-    counts.observe("decision_seconds", _seconds(cascade.get("ms")), cascade.get("tier"))
+    counts.observe("decision_seconds", cascade.get("ms"), cascade.get("tier"))
     for step, taken in part(cascade.get("steps")).items():
-        counts.observe("step_seconds", _seconds(taken), step)
+        counts.observe("step_seconds", taken, step)
     judge = cascade.get("judge")
     if isinstance(judge, dict):
         answer = "failed" if judge.get("failed") else "flagged" if judge.get("flagged") else "not flagged"
         counts.add("judge_calls", answer, "yes" if judge.get("cached") else "no")
         if not judge.get("cached"):
-            counts.observe("judge_seconds", _seconds(judge.get("ms")))
+            counts.observe("judge_seconds", judge.get("ms"))
             for direction, tokens in zip(("read", "written"), items(judge.get("tokens")), strict=False):
-                counts.add("judge_tokens", direction, by=tokens if isinstance(tokens, int) else 0)
+                counts.add("judge_tokens", direction, by=_amount(tokens))
     _patterns(counts, body, "call")
 
 
@@ -175,5 +177,6 @@ def _patterns(counts: Counts, body: Mapping[str, Any], where: str) -> None:
         counts.add("pattern_groups_expired", part(each).get("group"))
 
 
-def _seconds(ms: object) -> float | None:
-    return ms / 1000 if isinstance(ms, int | float) else None
+def _amount(value: object) -> float:
+    """How many there are of something: counts only grow."""
+    return max(number(value) or 0.0, 0.0)

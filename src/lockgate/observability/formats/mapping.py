@@ -65,7 +65,8 @@ def _is_alert(kind: Fields, body: Fields) -> bool:
 
 def _severity(least: str, body: Fields) -> str:
     known = mapping()["matches"]
-    words = [known[word] for word in found(body, "guardrail.matches[].severity") or () if word in known]
+    said = found(body, "guardrail.matches[].severity") or ()
+    words = [known[word] for word in said if isinstance(word, str) and word in known]
     return str(max([least, *words], key=_ORDER.index))
 
 
