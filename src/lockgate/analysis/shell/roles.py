@@ -121,6 +121,7 @@ ROLES = {
     "image": "clients.image",
     "repository": "clients.repository",
     "downloaded": "clients.downloaded",
+    "shown": "clients.shown",
     "recipient": "clients.recipient",
     "socket": "clients.socket",
     "socat": "clients.socat",

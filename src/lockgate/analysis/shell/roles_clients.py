@@ -107,6 +107,14 @@ def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
             unpack(call, [word], option)
 
 
+def shown(call: Invocation, words: list[Arg], _: str) -> None:
+    """The form of a result; ``go-template-file=FILE`` and its kin print what stands in a file."""
+    for word in words:
+        form, _, file = word.text.partition("=")
+        if form.endswith("-file") or not known(form):
+            call.own += files.read(Arg(file or word.text, word.glob), call.machine, call.scope)
+
+
 def image(call: Invocation, words: list[Arg], _: str) -> None:
     """Pictures of systems: a registry's where a name begins with a machine, else files or what is here already."""
     for word in words:
