@@ -156,19 +156,39 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
-        name = source.text.rstrip("/").rpartition("/")[2]
         machine.unpacked |= ".git" in source.text.split("/")
-        if (
-            name in ("", ".", "..", PLAIN)
-            or (source.glob and name.startswith((".", "*", "?", "[")))
-            or target.text.endswith("/.")
-        ):
-            # What nobody has named may take the place of anything in the folder.
-            found += write(target, machine, scope, below=True)
-        if name not in ("", ".", ".."):
-            inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
-            found += write(inside, machine, scope, replaced=True)
+        inside = _named_after(source, target, machine, scope)
+        if inside and source.names and _only_by_name(source, target, inside, machine, scope):
+            inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
+        found += inside
     return found
+
+
+def _named_after(source: Arg, target: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of writing into a folder under the name that something has elsewhere."""
+    found: list[Effect] = []
+    name = source.text.rstrip("/").rpartition("/")[2]
+    any_name = name in ("", ".", "..", PLAIN) or (source.glob and name.startswith((".", "*", "?", "[")))
+    if any_name or target.text.endswith("/."):
+        # What nobody has named may take the place of anything in the folder.
+        found += write(target, machine, scope, below=True)
+    if name not in ("", ".", ".."):
+        inside = Arg(f"{target.text.rstrip('/') or '/'}/{name}", target.glob or source.glob)
+        found += write(inside, machine, scope, replaced=True)
+    return found
+
+
+def _only_by_name(source: Arg, target: Arg, inside: list[Effect], machine: Machine, scope: Scope) -> bool:
+    """Whether what a copy writes matters by its name alone, so that it mattered where it lies when it was made there.
+
+    Nothing in the folder matters by where it is. Then a star stands for the names that there are: another one would
+    have to be made meanwhile, and that counts by itself.
+    """
+    around = machine.around
+    if any(recursive_write_effects(path, cwd, around) for path, cwd in _paths(target, machine, scope)):
+        return False
+    here = {e.rule for path, cwd in _paths(source, machine, scope) for e in replace_effects(path, cwd, around)}
+    return here.issuperset(effect.rule for effect in inside)
 
 
 def _any_file_in(text: str) -> str | None:

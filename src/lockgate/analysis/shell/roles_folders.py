@@ -82,7 +82,7 @@ def either(call: Invocation, words: list[Arg], _: str) -> None:
 def rights(call: Invocation, words: list[Arg], _: str) -> None:
     """Files get other rights: those of a folder also decide who comes to what lies below it."""
     for word in words:
-        call.own += files.write(word, call.machine, call.scope, below=call.recursive)
+        call.own += files.change(word, call.machine, call.scope, below=call.recursive)
         around = call.machine.around
         if any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around)):
             call.own.append(Effect(EffectKind.TAMPER, word.shown, "place:own/state-above", _ABOVE))

@@ -44,6 +44,9 @@ HARMLESS = [
     pytest.param("test -d src && { rm -rf s*; echo done; }", id="grouped"),
     pytest.param("rm -rf docs; rm -rf s*", id="after-removing"),
     pytest.param('rm -rf "$HOME/.cache/a" s*', id="beside-a-quoted-value"),
+    pytest.param("cp -r s* /tmp/x", id="copied"),
+    pytest.param("mv s* d* out/", id="moved"),
+    pytest.param("chmod -R a+r s*", id="given-other-rights"),
     pytest.param("set -e; echo x > /dev/null; rm -rf s*", id="after-writing-nowhere"),
     pytest.param("rm -rf s* && touch x", id="before-something-is-made"),
 ]
@@ -71,6 +74,7 @@ def test_where_nobody_knows_the_disk_the_letters_count(command):
                      id="two-stars"),
         pytest.param("cd .claude; rm s*", {"": ("src",), ".claude": ("settings.json",)}, EffectKind.TAMPER,
                      id="the-folder-that-was-entered"),
+        pytest.param("cp s* out/", {"": ("src", "sitecustomize.py")}, EffectKind.PERSIST, id="copied"),
         pytest.param("chmod -R 777 .c*", {"": (".claude",)}, EffectKind.TAMPER, id="all-below"),
     ],
 )  # fmt: skip
@@ -117,6 +121,9 @@ def test_where_names_can_have_been_made_the_letters_count(command):
     [
         pytest.param("cp -r x d*", id="into-a-folder-that-somebody-makes-meanwhile"),
         pytest.param("cp x/* .claude/", id="under-names-that-somebody-gives-meanwhile"),
+        pytest.param("cp s* .claude/", id="into-a-folder-that-matters"),
+        pytest.param("cp s* ~/.config/x/", id="at-home"),
+        pytest.param("cp s* $X/", id="into-a-folder-that-nobody-knows"),
         pytest.param("cp a.txt .cl*/s*", id="nothing-has-such-a-name"),
         pytest.param("rm -rf 's'*'*'", id="a-star-that-is-no-star"),
         pytest.param('x=s; rm -rf "$x"*', id="a-value"),
