@@ -16,6 +16,8 @@ AROUND = Surroundings(home="/home/u", workspace="/home/u/p", rules=Rules(service
         pytest.param("look at @.env.", {"read_secret"}, id="secret-at-the-end-of-a-sentence"),
         pytest.param('see @"~/.aws/credentials"', {"read_secret"}, id="quoted"),
         pytest.param("see @.env#L3-9", {"read_secret"}, id="lines"),
+        pytest.param("see @" + "./" * 4000 + ".env", {"read_secret"}, id="long"),
+        pytest.param('see @"' + "x/../" * 4000 + '.env"', {"read_secret"}, id="long-and-quoted"),
         pytest.param("fix @github:issue://7", {"ingest"}, id="resource"),
         pytest.param("fix @github:memo and go", {"ingest"}, id="resource-with-a-plain-name"),
         pytest.param("fix @plugin:tracker:srv:issue://7", {"ingest"}, id="resource-of-a-plugin-s-server"),

@@ -7,6 +7,7 @@ flags decide the effects and the category is applied to them.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping
 
 from lockgate.analysis.categories import overrule
@@ -88,7 +89,14 @@ def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
             todo += [(str(key), item) for key, item in value.items()]
         elif isinstance(value, list | tuple):
             todo += [(name, item) for item in value]
-        elif isinstance(value, str) and len(value) <= _LONGEST:
+        elif isinstance(value, str):
             text = value.strip().removeprefix("file://")
-            if "\n" not in text and (text.startswith(_PATH_STARTS) or name.lower() in _PATH_NAMES):
+            named = name.lower() in _PATH_NAMES
+            one_line = "\n" not in text or "/../" in text
+            if (named or (one_line and text.startswith(_PATH_STARTS))) and len(_shortened(text)) <= _LONGEST:
                 yield text
+
+
+def _shortened(text: str) -> str:
+    """A text as a program opens it that takes ``./`` and ``x/..`` out of a path."""
+    return text if len(text) <= _LONGEST else posixpath.normpath(text)

@@ -15,7 +15,7 @@ from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label, ToolCall
 
-_MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]{1,1000})"|([^\s"'`,;()<>]{1,1000}))""")
+_MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]+)"|([^\s"'`,;()<>]+))""")
 _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", re.IGNORECASE)
 """``SERVER:URI``; what stands behind a file's name as a line of it is none, and an address of the web is none."""
 _SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<server>\S+):(?P<prompt>\S+) \(MCP\))")

@@ -38,7 +38,10 @@ def outside_workspace(path: str, cwd: str, around: Surroundings) -> bool:
 
 
 def _joined(path: str, cwd: str, around: Surroundings) -> str | None:
-    text = path.replace("\0", "")[:_LONGEST]
+    text = path.replace("\0", "")
+    if len(text) > _LONGEST:
+        # The system opens no such path; a program that takes ``./`` and ``x/..`` out of it first opens what is left.
+        text = posixpath.normpath(text)[:_LONGEST]
     if text.startswith("~"):
         name, _, rest = text[1:].partition("/")
         return f"{_home_of(name, around)}/{rest}"

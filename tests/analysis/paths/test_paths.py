@@ -459,3 +459,22 @@ def test_a_folder_of_hooks_that_settings_name(path: str, rules: list[str]) -> No
     folders = ("/home/user/work/tools/hooks",)
     around = Surroundings(home="/home/user", workspace="/home/user/work", hook_folders=lambda: folders)
     assert [effect.rule for effect in write_effects(path, "/home/user/work", around)] == rules
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "./" * 3000 + "{}",
+        "/home/user/work/" + "/" * 5000 + "{}",
+        "y/../" * 1500 + "{}",
+        "y/../" * 15000 + "{}",
+        "~/work/" + "x/./../" * 1000 + "{}",
+    ],
+    ids=["dots", "slashes", "up and down", "longer", "from home"],
+)
+def test_a_path_that_is_too_long_for_the_system_is_read_as_a_program_shortens_it(path, around):
+    """Node opens what is left of it: Claude Code 2.1.197 wrote such files, and so do servers of MCP."""
+    kinds = {effect.kind for effect in write_effects(path.format("CLAUDE.md"), "/home/user/work", around)}
+    assert EffectKind.PERSIST in kinds
+    assert read_effects(path.format(".env"), "/home/user/work", around)
+    assert not write_effects(path.format("src/a.py"), "/home/user/work", around)

@@ -109,6 +109,22 @@ def test_no_tool_reaches_what_binds_the_agent(tool_input, expected):
     assert set(expected) <= set(rows(ask("BrandNewTool", tool_input)))
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"path": "y/../" * 1500 + "CLAUDE.md"}, True),
+        ({"p": "/home/user/work/" + "./" * 3000 + "CLAUDE.md"}, True),
+        ({"path": "y\n/../CLAUDE.md"}, True),
+        ({"p": "./y\n/../CLAUDE.md"}, True),
+        ({"content": "/* a\n * text\n */\n" * 1000}, False),
+        ({"content": "~/x is a\ntext about CLAUDE.md"}, False),
+        ({"path": "y" * 9000 + "/CLAUDE.md"}, False),
+    ],
+)
+def test_no_path_hides_in_its_length_or_in_a_line(given, found):
+    assert ("persist" in rows(ask("mcp__files__write", given))) is found
+
+
 def test_no_path_hides_behind_many():
     rule = CategoryRule(Category.SAFE, "lockbox.json:mcp_tools", frozenset({*Category, None}))
     safe = AROUND._replace(rules=Rules(tool_category=lambda _: rule))
