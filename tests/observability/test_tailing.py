@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,55 @@ def store(tmp_path: Path) -> SqliteStore:
 
 def total(kept: Kept, name: str = "audit_records") -> float:
     return sum(numbers[0] for numbers in kept.counts.values[name].values())
+
+
+@pytest.mark.parametrize("sent", [None, Place(7, "b" * 64)], ids=["nothing sent", "sent"])
+def test_the_next_look_finds_what_the_last_one_left(tmp_path: Path, sent: Place | None) -> None:
+    state, counts = str(tmp_path), Counts()
+    counts.add("errors", "StoreError", by=3)
+    counts.observe("judge_seconds", 12.5)
+    left = Kept(counts, Place(9, "a" * 64), sent, 4711, 88)
+    tailing.save(state, left)
+    found = tailing.load(state)
+    assert found.counts.values == counts.values
+    assert found._replace(counts=counts) == left
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"format": None},
+        {"counted": 5},
+        {"log": []},
+        {"counts": {"errors": 5}},
+        {"sent": 1},
+    ],
+    ids=str,
+)
+def test_what_is_left_by_another_version_or_damaged_is_begun_anew(tmp_path: Path, change: dict[str, object]) -> None:
+    state, counts = str(tmp_path), Counts()
+    counts.add("errors", "StoreError")
+    tailing.save(state, Kept(counts, Place(9, "a" * 64)))
+    file = tmp_path / tailing.FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    found = tailing.load(state)
+    assert (total(found, "errors"), found.counted) == (0, Place())
+
+
+def test_counts_of_another_shape_are_left_behind() -> None:
+    kept = Counts({"errors": [[["a", "b"], [1.0]], [["c"], [1.0, 2.0]], [["d"], [5]]], "gone": [[["x"], [1.0]]]})
+    assert kept.values["errors"] == {("d",): [5.0]}
+    assert "gone" not in kept.values
+
+
+def test_a_store_that_is_let_go_of_is_closed(store: SqliteStore, tmp_path: Path) -> None:
+    followed = Followed(str(tmp_path / "state"))
+    opened = followed.opened()
+    assert opened is not None
+    followed.close()
+    with pytest.raises(StoreError), opened.reading():
+        pass
 
 
 def test_counts_go_on_over_restarts_and_cuts(store: SqliteStore, tmp_path: Path) -> None:
