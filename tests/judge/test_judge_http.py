@@ -38,16 +38,6 @@ def test_a_harmful_call_is_flagged(tmp_path: Path, api: str) -> None:
     assert opinion.reason == "it names the evil host"
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_awaiting_it_says_the_same(tmp_path: Path, api: str) -> None:
-    async def both() -> list[tuple[bool, str]]:
-        asked = judge(server, tmp_path / "s", api)
-        return [plain(await asked.aask(question(command))) for command in (FINE_COMMAND, EVIL_COMMAND)]
-
-    with FakeJudge(honest) as server:
-        assert asyncio.run(both()) == [(False, ""), (True, "")]
-
-
 def test_asking_where_an_event_loop_runs_fails_and_says_so(tmp_path: Path) -> None:
     async def blocking() -> tuple[bool, str]:
         return plain(judge(server, tmp_path / "s").ask(question()))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -120,33 +120,16 @@ def test_a_server_that_never_accepts_ends_at_the_deadline(tmp_path: Path) -> Non
     assert plain(opinion) == (True, "there was no answer within 0.5 s")
 
 
-def test_a_cancelled_question_ends_and_gives_its_slot_back(tmp_path: Path) -> None:
-    async def cancel() -> Opinion:
-        asked = judge(server, tmp_path / "s", max_concurrent=1)
-        task = asyncio.create_task(asked.aask(question()))
-        while not server.seen:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return await asked.aask(question())
-
-    with FakeJudge(fake_judge.silent, fine) as server:
-        assert plain(asyncio.run(cancel())) == (False, "")
-
-
 # ---------------------------------------------------------------- how many at once
 def test_no_more_are_asked_at_once_than_is_said(tmp_path: Path) -> None:
     def slowly(handler: fake_judge.Handler, seen: fake_judge.Seen) -> None:
         handler.world.over.wait(0.05)
         honest(handler, seen)
 
-    async def many() -> list[Opinion]:
+    with FakeJudge(slowly) as server, ThreadPoolExecutor(12) as many:
         asked = judge(server, tmp_path / "s", max_concurrent=2, timeout_seconds=30)
-        return await asyncio.gather(*(asked.aask(question(f"make {number}")) for number in range(12)))
-
-    with FakeJudge(slowly) as server:
-        assert [plain(opinion) for opinion in asyncio.run(many())] == [(False, "")] * 12
+        told = list(many.map(asked.ask, [question(f"make {number}") for number in range(12)]))
+        assert [plain(opinion) for opinion in told] == [(False, "")] * 12
         assert server.most == 2
 
 

@@ -35,7 +35,7 @@ def ask(
 
 
 class Judge:
-    """Asks one endpoint. It can be used from several threads and event loops at once, and keeps nothing open."""
+    """Asks one endpoint. It can be used from several threads at once, and keeps nothing open."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Judge:
     def ask(self, question: JudgeQuestion) -> Opinion:
         """What the judge says of a call. Never raises: a failure is an opinion that says so.
 
-        Blocks; where an event loop runs, :meth:`aask` is to be awaited.
+        Blocks, and has an event loop of its own: it is for a thread that has none.
         """
         began = time.monotonic()
         try:
@@ -73,21 +73,6 @@ class Judge:
             opinion = _run(self._asked(question))
             self._kept.remember(question, opinion)
         except Exception as error:  # noqa: BLE001 - the call is decided, whatever happens here
-            opinion = self._failed(error)
-        return _timed(opinion, began)
-
-    async def aask(self, question: JudgeQuestion) -> Opinion:
-        """What :meth:`ask` says, without blocking the event loop."""
-        import asyncio
-
-        began = time.monotonic()
-        try:
-            kept = await asyncio.to_thread(self._kept.recall, question)
-            if kept is not None:
-                return _timed(kept, began)
-            opinion = await self._asked(question)
-            await asyncio.to_thread(self._kept.remember, question, opinion)
-        except Exception as error:  # noqa: BLE001 - as above; a cancelled task is none of these
             opinion = self._failed(error)
         return _timed(opinion, began)
 
