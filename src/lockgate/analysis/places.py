@@ -20,6 +20,8 @@ from lockgate.analysis.globs import (
 )
 from lockgate.record import Record
 
+_TELLING = 6
+"""Letters with which a wild name begins that says of which folder it speaks."""
 HOME = "~"
 """First name of a path that is told from a home folder."""
 
@@ -169,17 +171,22 @@ def _rooted(view: Names | None) -> Hits:
 def _begun(path: Path) -> Hits:
     """The patterns for any folder that a folder's names may begin to spell."""
     index = _index().begun
-    hidden = [name for name in path.names if _hidden(name)] if path.wild else []
-    expanded = {first for first in index if first and any(names_meet(first, name) for name in hidden)}
+    aimed = [name for name in path.names if _aimed(name)] if path.wild else []
+    expanded = {first for first in index if first and any(names_meet(first, name) for name in aimed)}
     return [hit for name in {*path.names, *expanded, None} for hit in index.get(name, ())]
 
 
-def _hidden(name: str) -> bool:
-    """Whether a wild name says of which hidden folders it speaks (``.clau*``, ``.????``), not of all (``.*``).
+def _aimed(name: str) -> bool:
+    """Whether a wild name says of which folders it speaks: hidden ones (``.clau*``, ``.????``), but not all (``.*``).
 
-    The other folders that places lie in have names that ordinary stars meet (``s*`` and ``site-packages``).
+    The other folders that places lie in have names that ordinary stars meet (``s*``, ``dist-*`` and ``dist-packages``):
+    of those it must spell more (``site-pack*``).
     """
-    return name.startswith(".") and is_wild(name) and ("*" not in name or name.strip(".*?[]!^") != "")
+    if not is_wild(name):
+        return False
+    if name.startswith("."):
+        return "*" not in name or name.strip(".*?[]!^") != ""
+    return not is_wild(name[:_TELLING])
 
 
 def _ended(names: Names) -> Hits:
@@ -263,7 +270,7 @@ def _starts(pattern: Names, path: Path) -> bool:
 
 
 def _can_begin(spelt: str, name: str) -> bool:
-    return name_matches(spelt, name) or (_hidden(name) and names_meet(spelt, name))
+    return name_matches(spelt, name) or (_aimed(name) and names_meet(spelt, name))
 
 
 @lru_cache(maxsize=256)
