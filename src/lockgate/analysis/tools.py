@@ -203,28 +203,13 @@ def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Sur
 
 def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of a search in all files below a folder, or in those that a glob picks."""
-    found = list(recursive_read_effects(root, call.cwd, around))
-    picked = call.tool_input.get("glob")
-    for pattern in _globs(picked) if isinstance(picked, str) else ():
-        if not pattern.startswith("!"):
-            found += read_effects(f"{root}/**/{pattern.lstrip('/')}", call.cwd, around)
-    return tuple(found)
+    found = recursive_read_effects(root, call.cwd, around)
+    glob = call.tool_input.get("glob")
+    if not isinstance(glob, str):
+        return found
+    from lockgate.analysis.picking import picked_effects
 
-
-def _globs(picked: str) -> list[str]:
-    """The patterns that the client makes of one text: split at spaces, and at commas where there are no braces."""
-    words = picked[:_LONGEST].split()[:16]
-    parts = [part for word in words for part in ([word] if "{" in word else word.split(",")) if part]
-    return [pattern for part in parts[:16] for pattern in _alternatives(part)][:64]
-
-
-def _alternatives(pattern: str) -> list[str]:
-    """The patterns that braces stand for, at most 64; nested braces are left as they are."""
-    head, brace, rest = pattern[:1024].partition("{")
-    inside, closing, tail = rest.partition("}")
-    if not brace or not closing:
-        return [pattern]
-    return [head + choice + end for choice in inside.split(",")[:8] for end in _alternatives(tail)][:64]
+    return (*found, *picked_effects(glob[:_LONGEST], root, call.cwd, around))
 
 
 def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:

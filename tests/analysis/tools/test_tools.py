@@ -143,9 +143,30 @@ def test_spaces_around_a_path_hide_nothing(path):
     assert rows(ask("Read", {"file_path": path})) == ["read_secret"]
 
 
-@pytest.mark.parametrize("glob", ["*.py .env", "*.py,.env*", "{*.py,.env}", "**/{a,.env*}", "/.env"])
+@pytest.mark.parametrize(
+    "glob",
+    [
+        *("*.py .env", "*.py,.env*", "{*.py,.env}", "**/{a,.env*}", "/.env", "{{a,b},.env}", "}{a,.e{nv,x}}", "{.env}"),
+        " ".join(f"*.{n}" for n in range(40)) + " .env",
+        ",".join(f"*.{n}" for n in range(40)) + ",.env",
+        "{" + ",".join(f"*.{n}" for n in range(40)) + ",.env}",
+        "x" * 2000 + "*,.env",
+    ],
+)
 def test_each_part_of_a_glob_counts(glob):
     assert rows(ask("Grep", {"pattern": "x", "glob": glob})) == ["read_secret"]
+
+
+@pytest.mark.parametrize("glob", ["{a,b}" * 12, "{" + "a," * 50_000 + "}", "a " * 10_000, "{" * 50_000 + "}" * 50_000])
+def test_a_glob_that_stands_for_too_many_patterns_can_pick_anything(glob):
+    assert "read_secret" in rows(ask("Grep", {"pattern": "x", "glob": glob}))
+
+
+@pytest.mark.parametrize(
+    "glob", ["*.{py,pyi,toml}", "src/**/*.{ts,tsx,js,jsx,mjs,cjs,mts,cts,vue,svelte}", "!.env", "*.md *.rst"]
+)
+def test_an_ordinary_glob_reads_no_secret(glob):
+    assert rows(ask("Grep", {"pattern": "x", "glob": glob})) == []
 
 
 NOTHING = Service(public_source=False, secret_data=False, public_sink=False, dangerous_writes=False)
