@@ -121,7 +121,8 @@ def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
             if not 0 < len(found) <= _MOST_NAMES:
                 return None if found else ()
         found = [f"{path}{'' if is_wild(name) else name}{ending}" for path in found]
-    return tuple(found)
+    # A name that is found is no home folder, whatever it begins with.
+    return tuple(f"./{path}" if path.startswith("~") else path for path in found)
 
 
 def _listed(folders: list[str], pattern: str, cwd: str, around: Surroundings) -> list[str]:

@@ -137,6 +137,12 @@ def test_other_words_are_taken_by_their_letters(command):
     assert guarded(command) or guarded(command, {**ORDINARY, "x": ("a",)})
 
 
+def test_a_name_that_begins_like_a_home_folder_is_none():
+    real = {f"{PROJECT}/~x/.e1": "/home/u/.ssh/id_rsa"}
+    folders = {"": ("~x",), "~x": (".e1",)}
+    assert EffectKind.READ_SECRET in guarded("cat *x/.e*", folders, realpath=lambda path: real.get(path, path))
+
+
 def test_more_names_than_can_be_followed():
     many = tuple(f"s{number}" for number in range(65))
     assert guarded("rm -rf s*", {"": many})
