@@ -1,0 +1,20 @@
+"""Each test's own store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lockgate.store.protocol import Transaction
+from lockgate.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def tx(tmp_path: Path) -> Iterator[Transaction]:
+    """A step on it."""
+    store = SqliteStore.open(str(tmp_path / "state"))
+    with store.transaction() as tx:
+        yield tx
+    store.close()
