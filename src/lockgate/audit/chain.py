@@ -161,12 +161,8 @@ def verify_parts(parts: Iterable[Iterable[Item]], key: bytes | None) -> Verifica
             begun = True
             if problem:
                 seq = item.seq if isinstance(item, AuditRow) else 0
-                return Verification(False, check.count, problem, seq, _head_of(item, head), check.base, check.first)
+                return Verification(False, check.count, problem, seq, head, check.base, check.first)
     return Verification(True, check.count, "", 0, head, check.base, check.first)
-
-
-def _head_of(item: Item, head: AuditHead) -> AuditHead:
-    return item if isinstance(item, AuditHead) else head
 
 
 def _broken(row: AuditRow, expected: int, previous: str) -> str:

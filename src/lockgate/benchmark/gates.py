@@ -19,6 +19,7 @@ from lockgate.errors import LockgateError
 from lockgate.folders import Folders
 from lockgate.resident import starting
 from lockgate.resident.places import SOCKET, run_folder
+from lockgate.resident.wire import answer_of
 
 PATIENCE = 20.0
 """Seconds for a gate to come up, or to go. A busy machine is slow."""
@@ -38,7 +39,7 @@ class Gate(NamedTuple):
 
     def status(self) -> dict[str, Any]:
         """What it says of itself."""
-        found: dict[str, Any] = json.loads(ask(self.path, self._control("@status"), PATIENCE)[1])
+        found: dict[str, Any] = json.loads(ask(self.path, self._control("@status"), PATIENCE))
         return found
 
     def processor_seconds(self) -> float:
@@ -135,8 +136,8 @@ def answers(gate: Gate) -> None:
     raise LockgateError(f"the gate of {gate.where.state} does not answer")
 
 
-def ask(path: str, data: bytes, seconds: float) -> tuple[int, bytes]:
-    """Ask a gate one thing, and wait: the exit code of its answer, and what goes to stdout.
+def ask(path: str, data: bytes, seconds: float) -> bytes:
+    """Ask a gate one thing, and wait: what goes to stdout.
 
     Raises:
         OSError: There is none, or it does not answer in time.
@@ -149,6 +150,4 @@ def ask(path: str, data: bytes, seconds: float) -> tuple[int, bytes]:
         heard = b""
         while part := connection.recv(1 << 16):
             heard += part
-    if heard[:1] != b"A":
-        raise LockgateError("the gate did not answer")
-    return heard[1], heard[10 : 10 + int.from_bytes(heard[2:6], "big")]
+    return answer_of(heard)[1]
