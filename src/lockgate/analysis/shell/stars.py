@@ -112,8 +112,9 @@ def _names_of(text: str, machine: Machine, scope: Scope) -> tuple[str, ...] | No
 
 def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
     """What a pattern stands for in one folder. More than a shell would find: hidden names, and in any case."""
-    found = [""]
     names = text.split("/")
+    # A name that is found is no home folder, whatever it begins with.
+    found = ["./" if is_wild(names[0]) else ""]
     for at, name in enumerate(names):
         ending = "/" if at < len(names) - 1 else ""
         if is_wild(name):
@@ -121,8 +122,7 @@ def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
             if not 0 < len(found) <= _MOST_NAMES:
                 return None if found else ()
         found = [f"{path}{'' if is_wild(name) else name}{ending}" for path in found]
-    # A name that is found is no home folder, whatever it begins with.
-    return tuple(f"./{path}" if path.startswith("~") else path for path in found)
+    return tuple(found)
 
 
 def _listed(folders: list[str], pattern: str, cwd: str, around: Surroundings) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from posixpath import normpath
 
 import pytest
 
@@ -24,6 +25,12 @@ def look(folders: Mapping[str, tuple[str, ...]]) -> Callable[[str], tuple[str, .
         return folders.get(folder[len(PROJECT) + 1 :], ()) if f"{folder}/".startswith(f"{PROJECT}/") else None
 
     return names
+
+
+def leading(name: str) -> Callable[[str], str]:
+    """Resolve links on a disk where one of the project leads to a key."""
+    link = f"{PROJECT}/{name}"
+    return lambda path: "/home/u/.ssh/id_rsa" if normpath(path) == link else path
 
 
 def guarded(command: str, folders: Mapping[str, tuple[str, ...]] = ORDINARY, **facts: object) -> set[EffectKind]:
@@ -83,9 +90,8 @@ def test_what_stands_for_a_guarded_place_counts(command, folders, kind):
 
 
 def test_a_link_is_what_it_leads_to():
-    real = {f"{PROJECT}/.elink": "/home/u/.ssh/id_rsa"}
     assert not guarded("cat .e*", {"": (".elink",)})
-    assert EffectKind.READ_SECRET in guarded("cat .e*", {"": (".elink",)}, realpath=lambda path: real.get(path, path))
+    assert EffectKind.READ_SECRET in guarded("cat .e*", {"": (".elink",)}, realpath=leading(".elink"))
 
 
 MADE = [
@@ -138,9 +144,8 @@ def test_other_words_are_taken_by_their_letters(command):
 
 
 def test_a_name_that_begins_like_a_home_folder_is_none():
-    real = {f"{PROJECT}/~x/i1": "/home/u/.ssh/id_rsa"}
-    folders = {"": ("~x",), "~x": ("i1",)}
-    assert EffectKind.READ_SECRET in guarded("cat *x/i*", folders, realpath=lambda path: real.get(path, path))
+    assert not guarded("cat *i*", {"": ("~i1",)})
+    assert EffectKind.READ_SECRET in guarded("cat *i*", {"": ("~i1",)}, realpath=leading("~i1"))
 
 
 def test_more_names_than_can_be_followed():
