@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
@@ -12,7 +11,6 @@ from lockgate.analysis.categories import overrule
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
 from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.lazy import lazy_re
 from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.record import TYPE_CHECKING
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 _HINT = "give every parameter of the tool as its schema says"
 _LONGEST = 100_000
 """Characters of a path, address or pattern that are looked at; a longer one is not understood."""
-_ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-]+\]$", re.IGNORECASE)
 _LISTS = frozenset({"addresses", "patch", "reads"})
 """Roles of parameters that name several things; ``tool_lists`` reads them."""
 
@@ -171,20 +168,10 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         given = call.tool_input.get("args")
         return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
     if role == "recipient":
-        return _reached(value, call)
+        from lockgate.analysis.recipients import reached
+
+        return reached(value)
     return _fetch(value, around) if role == "address" else ()
-
-
-def _reached(recipient: str, call: ToolCall) -> tuple[Effect, ...]:
-    """The effect of a message to a session of the same account that runs on another machine or in the cloud.
-
-    Claude Code 2.1.329 takes its address, its id, and its name with the id in brackets. A name alone may be that of
-    anybody, and mostly is that of an agent of this session.
-    """
-    if not _ELSEWHERE.search(recipient.strip()):
-        return ()
-    because = "the message reaches a session on another machine or in the cloud"
-    return (Effect(EffectKind.EGRESS, recipient, "tool:message", because),)
 
 
 def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
