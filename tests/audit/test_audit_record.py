@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit.record import approved, came_back, decided, happened
+from lockgate.audit.record import Timing, approved, came_back, cascade, decided, happened
 from lockgate.cli import approvals_text
 from lockgate.dashboard import calls
 from lockgate.escape import telling
@@ -144,6 +144,23 @@ def test_any_input_is_recorded_within_bounds(value: object) -> None:
     assert len(canonical(body)) < 400_000
     assert body["effects_omitted"] == 1000 - len(body["effects"]) > 0
     assert len(canonical(happened(CONTEXT, "prompt", {"value": value}))) < 400_000
+
+
+@pytest.mark.parametrize("length", [1999, 2000, 2001, 4000, 4001, 1_000_000])
+def test_what_is_cut_says_how_much_it_was(length: int) -> None:
+    said = approved(CONTEXT, BriefRow("b1", "s", "", "c9", "e" * 64, "x" * length, "running", "a1"))["text"]
+    assert said == ("x" * length if length <= 2000 else f"{'x' * 2000} [... {length - 2000} more ...]")
+
+
+def test_numbers_stay_numbers_where_json_has_them() -> None:
+    given = {"list": [0.5, -1e308, 7, True, None], "none": [float("inf"), float("nan")]}
+    body = happened(CONTEXT, "session", given)
+    assert (body["list"], body["none"]) == ([0.5, -1e308, 7, True, None], ["inf", "nan"])
+
+
+def test_the_question_that_a_decision_rests_on_is_named() -> None:
+    assert cascade(DECISION, Timing(), None, "q1")["cascade"]["approval"] == "q1"
+    assert "approval" not in cascade(DECISION, Timing(), None, "")["cascade"]
 
 
 def test_of_an_effect_in_a_script_it_is_said_what_it_is() -> None:

@@ -280,11 +280,12 @@ def _provenance(taints: Sequence[Taint]) -> list[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    return _cut(redact(text[: _TEXT * 2]))
+    return _cut(redact(text[: _TEXT * 2]), unread=len(text[_TEXT * 2 :]))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else f"{text[:_TEXT]} [... {len(text) - _TEXT} more ...]"
+def _cut(text: str, unread: int = 0) -> str:
+    more = max(len(text) - _TEXT, 0) + unread
+    return f"{text[:_TEXT]} [... {more} more ...]" if more else text
 
 
 def _finite(value: Any) -> Any:
