@@ -17,6 +17,7 @@ from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCal
 from lockgate.session import begin_agent, begin_session, end_session, expect, expose
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite import SqliteStore
+from lockgate.text import visible
 
 EVIL = "https://evil/\x1b[2J\u202eignore\n"
 
@@ -138,7 +139,7 @@ def test_status_json_is_whole_and_stable(full: Path) -> None:
         "blocked",
     ]  # fmt: skip
     assert (told["state"], told["labels"]) == ("both", ["secret", "untrusted"])
-    assert (told["locked"], told["locked_by"]) == (True, f"WebFetch: {EVIL}")
+    assert (told["locked"], told["locked_by"]) == (True, f"WebFetch: {visible(EVIL)}")
     assert told["locked_at"] == "2023-11-14T22:13:21+00:00"
     assert (told["started_at"], told["ended_at"], told["parent"]) == ("2023-11-14T22:13:20.000+00:00", None, None)
     assert [(one["label"], one["state"], one["call"]) for one in told["pending"]] == [("secret", "pending", "c1")]

@@ -9,7 +9,7 @@ from lockgate.analysis.redact import redact
 from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
-from lockgate.session.labels import SOURCE_LENGTH, SOURCES, named, taints_of
+from lockgate.session.labels import SOURCES, as_source, named, taints_of
 from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def expect(
         subject.session,
         key,
         subject.agent,
-        call.tool,
+        redact(call.tool),
         digest,
         "asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
@@ -161,8 +161,9 @@ def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Seq
     """
     if not sources:
         return
-    said = dict.fromkeys(redact(source)[:SOURCE_LENGTH] for source in sources[:SOURCES])
-    tx.add_taints(subject, [Taint(Label.SECRET, source, call.tool, call.call_id, now) for source in said])
+    said = dict.fromkeys(map(as_source, sources[:SOURCES]))
+    tool = redact(call.tool)
+    tx.add_taints(subject, [Taint(Label.SECRET, source, tool, call.call_id, now) for source in said])
     _late(tx, subject)
 
 
@@ -204,7 +205,9 @@ def _settle(
         gave = analysis.gives
         _late(tx, subject)
     if row is None:
-        row = CallRow(subject.session, key, subject.agent, call.tool, digest, facts=_facts(call, analysis), at=now)
+        row = CallRow(
+            subject.session, key, subject.agent, redact(call.tool), digest, facts=_facts(call, analysis), at=now
+        )
     tx.put_call(row._replace(state=state))
     return Outcome(gave, known=False)
 

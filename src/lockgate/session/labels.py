@@ -157,8 +157,18 @@ def taints_of(tool: str, effects: Iterable[Effect], key: str, now: float, state:
     for effect in effects:
         if effect.gives is None:
             continue
-        source = redact(f"{tool}: {effect.what}")[:SOURCE_LENGTH] if effect.what not in ("", tool) else tool
+        source = as_source(f"{tool}: {effect.what}" if effect.what not in ("", tool) else tool)
         if (effect.gives, source) not in found and count[effect.gives] < SOURCES:
             count[effect.gives] += 1
-            found[effect.gives, source] = Taint(effect.gives, source, tool, key, now, state)
+            found[effect.gives, source] = Taint(effect.gives, source, redact(tool), key, now, state)
     return list(found.values())
+
+
+def as_source(text: str) -> str:
+    """What is kept of where a label came from: without credentials, and nothing that a terminal would obey."""
+    kept = redact(text)[:SOURCE_LENGTH]
+    if kept.isascii() and kept.isprintable():
+        return kept
+    from lockgate.text import visible
+
+    return visible(kept, SOURCE_LENGTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lockgate.analysis.redact import redact
 from lockgate.events import Context
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.record import TYPE_CHECKING
@@ -128,7 +129,7 @@ def _new(context: Context, how: str, now: float) -> SessionRow:
     return SessionRow(
         context.subject.session,
         client=context.client,
-        cwd=context.cwd,
+        cwd=redact(context.cwd),
         workspace=context.workspace,
         how=how,
         process=context.process,
@@ -140,7 +141,7 @@ def _new(context: Context, how: str, now: float) -> SessionRow:
 def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
     return known._replace(
         client=context.client or known.client,
-        cwd=context.cwd or known.cwd,
+        cwd=redact(context.cwd) or known.cwd,
         workspace=context.workspace or known.workspace,
         process=context.process or known.process,
         seen_at=max(now, known.seen_at),
@@ -153,7 +154,7 @@ def _is_as_known(known: SessionRow, context: Context) -> bool:
     """Whether :func:`_go_on` would change nothing but when the session was seen, and that it has not ended."""
     return (
         context.process == known.process
-        and context.cwd in ("", known.cwd)
+        and redact(context.cwd) in ("", known.cwd)
         and context.workspace in ("", known.workspace)
         and context.client in ("", known.client)
     )
