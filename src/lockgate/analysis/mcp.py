@@ -90,11 +90,24 @@ def _paths(tool_input: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, list | tuple):
             todo += [(name, item) for item in value]
         elif isinstance(value, str):
-            text = value.strip().removeprefix("file://")
+            text = _without_scheme(value.strip())
             named = name.lower() in _PATH_NAMES
             one_line = "\n" not in text or "/../" in text
             if (named or (one_line and text.startswith(_PATH_STARTS))) and len(_shortened(text)) <= _LONGEST:
                 yield text
+
+
+def _without_scheme(text: str) -> str:
+    """The path of a ``file:`` address, with or without a host and escapes; any other text as it is."""
+    if text[:5].lower() != "file:":
+        return text
+    from urllib.parse import unquote
+
+    rest = text[5:]
+    if rest.startswith("//"):
+        _, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    return unquote(rest)
 
 
 def _shortened(text: str) -> str:
