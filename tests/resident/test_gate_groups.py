@@ -158,10 +158,10 @@ def late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     setitimer = signal.setitimer
 
     def stopped(which: int, seconds: float) -> None:
+        setitimer(which, seconds)
         if not seconds and not rung:
             rung.append(which)
             raise TookTooLong
-        setitimer(which, seconds)
 
     monkeypatch.setattr(signal, "setitimer", stopped)
     return rung
