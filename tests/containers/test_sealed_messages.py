@@ -7,7 +7,7 @@ import hmac
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockgate import events
@@ -40,6 +40,9 @@ EVENTS = [
 EFFECT = Effect(EffectKind.FETCH, "https://e", "address:fetch", "because", Variant.SEARCH, "https://e", Label.UNTRUSTED)
 
 
+@example(b"k" * 63, b"text")
+@example(b"k" * 64, b"text")
+@example(b"k" * 65, b"text")
 @given(st.binary(max_size=200), st.binary(max_size=300))
 def test_the_code_is_hmac_sha256(key: bytes, text: bytes) -> None:
     assert hmac_sha256(key, text) == hmac.new(key, text, hashlib.sha256).hexdigest()

@@ -232,14 +232,17 @@ def test_what_was_left_out_of_the_log_is_counted(caplog: pytest.LogCaptureFixtur
         for kind in ("one", "other"):
             for number in range(sparing.MOST + 3):
                 log.warning(kind, extra={"facts": {"number": number}})
+        for number in range(sparing.MOST):
+            log.warning("as many", extra={"facts": {"number": number}})
         now[0] += sparing.SECONDS
         log.warning("one", extra={"facts": {"number": 99}})
         log.warning("one")
+        log.warning("as many")
     finally:
         caplog.handler.removeFilter(kept)
     facts = [(record.msg, getattr(record, "facts", None)) for record in caplog.records]
-    expected = [(kind, {"number": number}) for kind in ("one", "other") for number in range(sparing.MOST)]
-    assert facts == [*expected, ("one", {"number": 99, "left_out": 3}), ("one", None)]
+    expected = [(kind, {"number": number}) for kind in ("one", "other", "as many") for number in range(sparing.MOST)]
+    assert facts == [*expected, ("one", {"number": 99, "left_out": 3}), ("one", None), ("as many", None)]
 
 
 def test_no_page_can_hold_or_be_told_of_another(server: Server) -> None:
