@@ -18,7 +18,7 @@ import lockgate
 from adapters.payloads import tool
 from lockgate.folders import Folders
 from lockgate.resident import control, starting
-from lockgate.resident.places import run_folder
+from lockgate.resident.places import connect, run_folder
 from lockgate.resident.process import AGAIN, Listening
 from lockgate.resident.starting import FLAGS
 from lockgate.store.files import DATABASE
@@ -84,6 +84,19 @@ def test_who_comes_second_waits_for_the_gate(machine: Machine, launched: list[Fo
         assert starting.joined(machine.where, sys.executable)
     gate.end()
     assert launched == []
+
+
+def test_who_looks_waits_for_a_gate_that_has_begun(machine: Machine) -> None:
+    gate = Listening(machine.where, 0)
+    assert gate.take_turn()
+    with ThreadPoolExecutor(1) as other:
+        looking = other.submit(connect, machine.state, time.monotonic() + 20)
+        time.sleep(0.1)
+        with gate.begin():
+            connection, at_once = looking.result()
+            connection.close()
+    assert not at_once
+    gate.end()
 
 
 @pytest.mark.parametrize("folder", ["short", "long" * 25], ids=["short", "long"])
