@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,7 +153,7 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
 
 
 @pytest.fixture
-def late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Time is up once, just before the first step that is over says that it is."""
     rung: list[int] = []
     setitimer = signal.setitimer
@@ -164,7 +165,8 @@ def late(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             raise TookTooLong
 
     monkeypatch.setattr(signal, "setitimer", stopped)
-    return rung
+    yield rung
+    setitimer(signal.ITIMER_REAL, 0)  # left running, it would end the process of a later test
 
 
 def test_time_that_is_up_as_a_step_ends_refuses_what_it_decided(tmp_path: Path, late: list[int]) -> None:
