@@ -7,7 +7,8 @@ their words name a database, is in the table ``postgresql_clients``. Code that c
 from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.scope import Arg, known
+from lockgate.analysis.shell.marks import known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lockgate.analysis.globs import names_meet
-from lockgate.analysis.shell.scope import shown
+from lockgate.analysis.shell.marks import shown
 from lockgate.deliberation import GitRules, Objection, RulesQuestion
 from lockgate.model import Verdict
 from lockgate.record import TYPE_CHECKING

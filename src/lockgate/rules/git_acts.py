@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.lazy import lazy_re
 from lockgate.record import Record
 from lockgate.rules.git_commands import Line, moved_to, reader_of

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from lockgate.analysis.shell.knowledge import Entry, lookup, subcommand
+from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.options import Matched, match
-from lockgate.analysis.shell.scope import Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.model import Command
 from lockgate.record import TYPE_CHECKING, Record
 

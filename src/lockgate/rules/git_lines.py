@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
-from lockgate.analysis.shell.scope import OPAQUE, known
+from lockgate.analysis.shell.marks import OPAQUE, known
 from lockgate.deliberation import RulesQuestion
 from lockgate.lazy import lazy_re
 from lockgate.model import Command

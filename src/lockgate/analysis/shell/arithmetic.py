@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, PLAIN, Ever, Scope, harmless
+from lockgate.analysis.shell.marks import ENVIRONMENT, PLAIN, harmless
+from lockgate.analysis.shell.scope import Ever, Scope
 from lockgate.analysis.shell.syntax import Arith, Literal, Word
 from lockgate.analysis.shell.words import expand_one, text_of
 from lockgate.lazy import lazy_re

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.arithmetic import calculable, evaluated, index, unsafe_arithmetic
-from lockgate.analysis.shell.marks import marks_of
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur, harmless
+from lockgate.analysis.shell.marks import OPAQUE, blur, harmless, marks_of
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import Assignment
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.analysis.shell.words import expand_all, expand_one

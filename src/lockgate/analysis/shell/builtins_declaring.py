@@ -7,7 +7,8 @@ import re
 from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell.arithmetic import calculable, unsafe_arithmetic
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, known
+from lockgate.analysis.shell.marks import OPAQUE, known
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.record import TYPE_CHECKING
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

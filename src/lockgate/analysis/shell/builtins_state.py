@@ -8,7 +8,8 @@ from lockgate.analysis.shell import builtins_names as names
 from lockgate.analysis.shell import output
 from lockgate.analysis.shell.files import read, write
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, harmless, known, positional
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, harmless, known
+from lockgate.analysis.shell.scope import Arg, Scope, positional
 from lockgate.analysis.spelling import entered
 from lockgate.record import TYPE_CHECKING
 

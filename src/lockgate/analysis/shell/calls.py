@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.flow import assigned, leaves_early
+from lockgate.analysis.shell.marks import OPAQUE
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, positional
+from lockgate.analysis.shell.scope import Arg, Scope, positional
 from lockgate.analysis.shell.syntax import Function
 from lockgate.record import TYPE_CHECKING
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import ENVIRONMENT, PLAIN
+from lockgate.analysis.shell.marks import ENVIRONMENT, PLAIN
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.findings import Findings
 from lockgate.analysis.shell.flow import changes_folder, in_parts, takes_output
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Input, Kept, Scope, blur, unknown
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, blur, unknown
+from lockgate.analysis.shell.scope import Arg, Input, Kept, Scope
 from lockgate.analysis.shell.simple import run_simple
 from lockgate.analysis.shell.syntax import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.analysis.surroundings import Surroundings

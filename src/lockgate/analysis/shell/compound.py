@@ -7,7 +7,8 @@ from functools import partial
 
 from lockgate.analysis.shell.commands import LONGEST_SHAPE
 from lockgate.analysis.shell.flow import assigned, file_name, in_parts, known_lines, leaves_early
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, Scope, blur
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, blur
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import (
     ArithCommand,
     ArithFor,

@@ -7,7 +7,8 @@ import re
 from lockgate.analysis.addresses import host_of, normalise
 from lockgate.analysis.hosts import is_here, is_loopback, is_metadata, trusted
 from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known, shown
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known, shown
+from lockgate.analysis.shell.scope import Arg
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING

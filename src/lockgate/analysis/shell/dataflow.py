@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockgate.analysis.shell.flow import nodes
-from lockgate.analysis.shell.marks import marks_of
-from lockgate.analysis.shell.scope import OPAQUE, Scope
+from lockgate.analysis.shell.marks import OPAQUE, marks_of
+from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Literal, Param, Script
 from lockgate.analysis.shell.tracer import Source, Tracer
 from lockgate.analysis.shell.variables import is_secret_name

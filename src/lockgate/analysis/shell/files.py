@@ -12,7 +12,8 @@ from lockgate.analysis.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope, known
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.spelling import absolute, inside, is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lockgate.analysis.shell.knowledge import COMMAND, NO_VALUE, TWO
-from lockgate.analysis.shell.scope import known
+from lockgate.analysis.shell.marks import known
 from lockgate.lazy import lazy_re
 
 Names = tuple[str, ...] | None

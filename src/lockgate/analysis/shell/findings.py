@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import OPAQUE, known, shown
+from lockgate.analysis.shell.marks import OPAQUE, known, shown
 from lockgate.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING, Record
 

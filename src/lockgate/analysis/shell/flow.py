@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.analysis.shell.scope import PLAIN, Arg, blur, known
+from lockgate.analysis.shell.marks import PLAIN, blur, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.syntax import Assignment, Command, For, Pipeline, Redirect, Simple, While, Word
 from lockgate.record import TYPE_CHECKING
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from lockgate.analysis.shell.inline_javascript_calls import Calls, environment_effects
 from lockgate.analysis.shell.inline_javascript_names import FUNCTIONS, Names, literal, text_of
 from lockgate.analysis.shell.languages import language
-from lockgate.analysis.shell.scope import known
+from lockgate.analysis.shell.marks import known
 from lockgate.libraries import library
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING

@@ -6,7 +6,8 @@ from lockgate.analysis.shell import files, removing
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.inline_javascript_names import FUNCTIONS, Names, literal, text_of
 from lockgate.analysis.shell.inline_python_calls import is_here
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.record import TYPE_CHECKING
 

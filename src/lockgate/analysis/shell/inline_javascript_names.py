@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, known
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

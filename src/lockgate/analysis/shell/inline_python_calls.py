@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lockgate.analysis.shell import files, removing
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg, known
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.record import TYPE_CHECKING
 

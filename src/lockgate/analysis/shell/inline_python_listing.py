@@ -6,7 +6,7 @@ written out, for what lists a folder, and for the words of the command line.
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, known
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

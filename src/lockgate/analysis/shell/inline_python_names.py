@@ -6,7 +6,7 @@ Scopes are not told apart: a name stands for all that it is bound to anywhere in
 from __future__ import annotations
 
 from lockgate.analysis.shell.inline_python_listing import Elements, bindings, changed
-from lockgate.analysis.shell.scope import OPAQUE, known
+from lockgate.analysis.shell.marks import OPAQUE, known
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

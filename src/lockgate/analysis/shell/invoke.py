@@ -8,10 +8,11 @@ from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
 from lockgate.analysis.shell.findings import NEEDS, by_runtime, made_by
 from lockgate.analysis.shell.knowledge import Entry
+from lockgate.analysis.shell.marks import OPAQUE, blur
 from lockgate.analysis.shell.options import Matched, Option, asks_only, match, may_be_undone
 from lockgate.analysis.shell.output import printed
 from lockgate.analysis.shell.roles import play_operands, play_options, play_standard_input
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope, blur
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 

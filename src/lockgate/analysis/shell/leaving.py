@@ -12,7 +12,7 @@ folder in which a command begins are then not known (:func:`lockgate.analysis.sp
 from __future__ import annotations
 
 from lockgate.analysis.paths import read_effects, recursive_read_effects, recursive_write_effects
-from lockgate.analysis.shell.scope import known
+from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.variables import role_of
 from lockgate.analysis.spelling import inside
 from lockgate.model import EffectKind, Label

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from lockgate.analysis.shell.make_files import Makefile, Source
 from lockgate.analysis.shell.make_words import UNKNOWN
+from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.recipes import run_line
-from lockgate.analysis.shell.scope import Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.script_files import File, followed, opened
 from lockgate.record import TYPE_CHECKING
 

@@ -1,10 +1,22 @@
-"""Characters that say where a text comes from.
+"""Characters that stand for text that is not known, and those that say where a text comes from.
 
-In the second run of a script (``dataflow.py``) they follow the placeholders of text that is not known. In the first run
-there are none.
+Text that only exists at run time is held as placeholder characters inside otherwise known text, so that
+``--data=$x`` is still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a
+placeholder never comes from a script.
+
+In the second run of a script (``dataflow.py``) marks of where the text comes from follow them. In the first run there
+are none.
 """
 
 from __future__ import annotations
+
+OPAQUE = "\x00"
+"""Text that could be anything, also an option or code."""
+PLAIN = "\x01"
+"""Text that is not known but is harmless as a word: a number, or the name of a file that is there."""
+
+ENVIRONMENT = "\x02"
+"""The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
 
 FIRST_MARK, WEAK = "\U000f0000", "\U00100000"
 """From the first on they say where a text comes from, from ``WEAK`` on where it may come from."""
@@ -23,3 +35,35 @@ def weaker(mark: str) -> str:
 def without_marks(text: str) -> str:
     """A text without what says where it comes from."""
     return text if text.isascii() else "".join(letter for letter in text if letter < FIRST_MARK)
+
+
+def known(text: str) -> bool:
+    """Whether all of a text is known."""
+    return OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text
+
+
+def shown(text: str) -> str:
+    """A text for a person, unknown parts written as ``$…`` or ``*``."""
+    return text.replace(OPAQUE, "$…").replace(ENVIRONMENT, "$…").replace(PLAIN, "*")
+
+
+def blur(*texts: str) -> str:
+    """A text that could be any of the given ones."""
+    if all(text == texts[0] for text in texts):
+        return texts[0]
+    if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in (" ", "\t", "\n", "..")):
+        # One that leads out of a folder may lead to any file.
+        return unknown(*texts)
+    # Harmless as words, but not as places: which of several files is written still matters.
+    return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
+
+
+def unknown(*texts: str) -> str:
+    """Text that could be anything, made from the given ones: where they come from is kept."""
+    marks = marks_of("".join(texts))
+    return OPAQUE + "".join(dict.fromkeys(map(weaker, marks))) if marks else OPAQUE
+
+
+def harmless(text: str) -> bool:
+    """Whether a text can be neither an option nor code where a word is evaluated."""
+    return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text

@@ -7,7 +7,8 @@ options, a word that may be an option at run time.
 from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import COMMAND, DIGITS, NO_VALUE, OPTIONAL, TWO, VALUE, Entry
-from lockgate.analysis.shell.scope import OPAQUE, Arg, known
+from lockgate.analysis.shell.marks import OPAQUE, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell.flow import file_name, in_parts
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Input, blur, harmless, known, unknown
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.analysis.shell.scope import Arg, Input
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 

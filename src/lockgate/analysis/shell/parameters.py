@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.marks import marks_of
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Scope, blur, harmless, known, unknown
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, marks_of, unknown
+from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Param
 from lockgate.analysis.shell.words import MAY_BE_EMPTY, expand_one
 from lockgate.record import TYPE_CHECKING

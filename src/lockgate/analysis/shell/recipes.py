@@ -6,7 +6,8 @@ call runs code of the project whatever is found; what is found is evidence, and 
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import Scope, known
+from lockgate.analysis.shell.marks import known
+from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.script_files import process
 from lockgate.analysis.shell.syntax import Unparsed
 from lockgate.record import TYPE_CHECKING

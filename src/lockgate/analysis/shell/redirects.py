@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.files import read, write
-from lockgate.analysis.shell.marks import marks_of
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Scope, blur, known
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, blur, known, marks_of
+from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import ProcessSub, Redirect
 from lockgate.analysis.shell.words import expand, expand_one
 from lockgate.model import Effect, EffectKind, Label

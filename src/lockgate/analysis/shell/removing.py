@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.files import OPTION_NAME, change
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Scope
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.spelling import absolute
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell.scope import Scope, known
+from lockgate.analysis.shell.marks import known
+from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Glob, Literal, Param, Word
 
 _LONGEST = 500

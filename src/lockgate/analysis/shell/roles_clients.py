@@ -8,9 +8,10 @@ from lockgate.analysis.addresses import host_of
 from lockgate.analysis.hosts import is_here
 from lockgate.analysis.paths import absolute
 from lockgate.analysis.shell import files
+from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.roles_files import unpack
 from lockgate.analysis.shell.roles_network import doubt_place, host, lookup, method, proxy, reroute, send
-from lockgate.analysis.shell.scope import Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell import files
+from lockgate.analysis.shell.marks import OPAQUE, known
 from lockgate.analysis.shell.roles_files import read
-from lockgate.analysis.shell.scope import OPAQUE, Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

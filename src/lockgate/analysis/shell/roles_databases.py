@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.hosts import canonical_host
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, known
 from lockgate.analysis.shell.roles_files import edit
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

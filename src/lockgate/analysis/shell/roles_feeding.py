@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.scope import OPAQUE, Arg, blur, known, unknown
+from lockgate.analysis.shell.marks import OPAQUE, blur, known, unknown
+from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell import files, knowledge
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, known
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import entered, inside
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING

@@ -5,8 +5,9 @@ from __future__ import annotations
 from lockgate.analysis.globs import is_wild
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN
 from lockgate.analysis.shell.roles_files import ADDRESS, into, read, read_below
-from lockgate.analysis.shell.scope import OPAQUE, PLAIN, Arg
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import absolute, folders, has_state_below, inside, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind

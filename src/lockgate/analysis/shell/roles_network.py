@@ -6,8 +6,9 @@ import re
 
 from lockgate.analysis.shell import files
 from lockgate.analysis.shell.contact import dynamic_value
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.roles_files import ADDRESS, read
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 

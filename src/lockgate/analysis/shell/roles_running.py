@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 
 from lockgate.analysis.shell.chosen import breaks_out
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.roles_files import read, write
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, harmless, known, positional
+from lockgate.analysis.shell.scope import Arg, positional
 from lockgate.analysis.shell.variables import variable_effects
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.roles_running import invoke_words
-from lockgate.analysis.shell.scope import Arg, known
+from lockgate.analysis.shell.scope import Arg
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 

@@ -1,24 +1,22 @@
-"""What is known about variables, functions and the working folder at one point of a script.
-
-Text that only exists at run time is held as placeholder characters inside otherwise known text, so that
-``--data=$x`` is still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a
-placeholder never comes from a script.
-"""
+"""What is known about variables, functions and the working folder at one point of a script."""
 
 from __future__ import annotations
 
-from lockgate.analysis.shell.marks import marks_of, weaker, without_marks
+from lockgate.analysis.shell.marks import (
+    ENVIRONMENT,
+    OPAQUE,
+    PLAIN,
+    blur,
+    harmless,
+    known,
+    marks_of,
+    shown,
+    unknown,
+    without_marks,
+)
 from lockgate.analysis.shell.syntax import Function
 from lockgate.analysis.spelling import is_somewhere
 from lockgate.record import Record
-
-OPAQUE = "\x00"
-"""Text that could be anything, also an option or code."""
-PLAIN = "\x01"
-"""Text that is not known but is harmless as a word: a number, or the name of a file that is there."""
-
-ENVIRONMENT = "\x02"
-"""The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
 
 _SEVERAL = 6
 _SHELLS_OWN = """
@@ -67,38 +65,6 @@ class Input(str):
 def positional(args: list[Arg]) -> tuple[Arg, ...] | None:
     """The positional parameters, where it is known which is which."""
     return None if any(arg.loose for arg in args) else tuple(args)
-
-
-def known(text: str) -> bool:
-    """Whether all of a text is known."""
-    return OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text
-
-
-def shown(text: str) -> str:
-    """A text for a person, unknown parts written as ``$…`` or ``*``."""
-    return text.replace(OPAQUE, "$…").replace(ENVIRONMENT, "$…").replace(PLAIN, "*")
-
-
-def blur(*texts: str) -> str:
-    """A text that could be any of the given ones."""
-    if all(text == texts[0] for text in texts):
-        return texts[0]
-    if not all(map(harmless, texts)) or any(mark in text for text in texts for mark in (" ", "\t", "\n", "..")):
-        # One that leads out of a folder may lead to any file.
-        return unknown(*texts)
-    # Harmless as words, but not as places: which of several files is written still matters.
-    return PLAIN if all(text.replace(PLAIN, "0").isdigit() or not text for text in texts) else ENVIRONMENT
-
-
-def unknown(*texts: str) -> str:
-    """Text that could be anything, made from the given ones: where they come from is kept."""
-    marks = marks_of("".join(texts))
-    return OPAQUE + "".join(dict.fromkeys(map(weaker, marks))) if marks else OPAQUE
-
-
-def harmless(text: str) -> bool:
-    """Whether a text can be neither an option nor code where a word is evaluated."""
-    return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text
 
 
 def _unset(name: str, *, stays: bool) -> str:

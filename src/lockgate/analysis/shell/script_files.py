@@ -13,7 +13,8 @@ from collections.abc import Callable
 from lockgate.analysis.paths import absolute, outside_workspace, read_effects
 from lockgate.analysis.shell.arithmetic import heed_integers
 from lockgate.analysis.shell.findings import Findings
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, PLAIN, Arg, Ever, Scope
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN
+from lockgate.analysis.shell.scope import Arg, Ever, Scope
 from lockgate.analysis.shell.script_printing import installs, swallowed, unprinted
 from lockgate.analysis.shell.syntax import Script, Simple, Unparsed
 from lockgate.analysis.spelling import inside

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from lockgate.analysis.shell.files import read
-from lockgate.analysis.shell.scope import OPAQUE, Arg, Scope
+from lockgate.analysis.shell.marks import OPAQUE
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING

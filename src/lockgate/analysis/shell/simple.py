@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.invoke import invoke
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, blur
 from lockgate.analysis.shell.redirects import apply_redirects
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, Scope, blur
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
 from lockgate.analysis.shell.words import expand, expand_all, expand_one
 from lockgate.lazy import lazy_re

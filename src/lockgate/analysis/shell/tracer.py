@@ -9,9 +9,19 @@ from __future__ import annotations
 import posixpath
 
 from lockgate.analysis.shell.commands import Machine
-from lockgate.analysis.shell.marks import FIRST_MARK, WEAK, marks_of, weaker, without_marks
+from lockgate.analysis.shell.marks import (
+    ENVIRONMENT,
+    FIRST_MARK,
+    OPAQUE,
+    WEAK,
+    known,
+    marks_of,
+    shown,
+    weaker,
+    without_marks,
+)
 from lockgate.analysis.shell.options import Option
-from lockgate.analysis.shell.scope import ENVIRONMENT, OPAQUE, Arg, Scope, known, shown
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import Redirect
 from lockgate.analysis.shell.words import expand
 from lockgate.analysis.spelling import inside

@@ -6,7 +6,8 @@ import re
 from functools import cache
 
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.scope import ENVIRONMENT, Arg, Scope, harmless, known
+from lockgate.analysis.shell.marks import ENVIRONMENT, harmless, known
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING

@@ -11,7 +11,8 @@ import posixpath
 from lockgate.analysis.globs import name_matches, names_meet
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.scope import PLAIN, Arg
+from lockgate.analysis.shell.marks import PLAIN
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import absolute, folders, has_state_below, inside
 from lockgate.model import EffectKind
 from lockgate.record import TYPE_CHECKING

@@ -8,15 +8,8 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from lockgate.analysis.shell.scope import (
-    ENVIRONMENT,
-    OPAQUE,
-    PLAIN,
-    Arg,
-    Scope,
-    known,
-    unknown,
-)
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known, unknown
+from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import (
     Arith,
     Braces,

@@ -10,7 +10,8 @@ import re
 
 from lockgate.analysis.shell.arithmetic import unsafe_arithmetic
 from lockgate.analysis.shell.compound import safe_number
-from lockgate.analysis.shell.scope import Arg, Ever, Scope, known
+from lockgate.analysis.shell.marks import known
+from lockgate.analysis.shell.scope import Arg, Ever, Scope
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
