@@ -88,3 +88,10 @@ def test_examples(text, shown):
 def test_languages_stay_as_they_are(text):
     assert visible(text) == text
     assert visible(visible(f"{text}\n{text}", 1000), 1000) == f"{text}\\n{text}"
+
+
+def test_a_long_run_of_other_letters_is_looked_at_once():
+    """Looked at from each of its letters, this takes a quarter of an hour: a gate would answer nobody."""
+    run = "\u044f" * 300_000
+    assert visible(run, len(run)) == run
+    assert visible(f"{run}x", 9 * len(run)) == "\\u{44f}" * len(run) + "x"

@@ -31,7 +31,8 @@ _OTHERS = (
     "\ua4d0-\ua4ff\ua640-\ua69f\uab70-\uabbf\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
 )
 _LOOKALIKE = lazy_re(
-    rf"(?<=[A-Za-z])(?<!\\[enrt])(?<!\\x[0-9a-f]{{2}})[{_OTHERS}]+|[{_OTHERS}]+(?=[A-Za-z])"
+    # A run of them is looked at once, from its beginning: a text of another alphabet may be one long run.
+    rf"(?<=[A-Za-z])(?<!\\[enrt])(?<!\\x[0-9a-f]{{2}})[{_OTHERS}]+|(?<![{_OTHERS}])[{_OTHERS}]++(?=[A-Za-z])"
     # Dots, slashes, colons and semicolons that are none.
     r"|(?<=[A-Za-z0-9])[\u037e\u0589\u05c3\u2024\u2044\u2215\u2236\u29f8\ua789\uff0e\uff0f\uff1a\uff1b](?=[A-Za-z0-9])"
     # So many marks on one letter that they cover the lines beside it.
