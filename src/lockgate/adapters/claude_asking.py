@@ -15,6 +15,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.events import ToolRequested
+
 _A_PERSON_DECIDES = frozenset({"", "default", "acceptEdits", "dontAsk"})
 """Modes in which the client's own question is answered by a person, or the call is refused."""
 
@@ -38,6 +40,13 @@ def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
         return True
     command = tool_input.get("command")
     return tool == "Bash" and isinstance(command, str) and _names_no_hidden_file(command)
+
+
+def attended(event: ToolRequested, environ: Mapping[str, str]) -> ToolRequested:
+    """An event that says whether nobody sits before the client."""
+    entrypoint = environ.get("CLAUDE_CODE_ENTRYPOINT", "cli")
+    headless = entrypoint != "cli" and is_headless(entrypoint, event.context.process)
+    return event._replace(headless=True) if headless else event
 
 
 def is_headless(entrypoint: str, process: str) -> bool:

@@ -107,7 +107,11 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     if decoder is None:
         return None
     event = decoder(payload, _context(payload, environ))
-    return _attended(event, environ) if isinstance(event, ToolRequested) else event
+    if not isinstance(event, ToolRequested):
+        return event
+    from lockgate.adapters.claude_asking import attended
+
+    return attended(event, environ)
 
 
 def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
@@ -141,16 +145,6 @@ def _requested(payload: Mapping[str, Any], context: Context) -> Event:
 
     call = _call(payload, context)
     return ToolRequested(context, call, asks_a_person(call.tool, call.tool_input, context.mode))
-
-
-def _attended(event: ToolRequested, environ: Mapping[str, str]) -> ToolRequested:
-    """Note whether nobody sits before the client."""
-    entrypoint = environ.get("CLAUDE_CODE_ENTRYPOINT", "cli")
-    if entrypoint == "cli":
-        return event
-    from lockgate.adapters.claude_asking import is_headless
-
-    return event._replace(headless=is_headless(entrypoint, event.context.process))
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:

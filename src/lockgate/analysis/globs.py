@@ -20,6 +20,9 @@ All other tokens are sets of characters as text: one of them, or with a leading 
 LONGEST = 255
 """Names longer than this cannot exist (255 bytes); as a pattern, what lies behind is taken as a star."""
 
+_TELLING = 6
+"""Letters with which a wild name begins that says of which folder it speaks."""
+
 
 def is_wild(name: str) -> bool:
     """Whether a name has a mark that a shell would expand."""
@@ -145,6 +148,19 @@ def aims_at(name: str, wanted: str) -> bool:
         # What stands before the first mark says nothing about a pattern that begins with one (`cred*` and `*_rsa`).
         spelt = stem[min(stem.find(mark) % (len(stem) + 1) for mark in "*?[") :]
     return any(character not in "*?[]" for character in spelt)
+
+
+def aims_at_folder(name: str) -> bool:
+    """Whether a wild name says of which folders it speaks: hidden ones (``.clau*``, ``.????``), but not all (``.*``).
+
+    The other folders that places lie in have names that ordinary stars meet (``s*``, ``dist-*`` and ``dist-packages``):
+    of those it must spell more (``site-pack*``).
+    """
+    if not is_wild(name):
+        return False
+    if name.startswith("."):
+        return "*" not in name or name.strip(".*?[]!^") != ""
+    return not is_wild(name[:_TELLING])
 
 
 def _can_meet(

@@ -11,6 +11,7 @@ from lockgate.analysis.globs import (
     LONGEST,
     Names,
     aims_at,
+    aims_at_folder,
     ending,
     is_wild,
     name_matches,
@@ -20,8 +21,6 @@ from lockgate.analysis.globs import (
 )
 from lockgate.record import Record
 
-_TELLING = 6
-"""Letters with which a wild name begins that says of which folder it speaks."""
 HOME = "~"
 """First name of a path that is told from a home folder."""
 
@@ -171,22 +170,9 @@ def _rooted(view: Names | None) -> Hits:
 def _begun(path: Path) -> Hits:
     """The patterns for any folder that a folder's names may begin to spell."""
     index = _index().begun
-    aimed = [name for name in path.names if _aimed(name)] if path.wild else []
+    aimed = [name for name in path.names if aims_at_folder(name)] if path.wild else []
     expanded = {first for first in index if first and any(names_meet(first, name) for name in aimed)}
     return [hit for name in {*path.names, *expanded, None} for hit in index.get(name, ())]
-
-
-def _aimed(name: str) -> bool:
-    """Whether a wild name says of which folders it speaks: hidden ones (``.clau*``, ``.????``), but not all (``.*``).
-
-    The other folders that places lie in have names that ordinary stars meet (``s*``, ``dist-*`` and ``dist-packages``):
-    of those it must spell more (``site-pack*``).
-    """
-    if not is_wild(name):
-        return False
-    if name.startswith("."):
-        return "*" not in name or name.strip(".*?[]!^") != ""
-    return not is_wild(name[:_TELLING])
 
 
 def _ended(names: Names) -> Hits:
@@ -270,7 +256,7 @@ def _starts(pattern: Names, path: Path) -> bool:
 
 
 def _can_begin(spelt: str, name: str) -> bool:
-    return name_matches(spelt, name) or (_aimed(name) and names_meet(spelt, name))
+    return name_matches(spelt, name) or (aims_at_folder(name) and names_meet(spelt, name))
 
 
 @lru_cache(maxsize=256)
