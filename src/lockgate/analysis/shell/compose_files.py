@@ -28,7 +28,11 @@ _ELSEWHERE = frozenset({"include", "extends", "pre_stop", "post_start", "provide
 """Words of the file that take in another, or have something run. They count wherever they stand."""
 _FILES = frozenset({"-f", "--file"})
 _MOVING = frozenset({"--env-file", "--project-directory"})
-_VARIABLE = lazy_re(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*[=:][^\n\\]*")
+_VARIABLE = lazy_re(
+    r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*"
+    r"(?:\"[^\"\n\\]*\"\s*(?:#.*)?|'[^'\n\\]*'\s*(?:#.*)?|(?!\s*[\"'])[^\n\\]*)"
+)
+"""A line with one variable. Behind a quoted value another can begin on the same line."""
 _NOTHING = lazy_re(r"\s*(?:#.*)?")
 
 

@@ -106,17 +106,20 @@ def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> 
     too, and what a copy puts into that folder is a new file. To be changed a file must have been made before.
     """
     made = machine.made
-    found = write(arg, machine, scope, below=below)
+    found = write(arg, machine, scope, below=below, there=True)
     if found and arg.names:
-        found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below)]
+        found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below, there=True)]
     machine.made, machine.changed = made, True
     return found
 
 
-def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False) -> list[Effect]:
+def write(
+    arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, replaced: bool = False, there: bool = False
+) -> list[Effect]:
     """Effects of creating, changing or removing a file.
 
-    With ``below`` all that lies below it is meant too; with ``replaced`` what is put there may be a folder or a link.
+    With ``below`` all that lies below it is meant too; with ``replaced`` what is put there may be a folder or a link;
+    with ``there`` nothing happens unless it is there already.
     """
     text = arg.text
     if text in _NOWHERE or _DESCRIPTOR.fullmatch(text):
@@ -139,7 +142,7 @@ def write(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False, repl
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
     for cwd in scope.cwds:
-        found += _found_below(text, cwd, machine)
+        found += _found_below(text, cwd, machine, there=there)
     machine.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
@@ -208,7 +211,7 @@ def _looked_for(text: str) -> tuple[str, str] | None:
     return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
 
 
-def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
+def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
     """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
     folder, slash, name = text.rpartition("/")
     around = machine.around
@@ -227,12 +230,12 @@ def _found_below(text: str, cwd: str, machine: Machine) -> list[Effect]:
     from lockgate.analysis.named_places import named_write_effects
 
     found = [*named_write_effects(above, name, cwd, around)]
-    if found:
+    if found and there:
         from lockgate.analysis.shell.stars import settled
 
         # What is there tells, as long as nothing on the line can have changed that.
-        there = around.found_below(above, name) if settled(machine) else None
-        found = found if there is None else [effect for path in there for effect in write_effects(path, "", around)]
+        paths = around.found_below(above, name) if settled(machine) else None
+        found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
     for own in around.own_paths:
         if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
             found += write_effects(own, "", around)

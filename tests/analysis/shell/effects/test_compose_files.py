@@ -24,7 +24,9 @@ def kinds(command: str, files: Mapping[str, str]) -> set[EffectKind]:
     [
         pytest.param(PS, FILES, id="the-ordinary-file"),
         pytest.param(PS, {"docker-compose.yml": PLAIN, "docker-compose.override.yml": PLAIN}, id="with-an-override"),
-        pytest.param(PS, {**FILES, ".env": "# ours\nPORT=3000\n\nexport NAME='a b'\n"}, id="with-variables"),
+        pytest.param(
+            PS, {**FILES, ".env": "# ours\nPORT=3000\n\nexport NAME='a b' # 'c'\nB=it's # d\n"}, id="with-variables"
+        ),
         pytest.param("docker compose -f dev/a.yml logs web", {"dev/a.yml": PLAIN}, id="named"),
         pytest.param("docker compose logs --tail 50 web 2>&1 | grep -i error | tail", FILES, id="in-a-pipeline"),
         pytest.param("docker compose ps && docker compose logs web", FILES, id="twice"),
@@ -59,6 +61,10 @@ def with_line(line: str) -> dict[str, str]:
         pytest.param(PS, {**FILES, ".env": "COMPOSE_FILE=oci://e.example/x\n"}, id="a-variable-names-the-file"),
         pytest.param(PS, {**FILES, ".env": "A=1\n  export DOCKER_HOST: tcp://e.example\n"}, id="or-the-service"),
         pytest.param(PS, {**FILES, ".env": "A='\nCOMPOSE_FILE=x\n"}, id="behind-a-quote"),
+        pytest.param(PS, {**FILES, ".env": 'A="x" COMPOSE_FILE=x\n'}, id="behind-a-value-in-quotes"),
+        pytest.param(PS, {**FILES, ".env": "A: 'x' export COMPOSE_FILE=x\n"}, id="exported-behind-one"),
+        pytest.param(PS, {**FILES, ".env": "A='\nB=' COMPOSE_FILE=x\n"}, id="behind-one-of-several-lines"),
+        pytest.param(PS, {**FILES, ".env": 'A=\u00a0"x" COMPOSE_FILE=x\n'}, id="behind-one-after-another-blank"),
         pytest.param(PS, {**FILES, ".env": "A=1\\\nB\n"}, id="lines-nobody-reads-so"),
         pytest.param("docker compose -f sub/a.yml ps", {"sub/a.yml": PLAIN, "sub/.env": "COMPOSE_FILE=x"}, id="beside"),
         pytest.param("docker compose -f a.yml ps", FILES, id="one-that-is-not-there"),
@@ -73,6 +79,7 @@ def with_line(line: str) -> dict[str, str]:
         pytest.param("git checkout x && docker compose ps", FILES, id="by-a-program"),
         pytest.param("docker compose ps | python3 x.py", FILES, id="by-what-runs-beside-it"),
         pytest.param("COMPOSE_FILE=x docker compose ps", FILES, id="a-variable-of-the-command"),
+        pytest.param("COMPOSE_ENV_FILES=x docker compose ps", FILES, id="one-that-names-files-of-variables"),
         pytest.param("docker compose stop web", with_line("  a: {pre_stop: [{command: x}]}\n"), id="at-its-end"),
         pytest.param("docker compose exec web npm test", FILES, id="what-runs-inside"),
         pytest.param("docker compose exec -e PGHOST=e.example db psql -c 'select 1'", FILES, id="a-client-sent-away"),

@@ -177,6 +177,20 @@ def test_what_a_search_finds_is_what_is_there(command, there, kinds):
     assert guarded(command, found_below=found) == kinds
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("find . -type d -exec sort -o {}/settings.json a.txt \\;", id="sort"),
+        pytest.param("find . -type d -exec uniq a.txt {}/settings.json \\;", id="uniq"),
+        pytest.param("find . -type d -exec tree -o {}/settings.json \\;", id="tree"),
+        pytest.param("find . -type d -exec time -o {}/settings.json true \\;", id="time"),
+        pytest.param("find . -type d | xargs -I{} sort -o {}/config.toml a.txt", id="xargs"),
+    ],
+)
+def test_a_new_file_in_each_folder_is_found_in_none(command):
+    assert EffectKind.TAMPER in guarded(command, found_below=lambda *_: ())
+
+
 def test_names_of_a_folder_come_from_the_project_only(tmp_path):
     from lockgate.scripts import MOST_NAMES, names_in
 
