@@ -25,6 +25,8 @@ AROUND = Surroundings(home="/home/u", workspace="/home/u/p", rules=Rules(service
         pytest.param("see @https://example.com/x", set(), id="no-resource"),
         pytest.param("/mcp__github__triage 7", {"ingest"}, id="prompt-of-a-server"),
         pytest.param("/github:triage (MCP) 7", {"ingest"}, id="prompt-of-a-server-as-it-is-listed"),
+        pytest.param("/plugin:x:srv:triage: (MCP) 7", {"ingest"}, id="prompt-of-a-plugin-s-server-with-colons"),
+        pytest.param("/" + "a:" * 300_000, set(), id="a-word-of-colons-is-looked-at-once"),
         pytest.param("/triage mcp__github__triage", set(), id="a-skill-of-the-same-name"),
         pytest.param("/own:triage 7", set(), id="a-skill-in-a-folder"),
         pytest.param("/mcp__wiki__start", set(), id="prompt-of-a-server-that-a-person-trusts"),

@@ -18,7 +18,7 @@ from lockgate.model import Effect, EffectKind, Label, ToolCall
 _MENTION = lazy_re(r"""(?<![\w@/.])@(?:"([^"\n]+)"|([^\s"'`,;()<>]+))""")
 _RESOURCE = lazy_re(r"[\w.-]+:[a-z][a-z0-9+.-]*://|[\w-]+:(?!//|\d[\d:,-]*$).", re.IGNORECASE)
 """``SERVER:URI``; what stands behind a file's name as a line of it is none, and an address of the web is none."""
-_SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<server>\S+):(?P<prompt>\S+) \(MCP\))")
+_SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<listed>\S+) \(MCP\))")
 _LINES = lazy_re(r"#L?\d.*")
 
 
@@ -71,10 +71,10 @@ def mentioned(text: str) -> Iterator[str]:
 
 
 def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
-    if match := _SERVERS_PROMPT.match(prompt):
-        from lockgate.analysis.mcp import PREFIX, mcp_effects
+    tool = _servers_prompt(prompt)
+    if tool:
+        from lockgate.analysis.mcp import mcp_effects
 
-        tool = match["tool"] or f"{PREFIX}{match['server']}__{match['prompt']}"
         brought = mcp_effects(ToolCall(tool, {}, cwd), around)
         return tuple(effect for effect in brought if effect.kind in (EffectKind.INGEST, EffectKind.READ_SECRET))
     if not prompt.startswith("/"):
@@ -88,3 +88,13 @@ def from_outside() -> Effect:
     """The effect of a message that somebody sends into a session from elsewhere."""
     because = "nobody knows here what its sender has read"
     return Effect(EffectKind.INGEST, "a message from outside", "prompt:outside", because, gives=Label.UNTRUSTED)
+
+
+def _servers_prompt(prompt: str) -> str:
+    """The name of an MCP server's prompt in the form of a tool's, where that is asked for; else empty."""
+    match = _SERVERS_PROMPT.match(prompt)
+    if match is None or match["tool"]:
+        return match["tool"] if match else ""
+    listed = match["listed"]  # ``SERVER:PROMPT``; the server of a plugin has colons in its name
+    colon = listed.rfind(":", 1, -1)
+    return f"mcp__{listed[:colon]}__{listed[colon + 1 :]}" if colon > 0 else ""
