@@ -6,9 +6,16 @@ from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 _BRACES = lazy_re(r"\{([^{}]*)\}")
 """Braces with no others in them."""
+_LITERAL = lazy_re(r"(?s)\\(.)|\[[!^]?\]?[^\]]*\]")
+"""What ripgrep takes for letters: one behind a backslash, and a class, in which braces and commas mean themselves."""
+_MARKS = frozenset("{},\\")
 _MOST = 256
 """Patterns of one text that are looked at."""
 
@@ -41,7 +48,8 @@ def _patterns(glob: str) -> list[str] | None:
     if glob.count("{") > _MOST:
         return None
     words = glob.split()
-    todo = [part for word in words for part in ([word] if "{" in word else word.split(",")) if part]
+    parts = [part for word in words for part in ([word] if "{" in word else word.split(",")) if part]
+    todo = [_LITERAL.sub(_read, part) for part in parts]
     done: dict[str, None] = {}
     while todo:
         pattern = todo.pop()
@@ -55,3 +63,9 @@ def _patterns(glob: str) -> list[str] | None:
         head, tail = pattern[: braces.start()], pattern[braces.end() :]
         todo += dict.fromkeys(f"{head}{choice}{tail}" for choice in choices)
     return list(done)
+
+
+def _read(match: re.Match[str]) -> str:
+    """A letter that is written as an escape or a class, without marks that would be taken for others."""
+    text: str = match[1] or match[0]
+    return text if _MARKS.isdisjoint(text) and text not in "*?[]!" else "?"

@@ -155,6 +155,7 @@ def test_spaces_around_a_path_hide_nothing(path):
         ",".join(f"*.{n}" for n in range(40)) + ",.env",
         "{" + ",".join(f"*.{n}" for n in range(40)) + ",.env}",
         "x" * 2000 + "*,.env",
+        *(r".e\nv", r"\.env", "{[}],.env}", "{.e[,}]v,.env}", r"{\},.env}", r".e[\n]v", "{[]}],.env}"),
     ],
 )
 def test_each_part_of_a_glob_counts(glob):
@@ -167,7 +168,16 @@ def test_a_glob_that_stands_for_too_many_patterns_can_pick_anything(glob):
 
 
 @pytest.mark.parametrize(
-    "glob", ["*.{py,pyi,toml}", "src/**/*.{ts,tsx,js,jsx,mjs,cjs,mts,cts,vue,svelte}", "!.env", "*.md *.rst"]
+    "glob",
+    [
+        "*.{py,pyi,toml}",
+        "src/**/*.{ts,tsx,js,jsx,mjs,cjs,mts,cts,vue,svelte}",
+        "!.env",
+        "*.md *.rst",
+        r"app/\[id\]/*.tsx",
+        r"\{a\}.ts",
+        "[!a]bc.{c,h}",
+    ],
 )
 def test_an_ordinary_glob_reads_no_secret(glob):
     assert rows(ask("Grep", {"pattern": "x", "glob": glob})) == []
