@@ -154,7 +154,7 @@ def _is_as_known(known: SessionRow, context: Context) -> bool:
     """Whether :func:`_go_on` would change nothing but when the session was seen, and that it has not ended."""
     return (
         context.process == known.process
-        and redact(context.cwd) in ("", known.cwd)
+        and (context.cwd in ("", known.cwd) or redact(context.cwd) == known.cwd)
         and context.workspace in ("", known.workspace)
         and context.client in ("", known.client)
     )
