@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _QUIET = ": true false disown suspend logout unalias unsetopt"
 """They neither change what is tracked here nor run or print anything."""
-_TALKING = "ulimit umask times bg fg dirs type caller help compopt setopt whence"
+_TALKING = "ulimit umask times bg fg dirs type caller help compopt whence"
 """The same, but they print."""
 BUILTINS = {
     "cd": "state.cd",
@@ -53,6 +53,7 @@ BUILTINS = {
     "history": "state.history",
     "jobs": "state.jobs",
     "shopt": "state.shopt",
+    "setopt": "state.setopt",
     "break": "state.leave",
     "continue": "state.leave",
     "return": "state.leave",

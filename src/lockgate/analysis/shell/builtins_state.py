@@ -138,8 +138,27 @@ def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     """``shopt``: how this shell works from here on."""
     if any(arg.static in (None, "localvar_inherit", "localvar_unset", "cdable_vars") for arg in args):
         machine.findings.execute("shopt", "shell:shopt", "from here on functions or `cd` take variables in another way")
+    if any(arg.static == "dotglob" for arg in args):
+        _hidden_too(machine, "shopt")
     machine.last_in_shell |= any(arg.static in (None, "lastpipe") for arg in args)
     return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
+
+
+def setopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``setopt``: options of zsh, whose names may be written in capitals and with underscores."""
+    if any(_means_hidden_too(arg) for arg in args):
+        _hidden_too(machine, "setopt")
+    return OPAQUE
+
+
+def _means_hidden_too(arg: Arg) -> bool:
+    name = arg.static
+    return name is None or name.replace("_", "").casefold() in ("globdots", "dotglob")
+
+
+def _hidden_too(machine: Machine, what: str) -> None:
+    because = "from here on a star also stands for hidden names: `*/settings.json` can be `.claude/settings.json`"
+    machine.findings.execute(what, "shell:option", because)
 
 
 def alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -165,6 +184,8 @@ def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     if any(re.match(r"-[A-Za-z]*k|keyword", arg.text) for arg in args):
         because = "from here on `NAME=value` behind a command is a variable of that command"
         machine.findings.execute("set -k", "shell:option", because)
+    if any(_means_hidden_too(arg) for arg in args if arg.static is not None):
+        _hidden_too(machine, "set")
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
         if word.text in ("--", "-"):

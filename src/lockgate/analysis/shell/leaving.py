@@ -49,6 +49,8 @@ def heed_left(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
     for name, before in began.items():
         if scope.value(name) != before and not role_of(name):
             _note(machine, name, "variable", f"from here on `${name}` means something else, in later commands too")
+    if "CDPATH" in scope.variables:
+        _note(machine, "CDPATH", "variable", "from here on `cd` looks for folders elsewhere, in later commands too")
     if _splits_otherwise(scope) or scope.pinned or scope.ever.exporting or machine.last_in_shell:
         _note(machine, "shell", "option", "from here on this shell reads or keeps variables in another way")
     if machine.interrupts:

@@ -43,6 +43,8 @@ def _left(command: str, cwd: str = PROJECT, around: Surroundings = AROUND) -> se
         ("f(){ ls(){ :; }; }; f; unset -f f", "function"),
         ("export TMPDIR=~/.ssh", "variable"),
         ("unset USER", "variable"),
+        ("CDPATH=.git", "variable"),
+        ("export CDPATH=~/.claude; ls", "variable"),
         ("export IFS=e", "option"),
         ("IFS=e", "option"),
         ("declare -i x; export x", "option"),

@@ -191,6 +191,23 @@ def test_a_new_file_in_each_folder_is_found_in_none(command):
     assert EffectKind.TAMPER in guarded(command, found_below=lambda *_: ())
 
 
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        pytest.param("shopt -s dotglob; cp x */settings.json", True, id="bash"),
+        pytest.param("bash -O dotglob -c 'cp x */settings.json'", True, id="as-an-option"),
+        pytest.param("GLOBIGNORE=a; cp x */settings.json", True, id="by-a-variable"),
+        pytest.param("zsh -c 'setopt GLOB_DOTS; cp x */settings.json'", True, id="zsh"),
+        pytest.param("set -o globdots; cp x */settings.json", True, id="zsh-as-an-option"),
+        pytest.param("shopt -s globstar nullglob; ls **/*.py", False, id="others"),
+        pytest.param("bash -O globstar -c 'ls **/*.py'", False, id="others-as-an-option"),
+        pytest.param("set -euo pipefail; ls *", False, id="an-ordinary-option"),
+    ],
+)
+def test_stars_that_stand_for_hidden_names_too_count_as_code(command, runs):
+    assert (EffectKind.EXECUTE in guarded(command)) is runs
+
+
 def test_names_of_a_folder_come_from_the_project_only(tmp_path):
     from lockgate.scripts import MOST_NAMES, names_in
 
