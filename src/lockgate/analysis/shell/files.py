@@ -271,7 +271,13 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     if arg.static is not None and not path.strip(_MARKS):
         path = arg.static
     if arg.static is not None or path.strip(_MARKS):
-        return [(path, cwd) for cwd in scope.cwds if path]
+        found = [(path, cwd) for cwd in scope.cwds if path]
+        if arg.glob and arg.static is None:
+            from lockgate.analysis.shell.stars import through_links
+
+            # By its letters a link says nothing of where it leads.
+            found += through_links(arg.text, machine, scope)
+        return found
     ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
     away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
     return [(path if far else ordinary, cwd) for cwd, far in zip(scope.cwds, away, strict=True)]

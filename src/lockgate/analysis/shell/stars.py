@@ -74,6 +74,23 @@ def _may_lead_elsewhere(command: Command) -> bool:
     return name in _ENTERING and any(word[:1] in ("-", "+") or ".." in word.split("/") for word in words)
 
 
+def through_links(text: str, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
+    """What a pattern stands for where links lead elsewhere, each with the folder that it starts from."""
+    if not _PLAIN.fullmatch(text) or "**" in text or not text.strip("*?./_-"):
+        return []
+    around = machine.around
+    found = [(name, cwd) for cwd in scope.cwds for name in _met(text, cwd, around) or () if not _hides(name, text)]
+    return [
+        (name, cwd) for name, cwd in found if (path := absolute(name, cwd, around)) and around.realpath(path) != path
+    ]
+
+
+def _hides(name: str, pattern: str) -> bool:
+    """Whether a path has a hidden name where the pattern does not ask for one: a shell passes it over."""
+    names = name.split("/")[-pattern.count("/") - 1 :]
+    return any(a.startswith(".") and not b.startswith(".") for a, b in zip(names, pattern.split("/"), strict=False))
+
+
 def _has_glob(parts: tuple[Part, ...]) -> bool:
     """Whether the shell looks for names to put in a word's place."""
     return any(

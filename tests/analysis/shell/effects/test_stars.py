@@ -192,6 +192,32 @@ def test_a_new_file_in_each_folder_is_found_in_none(command):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("cp x l*/settings.json", id="copied-to"),
+        pytest.param("echo x > l*/settings.json", id="redirected-to"),
+        pytest.param("mkdir q; tee l*/settings.json < x", id="after-something-is-made"),
+        pytest.param("rm -f ./l*/settings.json", id="removed"),
+    ],
+)
+def test_a_star_that_a_link_answers_to_leads_where_the_link_leads(command):
+    def through(path: str) -> str:
+        return normpath(path).replace(f"{PROJECT}/lnk/", f"{PROJECT}/.claude/")
+
+    folders = {"": ("lnk", "lib")}
+    assert EffectKind.TAMPER in guarded(command, folders, realpath=through)
+    assert not guarded(command, folders)
+
+
+def test_a_project_behind_a_link_has_the_same_names():
+    def elsewhere(path: str) -> str:
+        return normpath(path).replace(PROJECT, "/mnt/project")
+
+    folders = {"": (".claude", ".env", "src")}
+    assert not guarded("cat *; cp x */settings.json", folders, realpath=elsewhere)
+
+
+@pytest.mark.parametrize(
     ("command", "runs"),
     [
         pytest.param("shopt -s dotglob; cp x */settings.json", True, id="bash"),
