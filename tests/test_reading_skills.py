@@ -51,6 +51,50 @@ def test_a_name(world: Path, name: str, cwd: str, texts: set[str]) -> None:
     assert set(found) == texts
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param('name: "rev\\x69ew"', id="an escape"),
+        pytest.param('"n\\x61me": review', id="an escape in the key"),
+        pytest.param("name: >-\n  review", id="folded"),
+        pytest.param("name:\n  review", id="on the next line"),
+        pytest.param("{description: x, name: review}", id="in braces"),
+        pytest.param("? name\n: review", id="a key by its mark"),
+        pytest.param("name : review", id="a blank before the colon"),
+        pytest.param("name: &a review", id="with an anchor"),
+        pytest.param("description: x\rname: review", id="behind a carriage return"),
+        pytest.param("description: x\u2028name: review", id="behind a line separator"),
+        pytest.param("name: other\nname: review", id="the second name"),
+        pytest.param("'name': review", id="a key in quotes"),
+    ],
+)
+def test_a_name_however_it_is_spelt(world: Path, head: str) -> None:
+    _put(world / "work/.claude/skills/odd/SKILL.md", f"---\n{head}\n---\nit\n")
+    found = read_skills("review", str(world / "home"), str(world / "work"), str(world / "work"))
+    assert found in ((f"---\n{head}\n---\nit\n".replace("\r", "\n"),), (f"---\n{head}\n---\nit\n",), (None,))
+
+
+@pytest.mark.parametrize("head", ["name: !!str review", "name: [", "<<: {name: review}", "name: {a: b}", "name: x"])
+def test_a_name_that_cannot_be_told_may_be_any(world: Path, head: str) -> None:
+    _put(world / "work/.claude/skills/odd/SKILL.md", f"---\n{head}\n" + "---\n" * (head != "name: x"))
+    assert read_skills("review", str(world / "home"), str(world / "work"), str(world / "work")) == (None,)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "name: tidy-up",
+        "name: 'tidy'\ndescription: |\n  Review: when asked to review\nallowed-tools:\n- Bash(git:*)\n  - Read",
+        "# name: review\n\ndescription: Use this: to review\nargument-hint: [name: review]",
+        "description: Ä review — of things\r\nmodel: opus\r",
+        "name: Tidy up the repo\ndescription: >\n  x",
+    ],
+)
+def test_an_ordinary_head_says_what_a_skill_is_called(world: Path, head: str) -> None:
+    _put(world / "work/.claude/skills/odd/SKILL.md", f"---\n{head}\n---\nit\n")
+    assert read_skills("review", str(world / "home"), str(world / "work"), str(world / "work")) == ()
+
+
 def test_what_is_no_small_regular_file_is_not_read(world: Path) -> None:
     where = world / "home" / ".claude" / "commands"
     (where / "big.md").write_text("x" * (MOST_BYTES + 1))

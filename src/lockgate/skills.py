@@ -19,6 +19,15 @@ _FLAGS = frozenset({_PLUGIN, "--add-dir"})
 _ADMINISTERED = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
 _ANCESTORS = 6
 _NAMED = lazy_re(rb"(?m)^name:[ \t]*[\"']?([^\s\"'#]+)")
+_HEAD = lazy_re(rb"(?ms)\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$")
+_PLAIN_HEAD = lazy_re(
+    rb"(?:(?:name:[ \t]+(?P<quote>[\"']?)[\w.:-]+(?P=quote)[ \t]*"
+    rb"|(?!name:)[A-Za-z][\w-]*:(?:[ \t][^\n\r]*)?"
+    rb"|(?:[ \t#]|-[ \t])[^\n\r]*|)\r?\n)*"
+)
+"""Settings of a skill of which it is plain which key each line sets, and its name plain itself."""
+_BREAKS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+"""What ends a line in YAML 1.1, and in 1.2 does not: U+0085, U+2028 and U+2029."""
 
 
 def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | None, ...]:
@@ -33,18 +42,23 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
         cwd: The folder that it is called in; skills lie beside each folder above it.
 
     Returns:
-        One for each file; ``None`` for one that cannot be read.
+        One for each file; ``None`` for one that cannot be read, and where a file may have any name.
     """
     wanted = name.rpartition(":")[2]
     if not wanted:
         return ()
     found: dict[str, None] = {}
+    unknown = False
     for number, file in enumerate(_files(home, workspace, cwd)):
         if number >= _MOST_FILES:
             return (*map(_text, found), None)
-        if _is(file, wanted):
+        meant = _is(file, wanted)
+        if meant is None:
+            unknown = True
+        elif meant:
             found[file] = None
-    return tuple(map(_text, found))
+    texts = tuple(map(_text, found))
+    return (*texts, None) if unknown and None not in texts else texts
 
 
 def shares_tasks(home: str) -> bool:
@@ -156,17 +170,47 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _is(file: str, wanted: str) -> bool:
-    """Whether a file is that of a skill: by the name of its folder, its own, or the one that it gives itself."""
+def _is(file: str, wanted: str) -> bool | None:
+    """Whether a file is that of a skill: by the name of its folder, its own, or the one that it gives itself.
+
+    ``None`` where it gives itself a name that cannot be told.
+    """
     folder, name = os.path.split(file)
     stem = os.path.basename(folder) if name.lower() == _SKILL else os.path.splitext(name)[0]
     if stem == wanted:
         return True
     try:
-        match = _NAMED.search(read_regular(file, MOST_BYTES))
-    except (OSError, ValueError):
+        given = _given(read_regular(file, MOST_BYTES))
+    except FileNotFoundError:
         return False
-    return match is not None and match[1].rpartition(b":")[2] == wanted.encode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return None
+    return None if given is None else any(name.rpartition(":")[2] == wanted for name in given)
+
+
+def _given(text: bytes) -> list[str] | None:
+    """The names that a skill may give itself in the YAML at its beginning; ``None`` where that cannot be told."""
+    found = [match[1].decode("utf-8", "surrogateescape") for match in _NAMED.finditer(text)]
+    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"---"):
+        return found
+    head = _HEAD.match(text)
+    if head is None:
+        return None
+    if _PLAIN_HEAD.fullmatch(head[1]) and not any(mark in head[1] for mark in _BREAKS):
+        return found
+    from lockgate.errors import ConfigError
+    from lockgate.libraries import library
+    from lockgate.reading_yaml import read_yaml
+
+    try:
+        library("yaml")
+        root = read_yaml(head[1].decode("utf-8"), "SKILL.md").value
+    except (ImportError, ConfigError, ValueError):
+        return None
+    if not isinstance(root, dict) or "<<" in root:
+        return None
+    name = root.get("name", "")
+    return [*found, name] if isinstance(name, str) else None
 
 
 def _text(file: str) -> str | None:

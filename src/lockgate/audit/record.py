@@ -232,8 +232,8 @@ def _who(event: str, context: Context) -> dict[str, Any]:
 def _of_call(event: str, context: Context, call: ToolCall, digest: str) -> dict[str, Any]:
     return {
         **_who(event, context),
-        "cwd": call.cwd or context.cwd,
-        "tool": call.tool,
+        "cwd": redact(call.cwd or context.cwd),
+        "tool": redact(call.tool),
         "call": call.call_id,
         "digest": digest,
     }

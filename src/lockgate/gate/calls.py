@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate import session
 from lockgate.analysis.patterns.model import GuardrailResult
+from lockgate.analysis.redact import redact
 from lockgate.audit import record
 from lockgate.configuration import Configuration
 from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion
@@ -253,7 +254,7 @@ def _first_time(question: Question, verdict: Verdict) -> bool:
         return False
     if row is None:
         row = CallRow(
-            subject.session, call.call_id, subject.agent, call.tool, question.digest, "refused", at=question.now
+            subject.session, call.call_id, subject.agent, redact(call.tool), question.digest, "refused", at=question.now
         )
     tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
     return True
