@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from contextvars import Token
 
 
+_MOST_WORDS = 4 * 1024 * 1024
+"""Bytes of a command line that are read."""
+
+
 class Caller(Record):
     """A process that asks."""
 
@@ -89,3 +93,12 @@ def process(number: int) -> Process | None:
         return Process(head.partition(b"(")[2], int(fields[1]), started, user + system, children_user + children_system)
     except (OSError, ValueError, IndexError):
         return None
+
+
+def words(number: int) -> list[str]:
+    """What a process was started with, as proc_pid_cmdline(5) has it; nothing where there is none, or no such file."""
+    try:
+        with open(f"/proc/{number}/cmdline", "rb") as file:
+            return os.fsdecode(file.read(_MOST_WORDS)).split("\0")
+    except OSError:
+        return []

@@ -120,12 +120,10 @@ def _said_to_client() -> Iterator[tuple[str, str]]:
         if process is None or pid <= 1:
             return
         try:
-            with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
-                words = os.fsdecode(file.read(MOST_BYTES)).split("\0")
             folder = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             return
-        for flag, value in _flagged(words):
+        for flag, value in _flagged(caller.words(pid)):
             yield flag, os.path.join(folder, value)
         pid = process.parent
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from lockgate import caller
 from lockgate.record import Record
 
-_MOST = 4 * 1024 * 1024
 _SECONDS = 1.0
 
 
@@ -31,10 +31,7 @@ def command_line(process: str) -> CommandLine:
     pid = process.partition(":")[0]
     pid = pid if pid.isascii() and pid.isdigit() else ""
     if os.path.isdir("/proc/self"):
-        from lockgate.adapters.claude_files import read_file
-
-        data = read_file(f"/proc/{pid}/cmdline", _MOST) if pid else None
-        return CommandLine(tuple(os.fsdecode(word) for word in (data or b"").split(b"\0")), exact=True)
+        return CommandLine(tuple(caller.words(int(pid))) if pid else (), exact=True)
     return CommandLine(tuple(_from_ps(pid).split()) if pid else (), exact=False)
 
 
