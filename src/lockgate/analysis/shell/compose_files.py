@@ -75,11 +75,14 @@ def _is_plain(path: str, around: Surroundings) -> bool:
         return False
     try:
         yaml = library("yaml")
+    except ImportError:
+        return False
+    try:
         for event in yaml.parse(script.text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             # A tag says that a text means something else.
             if getattr(event, "tag", None) is not None or getattr(event, "value", "") in _ELSEWHERE:
                 return False
-    except (ImportError, ValueError, RecursionError, yaml.YAMLError):
+    except (ValueError, RecursionError, yaml.YAMLError):
         return False
     return True
 
