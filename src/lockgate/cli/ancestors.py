@@ -101,15 +101,8 @@ def looked_up(pid: int) -> Process | None:
 
 
 def _from_proc(pid: int) -> Process | None:
-    found = caller.process(pid)
-    if found is None:
-        return None
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read(1 << 16).decode("utf-8", "replace").split("\0")
-    except OSError:
-        return None
-    return Process(pid, found.parent, found.started, tuple(words))
+    found, words = caller.process(pid), caller.words(pid)
+    return Process(pid, found.parent, found.started, tuple(words)) if found is not None and words else None
 
 
 def _from_ps(pid: int) -> Process | None:
