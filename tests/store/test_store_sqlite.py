@@ -16,6 +16,7 @@ from lockgate.errors import StoreError
 from lockgate.store import making, schema
 from lockgate.store import sqlite as our_sqlite
 from lockgate.store.links import checkpoint
+from lockgate.store.rows import CallRow
 from lockgate.store.schema import VERSION
 from lockgate.store.sqlite import SqliteStore
 
@@ -250,6 +251,39 @@ def test_an_older_schema_is_migrated_in_order(folder: Path, monkeypatch: pytest.
     with sqlite3.connect(folder / "lockgate.db") as connection:
         assert connection.execute("SELECT x FROM later").fetchall() == [(2,)]
     connection.close()
+
+
+def test_calls_of_an_older_schema_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [CallRow("s1", f"c{n}", "a1", "Bash", "d" * 64, "asked", ("ok",), {"n": n}, float(9 - n)) for n in range(3)]
+    with monkeypatch.context() as patch:
+        _upgrade(patch, schema.MIGRATIONS[:4])
+        store = SqliteStore.open(str(tmp_path / "older"))
+        with store.transaction() as tx:
+            for row in rows:
+                tx.put_call(row)
+        store.close()
+    store = SqliteStore.open(str(tmp_path / "older"))
+    with store.transaction() as tx:
+        assert tx.calls("s1") == rows[::-1]
+        assert tx.calls("s1", state="asked") == rows[::-1]
+        tx.put_call(rows[0]._replace(state="finished"))
+        assert tx.calls("s1", state="asked") == rows[:0:-1]
+    with pytest.raises(StoreError), store.transaction() as tx:
+        tx.put_call(rows[0]._replace(state="unheard of"))
+    store.close()
+
+
+def test_no_call_is_written_by_way_of_a_table_of_all_states(folder: Path) -> None:
+    store = SqliteStore.open(str(folder))
+    written: list[str] = []
+    store._connection.set_trace_callback(written.append)
+    with store.transaction() as tx:
+        tx.put_call(CallRow("s1", "c1"))
+    store._connection.set_trace_callback(None)
+    (statement,) = (line for line in written if line.startswith("INSERT INTO calls"))
+    steps = store._connection.execute(f"EXPLAIN {statement}").fetchall()
+    assert "OpenEphemeral" not in {step[1] for step in steps}
+    store.close()
 
 
 def test_a_migration_that_fails_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,33 @@ _CALLS_OUT = (
     "CREATE INDEX calls_out ON calls (session, state) WHERE state = 'running' OR state = 'asked'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT)
+# For ``IN`` with more than two values SQLite makes a table of them each time it checks a row, which takes longer than
+# writing the row does. Without that, it is the same condition.
+_CALLS_CHECKED = (
+    """
+    CREATE TABLE calls_checked (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (
+            state = 'running' OR state = 'asked' OR state = 'finished' OR state = 'failed' OR state = 'refused'
+        ),
+        quiet TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        at REAL NOT NULL,
+        UNIQUE (session, call_id)
+    )
+    """,
+    "INSERT INTO calls_checked SELECT * FROM calls ORDER BY id",
+    "DROP TABLE calls",
+    "ALTER TABLE calls_checked RENAME TO calls",
+    _CALLS_OUT[1],
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT, _CALLS_CHECKED)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""
