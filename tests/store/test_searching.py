@@ -105,7 +105,7 @@ def test_both_ends_can_be_bound(store: SqliteStore) -> None:
 @pytest.mark.parametrize("body", ["", "no json", "[1]", '{"event":"decision"', "null", '"event":"decision"'])
 def test_a_record_that_is_no_json_is_found_by_its_text_alone(store: SqliteStore, body: str) -> None:
     with store.transaction() as tx:
-        tx._connection.execute("INSERT INTO audit VALUES (1, 1.0, ?, '', '')", (body,))
+        tx._write("INSERT INTO audit VALUES (1, 1.0, ?, '', '')", (body,))
         assert len(tx.find_audit(AuditQuery())) == 1
         assert len(tx.find_audit(AuditQuery(text=body[:5]))) == (1 if '"' not in body[:5] else 0)
         for query in (

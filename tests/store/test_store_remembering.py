@@ -245,16 +245,16 @@ def test_so_many_sessions_are_remembered_and_no_long_list_of_taints(store: Group
             assert len(store._memory.sessions) <= remembering._MOST
         tx.add_taints(Subject("s1"), [taint(number) for number in range(remembering._MOST_TAINTS + 1)])
         assert len(tx.taints(Subject("s1"))) == remembering._MOST_TAINTS + 1
-        assert store._memory.of("s1").taints == {}
+        assert store._memory.sessions["s1"].taints == {}
 
 
 def test_only_calls_that_are_out_are_remembered(store: GroupingStore) -> None:
     with store.transaction() as tx:
         for state in ("running", "asked", "finished"):
             tx.put_call(CallRow("s1", "c1", state=state))
-            assert set(store._memory.of("s1").calls) == (set() if state == "finished" else {"c1"})
+            assert set(store._memory.sessions["s1"].calls) == (set() if state == "finished" else {"c1"})
             assert tx.call("s1", "c1") == CallRow("s1", "c1", state=state)
-        assert store._memory.of("s1").calls == {}
+        assert store._memory.sessions["s1"].calls == {}
 
 
 def test_calls_that_never_come_back_are_not_all_remembered(store: GroupingStore) -> None:
@@ -262,7 +262,7 @@ def test_calls_that_never_come_back_are_not_all_remembered(store: GroupingStore)
         for number in range(3 * remembering._MOST_ROWS):
             tx.put_call(CallRow("s1", f"c{number}"))
             tx.taints(Subject("s1", f"a{number}"))
-            known = store._memory.of("s1")
+            known = store._memory.sessions["s1"]
             assert len(known.calls) + len(known.taints) <= remembering._MOST_ROWS
         assert tx.call("s1", "c0") == CallRow("s1", "c0")
 

@@ -18,7 +18,7 @@ from lockgate.store.sqlite import SqliteStore, begin_writing
 if TYPE_CHECKING:
     import sqlite3
 
-    from lockgate.store.remembering import Written
+    from lockgate.store.statements import Written
     from lockgate.store.transaction import SqliteTransaction
 else:
     from lockgate.store.sqlite import sqlite3

@@ -10,7 +10,6 @@ from lockgate.store.rows import ApprovalRow, BriefRow, CallRow
 from lockgate.store.statements import Statements, parsed
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
     from typing import Any
 
 _OUT = ("running", "asked")
@@ -21,9 +20,7 @@ _APPROVAL = ", ".join(ApprovalRow._fields)
 class QuestionQueries(Statements):
     """Calls, briefs, and questions to a person."""
 
-    def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
-        super().__init__(connection, key, writable=writable)
-        self._last_call: tuple[tuple[str, str], CallRow | None] | None = None
+    _last_call: tuple[tuple[str, str], CallRow | None] | None = None
 
     # calls
 

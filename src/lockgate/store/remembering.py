@@ -7,7 +7,7 @@ from then on: so it is asked once for each lock. What a transaction wrote that w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from lockgate.model import Subject, Taint
 from lockgate.record import TYPE_CHECKING
@@ -16,12 +16,10 @@ from lockgate.store.rows import AgentRow, AuditHead, AuditRow, CallRow, SessionR
 from lockgate.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection, Cursor
+    from sqlite3 import Connection
     from typing import Any
 
-    from lockgate.store.statements import Value
-
-    Written = tuple[str, Sequence[Value]]
+    from lockgate.store.statements import Written
 
 _MOST = 256
 """Sessions that are known at a time."""
@@ -45,27 +43,34 @@ class _Known:
         """By agent and limit."""
         self.agents: tuple[AgentRow, ...] | None = None
 
+    def make_room(self) -> None:
+        """Forget calls and taints, where there are very many."""
+        if len(self.calls) + len(self.taints) >= _MOST_ROWS:
+            self.calls.clear()
+            self.taints.clear()
+
+
+class _Sessions(dict[str, _Known]):
+    """What is known, by session: nothing of one that was not asked about."""
+
+    def __missing__(self, session: str) -> _Known:
+        if len(self) >= _MOST:
+            self.clear()
+        known = self[session] = _Known()
+        return known
+
 
 class Memory:
     """What a store knows while nobody else writes."""
 
     def __init__(self) -> None:
         """Know nothing."""
-        self.sessions: dict[str, _Known] = {}
+        self.sessions = _Sessions()
         self._version = -1
         self.head: tuple[int, str] | None = None
         """Number and digest of the last audit record, where the head's seal was looked at or made by this process."""
         self.owes_head = False
         """Whether that record is in the database, and the head that names it is not yet."""
-
-    def of(self, session: str) -> _Known:
-        """What is known of a session."""
-        known = self.sessions.get(session)
-        if known is None or len(known.calls) + len(known.taints) >= _MOST_ROWS:
-            if len(self.sessions) >= _MOST:
-                self.sessions.clear()
-            known = self.sessions[session] = _Known()
-        return known
 
     def forget(self) -> None:
         """Know nothing any more of what stands in the database."""
@@ -94,19 +99,14 @@ class RememberingTransaction(SqliteTransaction):
         super().__init__(connection, key, writable=writable)
         self._memory = memory
         self.written: list[Written] = []
-        """What it wrote."""
         self.head_before = memory.head, memory.owes_head
         """The memory's, as they were."""
-
-    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
-        self.written.append((statement, values))
-        return super()._write(statement, values)
 
     # sessions
 
     def session(self, session: str) -> SessionRow | None:
         """The session, or ``None``."""
-        known = self._memory.of(session)
+        known = self._memory.sessions[session]
         if known.row is None:
             known.row = super().session(session)
         return known.row
@@ -114,18 +114,18 @@ class RememberingTransaction(SqliteTransaction):
     def put_session(self, row: SessionRow) -> None:
         """Add or replace a session."""
         super().put_session(row)
-        self._memory.of(row.session).row = row
+        self._memory.sessions[row.session].row = row
 
     # sub-agents
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
         super().put_agent(row)
-        self._memory.of(row.session).agents = None
+        self._memory.sessions[row.session].agents = None
 
     def agents(self, session: str) -> list[AgentRow]:
         """All sub-agents of a session, oldest first."""
-        known = self._memory.of(session)
+        known = self._memory.sessions[session]
         if known.agents is None:
             known.agents = tuple(super().agents(session))
         return list(known.agents)
@@ -134,43 +134,45 @@ class RememberingTransaction(SqliteTransaction):
 
     def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
         """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
-        known, name = self._memory.of(subject.session).taints, (subject.agent, limit)
-        found = known.get(name)
+        known, name = self._memory.sessions[subject.session], (subject.agent, limit)
+        found = known.taints.get(name)
         if found is not None:
             return list(found)
         read = super().taints(subject, limit=limit)
         if len(read) <= _MOST_TAINTS:
-            known[name] = tuple(read)
+            known.make_room()
+            known.taints[name] = tuple(read)
         return read
 
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
         added = tuple(taints)
         if added:
-            self._memory.of(subject.session).taints.clear()
+            self._memory.sessions[subject.session].taints.clear()
             super().add_taints(subject, added)
 
     def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
         """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
-        self._memory.of(session).taints.clear()
+        self._memory.sessions[session].taints.clear()
         return super().settle(session, call_id, confirm=confirm)
 
     # calls
 
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""
-        calls = self._memory.of(session).calls
-        if call_id not in calls:
+        known = self._memory.sessions[session]
+        found = known.calls.get(call_id)
+        if found is None:
             found = super().call(session, call_id)
-            if found is None or found.state not in _OPEN:
-                return found
-            calls[call_id] = found
-        return calls[call_id]
+            if found is not None and found.state in _OPEN:
+                known.make_room()
+                known.calls[call_id] = found
+        return found
 
     def put_call(self, row: CallRow) -> None:
         """Add or replace a call."""
-        calls = self._memory.of(row.session).calls
-        before = calls.pop(row.call_id, None)
+        known = self._memory.sessions[row.session]
+        before = known.calls.pop(row.call_id, None)
         if before is not None and before._replace(state=row.state) == row:
             self._last_call = None
             self._write(
@@ -179,7 +181,8 @@ class RememberingTransaction(SqliteTransaction):
         else:
             super().put_call(row)
         if row.state in _OPEN:
-            calls[row.call_id] = row
+            known.make_room()
+            known.calls[row.call_id] = row
 
     # audit
 
@@ -210,7 +213,7 @@ class RememberingTransaction(SqliteTransaction):
     def write_again(self, written: Iterable[Written]) -> None:
         """Write what others wrote, and SQLite has undone."""
         for statement, values in written:
-            super()._write(statement, values)
+            self._run(statement, values)
 
     def prune(self, before: float) -> int:
         """Forget sessions that ended before a time, with all that belongs to them but the audit."""

@@ -47,6 +47,7 @@ class SqliteStore:
         self._connection = connection
         self._folder = folder
         self._key = key
+        self._fleet_key = fleet_key_of(key)
         self._busy_seconds = busy_seconds
         self._patient = True
         self._is_lost = False  # whether the next step has to begin with another connection
@@ -85,7 +86,7 @@ class SqliteStore:
     @property
     def fleet_key(self) -> bytes:
         """32 secret bytes for keyed hashes that would be shared, if this store were."""
-        return fleet_key_of(self._key)
+        return self._fleet_key
 
     @property
     def gate(self) -> str:

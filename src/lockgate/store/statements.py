@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 Value = str | bytes | int | float
+Written = tuple[str, Sequence[Value]]
+"""A statement that writes, and its values."""
 _NAMES = 1000
 """About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""
 
@@ -20,20 +22,26 @@ _NAMES = 1000
 class Statements:
     """One transaction's connection, and whether it may write."""
 
+    written: list[Written] | None = None
+    """What it wrote, where somebody may have to write it again."""
+
     def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
-        self._connection = connection
+        self._cursor = connection.cursor()
+        """Of all statements: to make one for each takes as long as a small query. So what one gives is read at once."""
         self._key = key
         self._writable = writable
 
     def _run(self, statement: str, values: Sequence[Value]) -> Cursor:
         try:
-            return self._connection.execute(statement, values)
+            return self._cursor.execute(statement, values)
         except UnicodeEncodeError:
             # A client's JSON may hold half a surrogate pair, which is no text to SQLite: it is kept as its escape.
-            return self._connection.execute(statement, [_encodable(value) for value in values])
+            return self._cursor.execute(statement, [_encodable(value) for value in values])
 
     def _one(self, statement: str, values: Sequence[Value]) -> Any:
-        return self._run(statement, values).fetchone()
+        """The row that a statement gives which gives one at most; ``None`` where it gives none."""
+        found = self._run(statement, values).fetchall()
+        return found[0] if found else None
 
     def _all(self, statement: str, values: Sequence[Value]) -> list[Any]:
         return self._run(statement, values).fetchall()
@@ -60,6 +68,8 @@ class Statements:
     def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
+        if self.written is not None:
+            self.written.append((statement, values))
         return self._run(statement, values)
 
 
