@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.digests import canonical_json
+from lockgate.digests import canonical_json, usual_json
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -25,6 +25,7 @@ def _plainly(value: Any, **options: Any) -> str:
 @given(_VALUES)
 def test_it_is_what_the_standard_library_writes(value: Any) -> None:
     assert canonical_json()(value) == _plainly(value)
+    assert usual_json()(value) == json.dumps(value)
 
 
 def test_lone_surrogates_are_written_as_escapes() -> None:

@@ -41,15 +41,27 @@ def canonical_json(*, default: Callable[[Any], Any] | None = None, allow_nan: bo
         A function that raises ``ValueError`` (NaN), ``TypeError`` (a value that JSON does not have) and
         ``RecursionError`` (nested too deep, or for ever).
     """
+    return _json(True, ",", ":", default, allow_nan)
+
+
+def usual_json() -> Callable[[Any], str]:
+    """What writes a value as ``json.dumps`` does, but for one that holds itself, which is nested too deep here."""
+    return _json(False, ", ", ": ", None, True)
+
+
+def _json(
+    sort_keys: bool, item: str, key: str, default: Callable[[Any], Any] | None, allow_nan: bool
+) -> Callable[[Any], str]:
     encoder = json.JSONEncoder(
-        sort_keys=True, separators=(",", ":"), default=default, allow_nan=allow_nan, check_circular=False
+        sort_keys=sort_keys, separators=(item, key), default=default, allow_nan=allow_nan, check_circular=False
     )
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # another interpreter than CPython
         return encoder.encode
     ascii_text = json.encoder.encode_basestring_ascii
-    write = make(None, encoder.default, ascii_text, None, ":", ",", True, False, allow_nan)  # as JSONEncoder.iterencode
+    # As JSONEncoder.iterencode does.
+    write = make(None, encoder.default, ascii_text, None, key, item, sort_keys, False, allow_nan)
     return lambda value: "".join(write(value, 0))
 
 
-__all__ = ["blake2b", "canonical_json", "sha256"]
+__all__ = ["blake2b", "canonical_json", "sha256", "usual_json"]

@@ -8,6 +8,7 @@ files become their size and hash.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -63,6 +64,8 @@ def redact(text: str) -> str:
 def redact_input(tool: str, tool_input: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's input as it is recorded: redacted and cut, contents of files as ``{"characters", "sha256"}``.
 
+    NaN and infinities, which JSON has no text for, become text.
+
     Args:
         tool: The tool's name. MCP tools have contents of their own kind: only what their values look like, and what
             their names say, is known. Empty for facts of our own, whose names say nothing of secrets.
@@ -100,11 +103,13 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
         if mark and value:
             return mark
         return _fingerprint(value) if contents else _cut(redact(value), _COMMAND_LIMIT if depth == 1 else _TEXT_LIMIT)
-    if isinstance(value, bool | int | float) or value is None:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if value is None or isinstance(value, int):
         return value
     if depth >= _DEPTH:
         return f"[... {type(value).__name__} ...]"
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return {
             _name(name): _value(item, depth + 1, _fingerprinted(name), None if mark is None else _mark_of(name))
             for name, item in list(value.items())[:_ITEMS]

@@ -37,6 +37,7 @@ _EFFECTS = 32
 _PATH = 300
 _TAINTS = 4
 """How many sources are recorded of each label, the oldest first."""
+_LABELS = tuple(Label)
 
 
 def decided(
@@ -65,8 +66,8 @@ def decided(
     """
     body = {
         **_of_call("decision", context, call, digest),
-        "input": _finite(redact_input(call.tool, call.tool_input)),
-        "labels": sorted({taint.label.value for taint in taints}),
+        "input": redact_input(call.tool, call.tool_input),
+        "labels": sorted({str(taint.label) for taint in taints}),
         "provenance": _provenance(taints),
         "effects": [_effect(effect) for effect in analysis.effects[:_EFFECTS]],
         "effects_omitted": max(len(analysis.effects) - _EFFECTS, 0),
@@ -97,7 +98,7 @@ def cascade(decision: Decision, timing: Timing, opinion: Opinion | None, approva
         opinion: What the judge said, where it was asked.
         approval: The id under which a person was asked, empty where none was.
     """
-    told: dict[str, Any] = {"tier": decision.tier.value, "ms": timing.ms}
+    told: dict[str, Any] = {"tier": str(decision.tier), "ms": timing.ms}
     if timing.steps:
         told["steps"] = dict(timing.steps)
     if timing.trace:
@@ -162,7 +163,7 @@ def came_back(
     body = {**_of_call("outcome", context, call, digest), "outcome": outcome, **screened}
     if result is None:
         return body
-    return {**body, "gave": sorted(label.value for label in result.labels), "was_expected": result.known}
+    return {**body, "gave": sorted(map(str, result.labels)), "was_expected": result.known}
 
 
 def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def approved(context: Context, brief: BriefRow) -> dict[str, Any]:
 
 def happened(context: Context, event: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The record of any other event; its facts are JSON values, and text in them is redacted and cut."""
-    return {**_finite(redact_input("", facts)), **_who(event, context)}
+    return {**redact_input("", facts), **_who(event, context)}
 
 
 def guardrail(result: GuardrailResult, **more: Any) -> dict[str, Any]:
@@ -242,7 +243,7 @@ def _of_call(event: str, context: Context, call: ToolCall, digest: str) -> dict[
 def _verdict(decision: Decision) -> dict[str, Any]:
     return {
         "verdict": decision.verdict.word,
-        "column": decision.column.value,
+        "column": str(decision.column),
         "profile": decision.profile,
         "reasons": [
             {"rule": reason.effect.rule, "row": reason.row, "because": _text(reason.effect.because)}
@@ -257,24 +258,24 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "what": _text(effect.what),
         "rule": effect.rule,
         "because": _text(effect.because),
-        "gives": effect.gives.value if effect.gives else None,
+        "gives": str(effect.gives) if effect.gives else None,
         # Its row says only that code runs.
-        **({"kind": effect.kind.value} if effect.variant is Variant.SCRIPT else {}),
+        **({"kind": str(effect.kind)} if effect.variant is Variant.SCRIPT else {}),
     }
 
 
 def _provenance(taints: Sequence[Taint]) -> list[dict[str, Any]]:
     return [
         {
-            "label": taint.label.value,
+            "label": str(taint.label),
             "source": _text(taint.source),
             "tool": taint.tool,
             "call": taint.call_id,
             "at": taint.at,
-            "state": taint.state.value,
+            "state": str(taint.state),
             "origin": taint.origin,
         }
-        for label in Label
+        for label in _LABELS
         for taint in [taint for taint in taints if taint.label is label][:_TAINTS]
     ]
 
@@ -286,14 +287,3 @@ def _text(text: str) -> str:
 def _cut(text: str, unread: int = 0) -> str:
     more = max(len(text) - _TEXT, 0) + unread
     return f"{text[:_TEXT]} [... {more} more ...]" if more else text
-
-
-def _finite(value: Any) -> Any:
-    """A redacted JSON value without NaN and infinities, which JSON has no text for."""
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else str(value)
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return value

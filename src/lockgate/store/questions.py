@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from lockgate.digests import usual_json
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow
 from lockgate.store.statements import Statements, parsed
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _OUT = ("running", "asked")
 """States of calls that have an index."""
+_json = usual_json()
 _APPROVAL = ", ".join(ApprovalRow._fields)
 
 
@@ -45,7 +47,7 @@ class QuestionQueries(Statements):
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
             " agent = excluded.agent, tool = excluded.tool, digest = excluded.digest, state = excluded.state,"
             " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at",
-            (*row[:6], json.dumps(row.quiet) if row.quiet else "[]", json.dumps(dict(row.facts)), row.at),
+            (*row[:6], _json(row.quiet) if row.quiet else "[]", _json(dict(row.facts)), row.at),
         )
 
     def calls(self, session: str, *, state: str = "") -> list[CallRow]:
