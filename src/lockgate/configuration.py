@@ -76,13 +76,10 @@ class Configuration(Record):
     """What the policies were made of, with the layer of each value."""
     judges: bool = False
     """Whether the table that decides has a judge asked about some calls."""
+    sets_rules: bool = False
+    """Whether some layer has rules or plugins asked about calls."""
     digest: str = ""
     """Changes with every file that counts; empty where the configuration was not loaded for a decision."""
-
-    @property
-    def sets_rules(self) -> bool:
-        """Whether some layer has rules or plugins asked about calls."""
-        return any("git" in compiled["scalars"] or "plugins" in compiled["scalars"] for compiled in self.compiled)
 
     @property
     def locked(self) -> bool:
@@ -266,5 +263,6 @@ def _configuration(value: Mapping[str, Any]) -> Configuration:
         options=Options(**options),
         compiled=tuple(value["compiled"]),
         judges=policies[0].profile.says(Verdict.JUDGE),
+        sets_rules=any("git" in each["scalars"] or "plugins" in each["scalars"] for each in value["compiled"]),
         digest=value.get("key", ""),
     )

@@ -149,18 +149,21 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
         lambda context: (context.workspace, caller.mark()),
     )
     kept: dict[Hashable, tuple[Surroundings, Surroundings]] = {}
-    """What a project's surroundings are in a session, with those that it was made of."""
+    """What a project's surroundings are in a session of a client, with those that it was made of."""
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
         around = look(context)
-        name = (context.workspace, context.transcript, caller.mark())
+        name = (context.workspace, context.transcript, context.client, caller.mark())
         project, found = kept.get(name, (None, None))
         if found is None or project is not around:
             if len(kept) >= _REMEMBERED:
                 kept.clear()
-            found = in_session(around, where, context.transcript)
-            kept[name] = (around, found)
-        return in_client(found._replace(rules=rules), context.client)
+            found = in_client(in_session(around, where, context.transcript), context.client)
+        elif found.rules is rules:
+            return found
+        found = found._replace(rules=rules)
+        kept[name] = (around, found)
+        return found
 
     return surroundings
 
@@ -169,7 +172,9 @@ def _trace() -> str:
     """The trace that the caller's process is a part of, as it was handed to the client in its environment."""
     found = caller.environ().get("TRACEPARENT", "")
     # https://www.w3.org/TR/trace-context/#traceparent-header, version 00
-    match found.split("-") if len(found) == _TRACEPARENT else ():
+    if len(found) != _TRACEPARENT:
+        return ""
+    match found.split("-"):
         case ["00", trace, span, flags] if (len(trace), len(span), len(flags)) == (32, 16, 2):
             known = set(trace + span + flags) <= set("0123456789abcdef")
             return found if known and trace.strip("0") and span.strip("0") else ""
