@@ -27,6 +27,9 @@ class Label(StrEnum):
     """Confidentiality: data that must not leave."""
 
 
+_NONE: frozenset[Label] = frozenset()
+
+
 class LabelState(StrEnum):
     """The column of a profile's table."""
 
@@ -105,10 +108,11 @@ class Verdict(IntEnum):
     ASK = 3
     DENY = 4
 
-    @property
-    def word(self) -> str:
-        """The verdict in lower case, as tables and JSON spell it."""
-        return self.name.lower()
+    word: str
+    """The verdict in lower case, as tables and JSON spell it."""
+
+    def __init__(self, _: int) -> None:
+        self.word = self._name_.lower()
 
 
 class Subject(Record):
@@ -153,9 +157,11 @@ class Effect(Record):
     @property
     def row(self) -> str:
         """The row of a profile's table that decides this effect."""
+        if self.variant is Variant.PLAIN:
+            return str(self.kind)
         if self.variant is Variant.SCRIPT:
-            return EffectKind.EXECUTE.value
-        return f"{self.kind.value}_{self.variant.value}" if self.variant.value else self.kind.value
+            return str(EffectKind.EXECUTE)
+        return f"{self.kind}_{self.variant}"
 
 
 class Flow(Record):
@@ -218,6 +224,8 @@ class Analysis(Record):
     @property
     def gives(self) -> frozenset[Label]:
         """The labels that the call's result gives to its subject."""
+        if not self.effects:
+            return _NONE
         return frozenset(effect.gives for effect in self.effects if effect.gives is not None)
 
     @property

@@ -66,14 +66,15 @@ class Monitor:
 
         Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
         """
+        # Of a module and not of this package, which would be looked through for it at each event.
         if isinstance(event, ToolRequested):
-            from lockgate.gate import calls
+            from lockgate.gate.calls import requested
 
-            return (yield from calls.requested(self._parts, event))
+            return (yield from requested(self._parts, event))
         if isinstance(event, ToolFinished):
-            from lockgate.gate import results
+            from lockgate.gate.results import finished
 
-            return (yield from results.finished(self._parts, event))
+            return (yield from finished(self._parts, event))
         return self._noted(event)
 
     def _noted(self, event: Noted) -> Answer:

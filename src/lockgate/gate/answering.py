@@ -14,7 +14,9 @@ from lockgate.model import Tier, ToolCall, Verdict
 
 def answer(question: Question, ruling: Ruling) -> Answer:
     """Say it to the agent and to the person."""
-    said = _said(question, ruling)._replace(approval=ruling.approval, approved=ruling.person == "used")
+    said = _said(question, ruling)
+    if ruling.approval or ruling.person:
+        said = said._replace(approval=ruling.approval, approved=ruling.person == "used")
     if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
         from lockgate.gate import messages_cascade
 

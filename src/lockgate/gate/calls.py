@@ -167,8 +167,9 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
     )
-    # What was read since the judge was asked makes it another question.
-    return question._replace(opinion=heard.opinion) if question.labels == heard.labels else question
+    if heard.opinion is None or question.labels != heard.labels:
+        return question  # what was read since the judge was asked makes it another one
+    return question._replace(opinion=heard.opinion)
 
 
 def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:

@@ -108,8 +108,7 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
         askable: Whether a question about this call is sure to reach a person.
     """
     policies = question.configuration.policies
-    # Which addresses are known is looked up once: all policies see the same effects.
-    analyses = [_with_own_scripts(question, _with_known_addresses(question, each, key)) for each in analyses]
+    analyses = [_in_session(question, each, key) if each.effects else each for each in analyses]
     profiles = [policy.profile for policy in policies]
     decision, new_input = _possible(question, analyses, profiles)
     shadows = [
@@ -193,6 +192,11 @@ def _possible(
     return decided(judging), None
 
 
+def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
+    """What a call can do, with what the session says of it: which addresses it has seen, and who wrote a script."""
+    return _with_own_scripts(question, _with_known_addresses(question, analysis, key))
+
+
 # ---------------------------------------------------------------- addresses
 def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
     if not any(effect.kind is EffectKind.FETCH for effect in analysis.effects):
@@ -237,7 +241,9 @@ def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
 # ---------------------------------------------------------------- delegates
 def _escape(question: Question, ruling: Ruling) -> Ruling:
     """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
-    column = ruling.decision.column
+    call, column = question.call, ruling.decision.column
+    if call.tool != MESSAGE_TOOL and call.tool not in session.SPAWNS:
+        return ruling
     held = any(
         possible(policy.profile.cell("egress", column), _BARE) > Verdict.ALLOW
         for policy in question.configuration.policies
@@ -246,7 +252,7 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
         return ruling
     from lockgate.escape import delegates
 
-    call, context = question.call, question.context
+    context = question.context
     if delegates.wants_delegate(call) and column in (LabelState.UNTRUSTED, LabelState.BOTH):
         text = delegates.brief_of(call)
         if isinstance(text, delegates.Refusal):

@@ -101,4 +101,6 @@ def secrets_in(result: GuardrailResult) -> list[PatternMatch]:
 
 def sources(result: GuardrailResult, where: str) -> tuple[str, ...]:
     """Where the label ``secret`` comes from: ``secrets_detection/github_pat in Bash command``."""
+    if not result.pattern_matches:
+        return ()
     return tuple(dict.fromkeys(f"{match.rule} in {where} {match.path}" for match in secrets_in(result)))

@@ -89,7 +89,8 @@ def expect(
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
         row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
     tx.put_call(row)
-    tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
+    if analysis.gives:
+        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
 
 
 def finished(
