@@ -37,7 +37,7 @@ _CONTAIN = "contain.py"
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
     """What the analysis may know of this machine."""
-    return in_session(surroundings_in(where, workspace), where, transcript)._replace(rules=rules)
+    return in_session(surroundings_in(where, workspace), task_folders(), where, transcript)._replace(rules=rules)
 
 
 def surroundings_in(where: Folders, workspace: str) -> Surroundings:
@@ -69,9 +69,8 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
     )
 
 
-def in_session(around: Surroundings, where: Folders, transcript: str) -> Surroundings:
-    """The same in one session."""
-    tasks = _task_folders()
+def in_session(around: Surroundings, tasks: Sequence[str], where: Folders, transcript: str) -> Surroundings:
+    """The same in one session; ``tasks`` are those of :func:`task_folders`."""
     return around._replace(
         client_paths=_client_paths(where, transcript, tasks), session_results=_session_results(transcript, tasks)
     )
@@ -197,7 +196,8 @@ def _client_paths(where: Folders, transcript: str, tasks: Sequence[str]) -> tupl
     return (*paths, *(f"{folder}/*/*/tasks" for folder in tasks))
 
 
-def _task_folders() -> list[str]:
+def task_folders() -> list[str]:
+    """Folders in which the caller's client keeps what background commands print."""
     temporary = (caller.environ().get("TMPDIR") or "/tmp", "/tmp")  # noqa: S108 - only looked at
     names = (name for folder in temporary for name in (os.path.normpath(folder), real_path(folder)))
     return [f"{folder}/claude-{os.getuid()}" for folder in dict.fromkeys(names)]

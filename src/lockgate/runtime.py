@@ -14,7 +14,15 @@ from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
-from lockgate.machine import containing, in_client, in_session, surroundings_in, surroundings_of, write_kept
+from lockgate.machine import (
+    containing,
+    in_client,
+    in_session,
+    surroundings_in,
+    surroundings_of,
+    task_folders,
+    write_kept,
+)
 from lockgate.model import ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
@@ -144,25 +152,25 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
             surroundings_of(where, context.workspace, context.transcript, rules), context.client
         )
     look = remembering(
-        lambda context, _: surroundings_in(where, context.workspace),
+        lambda context, _: (surroundings_in(where, context.workspace), task_folders()),
         sight,
         lambda context: (context.workspace, caller.mark()),
     )
-    kept: dict[Hashable, tuple[Surroundings, Surroundings]] = {}
-    """What a project's surroundings are in a session of a client, with those that it was made of."""
+    kept: dict[Hashable, tuple[object, Surroundings]] = {}
+    """What a project's surroundings are in a session of a client, with what they were made of."""
 
     def surroundings(context: Context, rules: Rules) -> Surroundings:
-        around = look(context)
+        project = look(context)
         name = (context.workspace, context.transcript, context.client, caller.mark())
-        project, found = kept.get(name, (None, None))
-        if found is None or project is not around:
+        made_of, found = kept.get(name, (None, None))
+        if found is None or made_of is not project:
             if len(kept) >= _REMEMBERED:
                 kept.clear()
-            found = in_client(in_session(around, where, context.transcript), context.client)
+            found = in_client(in_session(*project, where, context.transcript), context.client)
         elif found.rules is rules:
             return found
         found = found._replace(rules=rules)
-        kept[name] = (around, found)
+        kept[name] = (project, found)
         return found
 
     return surroundings

@@ -257,6 +257,20 @@ def test_only_calls_that_are_out_are_remembered(store: GroupingStore) -> None:
         assert store._memory.sessions["s1"].calls == {}
 
 
+def test_a_call_that_cannot_be_there_is_not_read(store: GroupingStore, read: list[str]) -> None:
+    with store.transaction() as tx:
+        assert tx.session("s1") is None
+        tx.put_session(SESSION._replace(session="s1"))
+        read.clear()
+        for number in range(remembering._MOST_ROWS):
+            assert tx.call("s1", f"c{number}") is None
+            tx.put_call(CallRow("s1", f"c{number}", state="finished"))
+        assert not any(line.startswith("SELECT") for line in read)
+        assert tx.call("s1", "c0") == CallRow("s1", "c0", state="finished")
+        assert tx.call("s1", "another") is None
+        assert len([line for line in read if line.startswith("SELECT")]) == 2
+
+
 def test_calls_that_never_come_back_are_not_all_remembered(store: GroupingStore) -> None:
     with store.transaction() as tx:
         for number in range(3 * remembering._MOST_ROWS):

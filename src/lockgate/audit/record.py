@@ -265,6 +265,8 @@ def _effect(effect: Effect) -> dict[str, Any]:
 
 
 def _provenance(taints: Sequence[Taint]) -> list[dict[str, Any]]:
+    if not taints:
+        return []
     return [
         {
             "label": str(taint.label),

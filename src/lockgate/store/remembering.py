@@ -33,12 +33,14 @@ _OPEN = frozenset({"running", "asked"})
 class _Known:
     """What is known of one session. What is missing has to be read."""
 
-    __slots__ = ("agents", "calls", "row", "taints")
+    __slots__ = ("agents", "all_calls", "calls", "row", "taints")
 
     def __init__(self) -> None:
         self.row: SessionRow | None = None
         self.calls: dict[str, CallRow] = {}
         """The calls that are out."""
+        self.all_calls: set[str] | None = None
+        """The ids of all its calls, of a session that began while it is remembered, and has not many."""
         self.taints: dict[tuple[str, int], tuple[Taint, ...]] = {}
         """By agent and limit."""
         self.agents: tuple[AgentRow, ...] | None = None
@@ -109,6 +111,8 @@ class RememberingTransaction(SqliteTransaction):
         known = self._memory.sessions[session]
         if known.row is None:
             known.row = super().session(session)
+            if known.row is None and known.all_calls is None and not self.calls(session):
+                known.all_calls = set()
         return known.row
 
     def put_session(self, row: SessionRow) -> None:
@@ -162,7 +166,7 @@ class RememberingTransaction(SqliteTransaction):
         """The call, or ``None``."""
         known = self._memory.sessions[session]
         found = known.calls.get(call_id)
-        if found is None:
+        if found is None and (known.all_calls is None or call_id in known.all_calls):
             found = super().call(session, call_id)
             if found is not None and found.state in _OPEN:
                 known.make_room()
@@ -173,6 +177,10 @@ class RememberingTransaction(SqliteTransaction):
         """Add or replace a call."""
         known = self._memory.sessions[row.session]
         before = known.calls.pop(row.call_id, None)
+        if before is None and known.all_calls is not None:
+            known.all_calls.add(row.call_id)
+            if len(known.all_calls) >= _MOST_ROWS:
+                known.all_calls = None
         if before is not None and before._replace(state=row.state) == row:
             self._last_call = None
             self._write(
