@@ -28,7 +28,10 @@ _ITEMS = 50
 _REMEMBERED, _REMEMBERED_LENGTH = 2000, 120
 _HARMLESS: set[str] = set()
 """Short texts that stay as they are: names of parameters and our own reasons come again and again."""
+_LONGEST_NAME = 100
 _SOME_VALUE = "Qw7Zx9Kp2Lm4"
+_RARE = "=_:qzjxkvwygfb-.phmucdlsnroitae"
+"""Characters, the rarest in commands and paths first. What is not among them is rarer still."""
 _SCAN_LIMIT = 200_000
 """Characters of one text that are scanned; what lies behind is not recorded at all."""
 
@@ -49,11 +52,10 @@ def redact(text: str) -> str:
     if text in _HARMLESS:
         return text
     lower, whole = text.lower(), text
-    for pattern in _patterns():
-        for mark in pattern.has:
-            if mark in lower:
-                text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
-                break
+    due = {number for rare, marks in _marks() if rare in lower for mark, number in marks if mark in lower}
+    for number in sorted(due):
+        pattern = _patterns()[number]
+        text = _compiled(pattern.text).sub(partial(_mark, pattern.name), text)
     if text == whole and len(text) <= _REMEMBERED_LENGTH:
         if len(_HARMLESS) >= _REMEMBERED:
             _HARMLESS.clear()
@@ -72,27 +74,29 @@ def redact_input(tool: str, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         tool_input: What the client sent; any JSON.
     """
     known = not tool.startswith("mcp__")
-    return {
-        _name(name): _value(value, 1, _fingerprinted(name) and known, _mark_of(name) if tool else None)
-        for name, value in list(tool_input.items())[:_ITEMS]
-    }
+    recorded = {}
+    for name, value in list(tool_input.items())[:_ITEMS]:
+        shown, contents, mark = _of_name(name)
+        recorded[shown] = _value(value, 1, contents and known, mark if tool else None)
+    return recorded
 
 
-def _fingerprinted(name: object) -> bool:
-    return isinstance(name, str) and name in _CONTENTS
-
-
-def _name(name: object) -> str:
-    return redact(str(name))[:100]
-
-
-def _mark_of(name: object) -> str:
-    """What is recorded for a text under this name: a mark where it says that the text is a secret, else empty."""
-    return _said_secret(str(name)[:100])
+def _of_name(name: object) -> tuple[str, bool, str]:
+    """Of a parameter: what is recorded of its name, whether it holds what a file says, and the mark of its value."""
+    if type(name) is str and len(name) <= _LONGEST_NAME:
+        return _of_short_name(name)  # nearly always: few tools have many names
+    text = str(name)
+    contents = isinstance(name, str) and name in _CONTENTS
+    return redact(text)[:_LONGEST_NAME], contents, _said_secret(text[:_LONGEST_NAME])
 
 
 @lru_cache(maxsize=500)
+def _of_short_name(name: str) -> tuple[str, bool, str]:
+    return redact(name)[:_LONGEST_NAME], name in _CONTENTS, _said_secret(name)
+
+
 def _said_secret(name: str) -> str:
+    """What is recorded for a text under this name: a mark where it says that the text is a secret, else empty."""
     said = redact(f"{name}={_SOME_VALUE}")
     return "" if said.endswith(_SOME_VALUE) else said[said.rfind("[redacted:") :]
 
@@ -110,10 +114,11 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
     if depth >= _DEPTH:
         return f"[... {type(value).__name__} ...]"
     if type(value) is dict or isinstance(value, Mapping):
-        return {
-            _name(name): _value(item, depth + 1, _fingerprinted(name), None if mark is None else _mark_of(name))
-            for name, item in list(value.items())[:_ITEMS]
-        }
+        recorded = {}
+        for name, item in list(value.items())[:_ITEMS]:
+            inner, its_contents, its_mark = _of_name(name)
+            recorded[inner] = _value(item, depth + 1, its_contents, None if mark is None else its_mark)
+        return recorded
     if isinstance(value, list | tuple):
         shown = [_value(item, depth + 1, contents, mark) for item in value[:_ITEMS]]
         return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
@@ -147,6 +152,16 @@ def _patterns() -> tuple[_Pattern, ...]:
     file = os.path.join(os.path.dirname(__file__), "data", "redaction.json")
     with open(file, encoding="utf-8") as stream:
         return tuple(_Pattern(row["name"], tuple(row["has"]), row["pattern"]) for row in json.load(stream))
+
+
+@lru_cache(maxsize=1)
+def _marks() -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    """The marks, each with the number of its pattern, by a character: most texts lack most of these."""
+    by_rarest: dict[str, list[tuple[str, int]]] = {}
+    for number, pattern in enumerate(_patterns()):
+        for mark in pattern.has:
+            by_rarest.setdefault(min(mark, key=_RARE.find), []).append((mark, number))
+    return tuple((rare, tuple(marks)) for rare, marks in by_rarest.items())
 
 
 @cache
