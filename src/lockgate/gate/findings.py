@@ -27,6 +27,8 @@ _VERDICTS = {
 
 def decided(result: GuardrailResult) -> GuardrailDecision:
     """The strictest of all that was found, with the fallbacks of what could not be evaluated."""
+    if result.is_empty:
+        return GuardrailDecision.APPROVE
     said = [result.decision, *(group.fallback for group in result.expired)]
     if is_canary(result):
         said.append(GuardrailDecision.BLOCK)

@@ -43,6 +43,8 @@ class Screening(Record):
     @property
     def record(self) -> dict[str, Any]:
         """What the audit records of it beside what was found."""
+        if self.result.is_empty and not self.withheld and not self.exposed:
+            return {}
         return guardrail(self.result, redacted=len(self.redacted), withheld=self.withheld, exposed=self.exposed)
 
     @property
@@ -69,6 +71,8 @@ def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforce
             names, _ = guard.check_output(event.context, event.call, [(_NAMES, event.names)])
     except LockgateError as error:
         return Screening(withheld=str(error)) if enforced else Screening()
+    if result.is_empty and not event.kept and names.is_empty:
+        return Screening(result, enforced=enforced)
     if because := _withheld(result, texts):
         found = Screening(result, withheld=because if enforced else "")
     else:
