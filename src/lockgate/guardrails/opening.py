@@ -29,10 +29,10 @@ _FRESH = 0.005
 
 
 class _Reckoned(_local):
-    """Of each thread: when the system was asked last, and what it said."""
+    """Of each thread: until when what the system said last is reckoned with, and how far that is from any clock."""
 
-    at = float("-inf")
-    exact = 0.0
+    until = float("-inf")
+    ahead = 0.0
 
 
 class ProcessorTime:
@@ -56,9 +56,9 @@ class ProcessorTime:
     def __call__(self) -> float:
         """Seconds since some moment."""
         now, mine = self._passing(), self._mine
-        if now - mine.at > _FRESH:
-            mine.at, mine.exact = now, self._exact()
-        return mine.exact + (now - mine.at)
+        if now > mine.until:
+            mine.until, mine.ahead = now + _FRESH, self._exact() - now
+        return now + mine.ahead
 
 
 class Opened(Record):

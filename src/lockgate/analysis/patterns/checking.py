@@ -22,8 +22,9 @@ from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from lockgate.analysis.patterns.decoding_views import View
+    from lockgate.analysis.patterns.known import KnownHit
     from lockgate.analysis.patterns.results import Kept
-    from lockgate.analysis.patterns.scanning import Request, Scanner, Use
+    from lockgate.analysis.patterns.scanning import Chosen, Request, Scanner, Use
 
 MOST_REDACTED = 5000
 """Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
@@ -60,14 +61,14 @@ class _Text(Record):
 class Check:
     """A check in progress."""
 
-    def __init__(self, scanner: Scanner, request: Request) -> None:
-        """Begin; the time runs from here."""
+    def __init__(self, scanner: Scanner, request: Request, chosen: Chosen) -> None:
+        """Begin with what looks at the request; the time runs from here."""
         self._scanner = scanner
         self._matcher = scanner.matcher
         self._request = request
-        chosen = scanner.chosen(request)
         self._time = Timing(chosen.uses, chosen.shortest, scanner.clock)
         self._by_rule = chosen.by_rule
+        self._known = scanner.known if chosen.known else None
         self._known_uses = chosen.known
         self._negated = chosen.negated
         self._applies: dict[int, bool] = {}
@@ -78,14 +79,14 @@ class Check:
     # ------------------------------------------------------------ texts
     def look_at(self, field: Field) -> None:
         """Look at one text, and at what is encoded in it."""
-        if self._time.all_expired():
+        if self._time.expired and self._time.all_expired():
             return
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
         if self._negated:
             for index in self._scanner.held_to_format(field.name):
                 self._hold_to_format(index, field, data)
-        spots = self._look(_Text(field, data))
+        spots = self._look(field, data)
         if spots:
             self._look_inside(field, data, spots)
         if len(self._kept) > before and len(data) != len(field.text):
@@ -103,22 +104,29 @@ class Check:
 
         budget = Budget(len(data), self._time.until_over())
         for view in views(data, spots, find_spots, budget):
-            self._look(_Text(field, view.data, view), pieces)
+            self._look(field, view.data, view, pieces)
         if budget.exceeded:
             self._time.expire_all(budget.exceeded)
 
-    def _look(self, text: _Text, pieces: Iterable[Hits] | None = None) -> list[tuple[str, int]]:
+    def _look(
+        self, field: Field, data: bytes, view: View | None = None, pieces: Iterable[Hits] | None = None
+    ) -> list[tuple[str, int]]:
         """Look at one text as it is; the places in it where something may be encoded."""
         spots: list[tuple[str, int]] = []
-        for hits in self._matcher.pieces(text.data) if pieces is None else pieces:
+        matcher = self._matcher
+        for hits in matcher.pieces(data) if pieces is None else pieces:
             spots += hits.spots
             for index in sorted(hits.ends):
                 uses = self._by_rule.get(index)
-                if uses and self._rule_applies(index, text.field):
-                    self._confirm(index, uses, text, hits)
+                # Most hits in short texts end here, before it is asked what the rule is about.
+                if uses and matcher.in_reach(index, data, hits) and self._rule_applies(index, field):
+                    self._confirm(index, uses, _Text(field, data, view), hits)
             if self._time.all_over():
                 return []
-        self._look_for_known(text)
+        if self._known is not None:
+            found = self._known(data)
+            if found:
+                self._keep_known(found, _Text(field, data, view))
         return spots
 
     # ------------------------------------------------------------ rules
@@ -223,12 +231,9 @@ class Check:
         )
         self._kept[place] = Kept(match, rule.generic)
 
-    def _look_for_known(self, text: _Text) -> None:
+    def _keep_known(self, hits: Sequence[KnownHit], text: _Text) -> None:
         """Values that are known to be secret, and canaries. They have no rule: their group says it all."""
-        known = self._scanner.known
-        if known is None or not self._known_uses:
-            return
-        for hit in known(text.data):
+        for hit in hits:
             group = KNOWN_GROUPS[hit.kind]
             use = self._known_uses.get(group)
             if use is not None and use.group.id not in self._time.expired:

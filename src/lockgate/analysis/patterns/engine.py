@@ -202,16 +202,23 @@ class Matcher:
         self._database.scan(piece, hit)
         return Hits({rule: ends for anchor, ends in found.items() for rule in anchors[anchor]}, spots, start, stop)
 
+    def in_reach(self, index: int, data: bytes, hits: Hits) -> list[int]:
+        """Where matches of a rule's anchor end that leave room for a match of the rule."""
+        ends = hits.ends[index]
+        before, _, least = self._windows[index]
+        if len(ends) == _MANY:  # and perhaps more, which nobody kept
+            return ends
+        room = len(data) - least
+        return [end for end in ends if end - before <= room] if room >= 0 else []
+
     def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:
         """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again.
 
         RE2 looks at the window around each hit, or once at the whole piece where the windows together are larger.
         """
-        ends = hits.ends[index]
-        before, behind, least = self._windows[index]
-        # Most hits in short texts end here, before RE2 has to be loaded.
-        ends = [end for end in ends if len(data) - max(0, end - before) >= least]
-        if len(hits.ends[index]) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
+        ends = self.in_reach(index, data, hits)
+        before, behind, _ = self._windows[index]
+        if len(ends) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
             self._search(index, data, hits.start, hits.stop, min(len(data), hits.stop + behind), accept)
             return
         done = 0

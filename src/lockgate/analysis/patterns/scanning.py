@@ -107,7 +107,10 @@ class Scanner:
 
     def check(self, fields: Iterable[Field], request: Request) -> GuardrailResult:
         """Check all texts of one call."""
-        check = Check(self, request)
+        chosen = self.chosen(request)
+        if not chosen.uses:
+            return GuardrailResult()
+        check = Check(self, request, chosen)
         for field in fields:
             check.look_at(field)
         return check.result()

@@ -65,7 +65,7 @@ class Timing:
             for use in self._uses:
                 if use.group.id not in self.expired and self.left(use, now) < 0:
                     self.expire(use, "time")
-        return self.all_expired()
+        return bool(self.expired) and self.all_expired()
 
     def until_over(self) -> Callable[[], bool]:
         """What tells, cheaply and often asked, whether the time of all groups is over, if all of it is common time."""
