@@ -135,6 +135,11 @@ def names_meet(left: str, right: str) -> bool:
     return name_matches(left, right) if left_wild else name_matches(right, left)
 
 
+def may_be(written: str, name: str) -> bool:
+    """Whether a name as it is written can become another one."""
+    return written == name or (is_wild(written) and names_meet(name, written))
+
+
 def aims_at(name: str, wanted: str) -> bool:
     """Whether a wild name aims at what a pattern matches, rather than at everything (``*.json``).
 
@@ -206,7 +211,25 @@ def name_matches(pattern: str, name: str) -> bool:
         before, after = _ends(pattern)
         if not (name.startswith(before) and name.endswith(after)):
             return False
+        between = _between(pattern)
+        if between is not None:
+            return _holds(name, len(before), len(name) - len(after), between)
     return _matches(_tokens(pattern), name[:LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _between(pattern: str) -> tuple[str, ...] | None:
+    """What stands between the stars of a pattern; ``None`` where it has other marks."""
+    return tuple(filter(None, pattern.split("*")[1:-1])) if frozenset("?[]").isdisjoint(pattern) else None
+
+
+def _holds(name: str, start: int, end: int, parts: tuple[str, ...]) -> bool:
+    """Whether a part of a name holds texts one behind another."""
+    for part in parts:
+        start = name.find(part, start, end) + len(part)
+        if start < len(part):
+            return False
+    return start <= end
 
 
 def _matches(tokens: tuple[str, ...], name: str) -> bool:
@@ -226,6 +249,15 @@ def _matches(tokens: tuple[str, ...], name: str) -> bool:
         else:
             return False
     return all(rest == _ANY for rest in tokens[token:])
+
+
+def beginnings(patterns: tuple[Names, ...]) -> tuple[tuple[str, ...], tuple[Names, ...]]:
+    """For patterns of all that lies in a folder: how such paths begin, with a slash behind each name.
+
+    So that one look tells of many. Patterns of folders that hold marks, or that are not absolute, are given back.
+    """
+    plain = [names for names in patterns if names[0] == "" and not any(map(is_wild, names[:-1]))]
+    return tuple("/".join((*names[:-1], "")) for names in plain), tuple(each for each in patterns if each not in plain)
 
 
 def path_matches(pattern: Names, path: Names) -> bool:

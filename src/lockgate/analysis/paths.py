@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from lockgate.analysis.globs import Names, path_matches, paths_meet
+from lockgate.analysis.globs import Names, beginnings, path_matches, paths_meet
 from lockgate.analysis.places import HOME, Path, Place, find, find_begun, find_below, pattern_names
 from lockgate.analysis.spelling import (
     absolute,
@@ -165,18 +165,25 @@ def _meets(pattern: Names, form: Path) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _inside(folders: tuple[str, ...]) -> tuple[Names, ...]:
-    """For each folder the pattern of itself and of all that lies in it."""
-    return tuple((*names_of(folder), "**") for folder in folders)
+def _inside(folders: tuple[str, ...]) -> tuple[tuple[Names, ...], tuple[str, ...], tuple[Names, ...]]:
+    """For each folder the pattern of itself and of all that lies in it; and what ``beginnings`` tells of these."""
+    patterns = tuple((*names_of(folder), "**") for folder in folders)
+    return patterns, *beginnings(patterns)
+
+
+def _lies_in(folders: tuple[str, ...], form: Path) -> bool:
+    """Whether a path is one of some folders, or lies in one."""
+    patterns, begins, marked = _inside(folders)
+    if begins and not form.wild and f"{'/'.join(form.names)}/".startswith(begins):
+        return True
+    return any(_meets(pattern, form) for pattern in (patterns if form.wild else marked))
 
 
 def _is_own(form: Path, own_paths: tuple[str, ...], *, whole: bool = False) -> bool:
     if form.names[0] == "**":
         return any(may_begin_in(form.names[1:], own) for own in own_paths)
-    for pattern in _inside(own_paths):
-        if _meets(pattern, form) or (whole and form.names == pattern[:-1][: len(form.names)]):
-            return True
-    return False
+    above = whole and any(names_of(own)[: len(form.names)] == form.names for own in own_paths)
+    return above or _lies_in(own_paths, form)
 
 
 def _is_code(own: str) -> bool:
@@ -203,12 +210,12 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
 
 def _is_session_result(form: Path, around: Surroundings) -> bool:
     """Whether a path is a stored result of this session, whose labels were given when the call ran."""
-    return not form.wild and any(path_matches(names_of(pattern), form.names) for pattern in around.session_results)
+    return not form.wild and any(path_matches(each[:-1], form.names) for each in _inside(around.session_results)[0])
 
 
 def _is_record(form: Path, around: Surroundings) -> bool:
     """Whether a path lies where this client keeps its records. An agent's memory lies there too, and is no record."""
-    return "memory" not in form.names and any(_meets(pattern, form) for pattern in _inside(around.client_paths))
+    return "memory" not in form.names and _lies_in(around.client_paths, form)
 
 
 def _own_write(form: Path, path: str, around: Surroundings, *, whole: bool = False) -> list[Effect]:
@@ -250,31 +257,25 @@ def _configured_writes(form: Path, path: str, around: Surroundings) -> list[Effe
 
 def _hook_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
     """Writing into a folder of hooks, or in the place of one."""
-    for folder in around.hook_folders():
-        names = names_of(folder)
-        if _meets(names, form) or _meets((*names, "**"), form):
-            because = "git runs what lies here as hooks (core.hooksPath)"
-            return [Effect(EffectKind.PERSIST, path, "place:persist/git-hooks", because)]
-    return []
+    if not _lies_in(around.hook_folders(), form):
+        return []
+    because = "git runs what lies here as hooks (core.hooksPath)"
+    return [Effect(EffectKind.PERSIST, path, "place:persist/git-hooks", because)]
 
 
 def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]:
     """Writing into a folder of ``PATH``; in one of the project's own, under the name of a program that is known."""
-    for folder in around.variables.get("PATH", "").split(":"):
-        if (
-            folder.startswith("/")
-            and _meets((*names_of(folder), "**"), form)
-            and (form.wild or not inside(folder, around.workspace or "/nowhere") or _is_program(form.names[-1]))
-        ):
-            because = "programs that people start by name are looked for here"
-            return [Effect(EffectKind.PERSIST, path, "place:persist/programs", because)]
-    return []
+    folders = tuple(folder for folder in around.variables.get("PATH", "").split(":") if folder.startswith("/"))
+    if not _lies_in(folders, form):
+        return []
+    others = tuple(folder for folder in folders if not inside(folder, around.workspace or "/nowhere"))
+    if not (form.wild or _lies_in(others, form)):
+        from lockgate.analysis.shell.knowledge import lookup
 
-
-def _is_program(name: str) -> bool:
-    from lockgate.analysis.shell.knowledge import lookup
-
-    return lookup(name) is not None
+        if lookup(form.names[-1]) is None:
+            return []
+    because = "programs that people start by name are looked for here"
+    return [Effect(EffectKind.PERSIST, path, "place:persist/programs", because)]
 
 
 def unique(effects: list[Effect]) -> tuple[Effect, ...]:

@@ -99,19 +99,22 @@ def _table() -> _Table:
 @lru_cache(maxsize=1024)
 def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
     """Of the patterns that are known by no name: those that a path can match which ends in this one."""
-    # Nearly none of them does, and for nearly each its last letters tell.
-    long = len(name) > LONGEST
-    return tuple(
-        hit for hit, last, end in _odd() if (long or name.endswith(end)) and (last == "**" or name_matches(last, name))
-    )
+    # Nearly none of them does, and for nearly each its last letter tells.
+    odd = _odd()
+    ends = (name[-1:], "") if len(name) <= LONGEST else odd
+    return tuple(hit for end in ends for hit, last in odd.get(end, ()) if last == "**" or name_matches(last, name))
 
 
 @lru_cache(maxsize=1)
-def _odd() -> tuple[tuple[tuple[int, int], str, str], ...]:
-    """The patterns that are known by no name, each with its last name and the letters that this one ends in."""
+def _odd() -> Mapping[str, Sequence[tuple[tuple[int, int], str]]]:
+    """The patterns that are known by no name, each with its last name, by the letter that all it means end in."""
     table = _table()
-    lasts = ((hit, table.places[hit[0]].match[hit[1]][-1]) for hit in table.others)
-    return tuple((hit, last, "" if last == "**" else ending(last)) for hit, last in lasts)
+    by_letter: dict[str, list[tuple[tuple[int, int], str]]] = {}
+    for number, which in table.others:
+        last = table.places[number].match[which][-1]
+        letter = "" if last == "**" else ending(last)[-1:]
+        by_letter.setdefault(letter, []).append(((number, which), last))
+    return by_letter
 
 
 Hits = list[tuple[int, Names]]

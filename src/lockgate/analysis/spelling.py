@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 from functools import lru_cache
 
-from lockgate.analysis.globs import Names, is_wild, names_meet, paths_meet
+from lockgate.analysis.globs import Names, is_wild, may_be, paths_meet
 from lockgate.analysis.places import HOME, Path
 from lockgate.analysis.surroundings import Surroundings
 
 _LONGEST = 4096
 _PROCESSES = ("/proc", "/dev/", "/p?", "/p*", "/*", "/?", "/[", "//", "/.", "/d?", "/d*")
 """How a path can begin that leads through the folders of processes."""
+_MOVED = ("/private/", "/system/volumes/data/")  # folders that hold what the system shows at the root too
 _SYSTEM_NAMES = frozenset({"bin", "sbin", "lib", "lib64", "libexec", "local", "share", "etc", "games", "include"})
 
 
@@ -127,15 +128,15 @@ def led(path: str, cwd: str) -> tuple[str | None, str]:
 def _folder_of_process(names: list[str], *, more: bool) -> str:
     """What the names of a path lead to: this process's working folder (``cwd``), the ``root``, or another folder."""
     *above, name = names
-    if len(above) > 3 and _may_be(above[2], "task"):
+    if len(above) > 3 and may_be(above[2], "task"):
         del above[2:4]
-    if len(above) == 2 and _may_be(above[0], "proc"):
+    if len(above) == 2 and may_be(above[0], "proc"):
         if any(map(is_wild, (above[0], name))):
-            return "other" if any(_may_be(name, folder) for folder in ("cwd", "root")) else ""
+            return "other" if any(may_be(name, folder) for folder in ("cwd", "root")) else ""
         own = "cwd" if above[1] in {"self", "thread-self"} else "other"
         return {"root": "root", "cwd": own}.get(name, "")
-    opened = len(above) == 3 and _may_be(above[0], "proc") and _may_be(above[2], "fd")
-    opened = opened or (len(above) == 2 and _may_be(above[0], "dev") and _may_be(above[1], "fd"))
+    opened = len(above) == 3 and may_be(above[0], "proc") and may_be(above[2], "fd")
+    opened = opened or (len(above) == 2 and may_be(above[0], "dev") and may_be(above[1], "fd"))
     return "other" if opened and more else ""
 
 
@@ -146,6 +147,8 @@ def _home_of(name: str, around: Surroundings) -> str:
 
 
 def _normal(path: str) -> str:
+    if path.startswith("/") and not ("//" in path or "/." in path or path.endswith("/")):
+        return path  # as nearly all are
     normal = posixpath.normpath(path)
     return normal[1:] if normal.startswith("//") else normal
 
@@ -205,21 +208,22 @@ def _nowhere(path: str, cwd: str, around: Surroundings) -> list[Path]:
 
 def _moved_client(written: list[str], around: Surroundings) -> list[str]:
     """A client that is told to keep its files elsewhere keeps there what is in ``~/.claude`` for others."""
-    found = []
-    for folder in around.client_paths:
-        top, separator, _ = folder.partition("/projects")
-        if separator and top.startswith("/") and posixpath.basename(top) != ".claude":
-            found += [f"{around.home}/.claude{path[len(top) :]}" for path in written if inside(path, top)]
-    return found
+    tops = _moved_tops(around.client_paths)
+    return [f"{around.home}/.claude{path[len(top) :]}" for top in tops for path in written if inside(path, top)]
+
+
+@lru_cache(maxsize=64)
+def _moved_tops(client_paths: tuple[str, ...]) -> tuple[str, ...]:
+    cut = (folder.partition("/projects") for folder in client_paths)
+    return tuple(top for top, found, _ in cut if found and top.startswith("/") and not top.endswith("/.claude"))
 
 
 def _aliases(path: str) -> list[str]:
     """A path, and what it is where it leads through a name that the system gives to another folder."""
     out = [path]
-    moved = ("/private/", "/system/volumes/data/")
-    out += [path[len(prefix) - 1 :] for prefix in moved if path.lower().startswith(prefix)]
-    names = path.split("/")
-    if names[1:2] == ["proc"]:
+    if path.lower().startswith(_MOVED):
+        out += [path[len(prefix) - 1 :] for prefix in _MOVED if path.lower().startswith(prefix)]
+    if "/proc/" in path and (names := path.split("/"))[1] == "proc":
         for index in range(3, min(len(names), 7)):
             if names[index] == "root":
                 out += _aliases("/" + "/".join(names[index + 1 :]))
@@ -270,20 +274,16 @@ def folders(root: str, cwd: str, around: Surroundings) -> list[Path]:
 def has_state_below(form: Path, around: Surroundings) -> bool:
     """Whether the gate's own state lies below a folder, or can where a shell still expands its name."""
     states = map(names_of, around.state_paths)
-    return any(len(form.names) < len(state) and all(map(_may_be, form.names, state)) for state in states)
+    return any(len(form.names) < len(state) and all(map(may_be, form.names, state)) for state in states)
 
 
 def may_begin_in(names: Names, folder: str) -> bool:
     """Whether names that begin in a folder nobody knows can lead into another one, of which they spell the end."""
     wanted = names_of(folder)
     return any(
-        len(names) >= len(wanted) - start and all(map(_may_be, names, wanted[start:]))
+        len(names) >= len(wanted) - start and all(map(may_be, names, wanted[start:]))
         for start in range(1, len(wanted) - 1)
     )
-
-
-def _may_be(written: str, name: str) -> bool:
-    return written == name or (is_wild(written) and names_meet(name, written))
 
 
 @lru_cache(maxsize=64)
