@@ -35,8 +35,12 @@ MAX_HEAD = 4 * 1024 * 1024
 MAX_PAYLOAD = 1024 * 1024
 """Most bytes of a payload. To decide on a larger one would hold up all others; its hook decides by itself."""
 NOT_HERE = b"N"
+_LONGEST_NUMBER = 10
+"""Digits."""
 _ANSWER = 10
 """Bytes before an answer's stdout."""
+_SILENCE = b"A" + bytes(_ANSWER - 1)
+"""No objection."""
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 """What :func:`os.fsdecode` reads bytes with."""
 _ENVIRONMENTS, _LONGEST = 32, 64 * 1024
@@ -62,8 +66,7 @@ def sizes(header: bytes) -> tuple[int, int]:
     """
     if len(header) != HEADER or not header.startswith(HELLO):
         raise BadInputError("this is not what a hook of this version says")
-    head = int.from_bytes(header[-8:-4], "big")
-    payload = int.from_bytes(header[-4:], "big")
+    head, payload = divmod(int.from_bytes(header[-8:], "big"), 1 << 32)
     if head > MAX_HEAD or payload > MAX_PAYLOAD:
         raise BadInputError("the message is too large")
     return head, payload
@@ -80,14 +83,15 @@ def request(head: bytes, payload: bytes) -> Request:
     if len(parts) < 3 or not head.endswith(b"\0"):
         raise BadInputError("the head does not end where it should")
     parent, count, rest = parts
-    if not (_is_number(parent) and _is_number(count)):
+    if not (parent.isdigit() and count.isdigit()) or len(parent) > _LONGEST_NUMBER or len(count) > _LONGEST_NUMBER:
         raise BadInputError("the head does not begin with two numbers")
     words = rest.split(b"\0", int(count))
     if len(words) != int(count) + 1:
         raise BadInputError("the head does not say how many arguments it has")
     variables = words.pop()
     environ, mark = _KNOWN.get(variables) or _environment(variables)
-    return Request(int(parent), tuple([word.decode(_ENCODING, _ERRORS) for word in words]), environ, payload, mark)
+    arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()
+    return Request(int(parent), tuple(arguments), environ, payload, mark)
 
 
 _KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}
@@ -120,6 +124,8 @@ def wait(seconds: float) -> bytes:
 
 def answer(stdout: str, stderr: str, code: int) -> bytes:
     """The frame with an answer."""
+    if not (stdout or stderr or code):
+        return _SILENCE  # what most hooks hear
     out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
     err = stderr.encode("utf-8", "backslashreplace")
     return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
@@ -139,7 +145,3 @@ def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
     if len(said) != middle + int.from_bytes(said[6:10], "big"):
         raise BadInputError("its answer is not whole")
     return said[1], said[_ANSWER:middle], said[middle:]
-
-
-def _is_number(word: bytes) -> bool:
-    return word.isdigit() and len(word) <= 10
