@@ -66,14 +66,12 @@ class Work:
         self.caller = Caller(request.environ, pid, request.parent, request.mark)
         """On whose behalf it is decided on."""
         self.context = copy_context()
-        self.context.run(self._stand_in)
-
-    def _stand_in(self) -> None:
-        stand_in_for(self.caller)
-        _PROLONG.set(self.waiting.prolong)
+        """In which all of it is done."""
 
     def read(self) -> bool:
-        """Read the payload; whether there is an event to decide on."""
+        """Read the payload, in its context; whether there is an event to decide on."""
+        stand_in_for(self.caller)
+        _PROLONG.set(self.waiting.prolong)
         data, self._data = self._data, b""
         return self.asked.read(data, self.caller.environ) is not None
 
