@@ -79,10 +79,16 @@ def adapter(client: str) -> Adapter:
     Raises:
         BadInputError: There is none.
     """
+    loaded = _LOADED.get(client)
+    if loaded is not None:
+        return loaded
     module = _MODULES.get(client)
     if module is None:
         from lockgate.errors import BadInputError
 
         raise BadInputError(f"unknown client {client!r}; known: {', '.join(CLIENTS)}")
-    found: Adapter = __import__(f"lockgate.adapters.{module}", fromlist=["EVENTS"])
+    _LOADED[client] = found = __import__(f"lockgate.adapters.{module}", fromlist=["EVENTS"])
     return found
+
+
+_LOADED: dict[str, Adapter] = {}

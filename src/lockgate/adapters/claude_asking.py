@@ -44,8 +44,7 @@ def asks_a_person(tool: str, tool_input: Mapping[str, Any], mode: str) -> bool:
 
 def attended(event: ToolRequested, environ: Mapping[str, str]) -> ToolRequested:
     """An event that says whether nobody sits before the client."""
-    entrypoint = environ.get("CLAUDE_CODE_ENTRYPOINT", "cli")
-    headless = entrypoint != "cli" and is_headless(entrypoint, event.context.process)
+    headless = is_headless(environ.get("CLAUDE_CODE_ENTRYPOINT", "cli"), event.context.process)
     return event._replace(headless=True) if headless else event
 
 

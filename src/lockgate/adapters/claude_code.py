@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
-from lockgate.adapters.payload import decoder_of, identifier, kind, mapping, optional, text
+from lockgate.adapters.payload import OBJECT, decoder_of, identifier, kind, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -99,7 +99,7 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     Raises:
         BadInputError: The payload is not one that the client sends.
     """
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, OBJECT):
         raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
     if text(payload, "hook_event_name") == "ConfigChange":
         return _config_changed(payload, _context(payload, environ), launch)
@@ -107,7 +107,7 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     if decoder is None:
         return None
     event = decoder(payload, _context(payload, environ))
-    if not isinstance(event, ToolRequested):
+    if not isinstance(event, ToolRequested) or environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli":
         return event
     from lockgate.adapters.claude_asking import attended
 
@@ -118,26 +118,19 @@ def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
     cwd = text(payload, "cwd")
     transcript = optional(payload, "transcript_path")
     agent = identifier(payload, "agent_id", maybe=True)
-    return Context(
-        client=CLIENT,
-        subject=Subject(identifier(payload, "session_id"), agent),
-        cwd=cwd,
-        workspace=environ.get("CLAUDE_PROJECT_DIR") or cwd,
-        agent_type=optional(payload, "agent_type"),
-        process=claude_files.client_process(environ.get("CLAUDE_PID", "")),
-        transcript=transcript,
-        mode=optional(payload, "permission_mode"),
-        spawned_by=claude_files.spawning_call(transcript, agent) if agent else "",
-    )
+    subject = Subject(identifier(payload, "session_id"), agent)
+    workspace = environ.get("CLAUDE_PROJECT_DIR") or cwd
+    agent_type = optional(payload, "agent_type")
+    process = claude_files.client_process(environ.get("CLAUDE_PID", ""))
+    mode = optional(payload, "permission_mode")
+    spawned_by = claude_files.spawning_call(transcript, agent) if agent else ""
+    return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
 
 
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
-    return ToolCall(
-        tool_input=mapping(payload, "tool_input"),
-        tool=text(payload, "tool_name"),
-        cwd=context.cwd,
-        call_id=identifier(payload, "tool_use_id", maybe=True),
-    )
+    tool_input = mapping(payload, "tool_input")
+    tool = text(payload, "tool_name")
+    return ToolCall(tool, tool_input, context.cwd, identifier(payload, "tool_use_id", maybe=True))
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
@@ -152,11 +145,11 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
     result = payload["tool_response"]
-    from lockgate.adapters import claude_output
+    from lockgate.adapters.claude_output import kept_file, names_of, texts_of
     from lockgate.adapters.claude_results import result_text, spawned_agent
 
     agent, background = spawned_agent(call.tool, result)
-    kept, shown = claude_output.kept_file(call.tool, result)
+    kept, shown = kept_file(call.tool, result)
     return ToolFinished(
         context,
         call,
@@ -164,8 +157,8 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
         text=result_text(call.tool, result),
         agent=agent,
         background=background,
-        texts=claude_output.texts_of(call.tool, result),
-        names=claude_output.names_of(result),
+        texts=texts_of(call.tool, result),
+        names=names_of(result),
         kept=kept,
         shown=shown,
     )
@@ -282,9 +275,9 @@ def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
 # ---------------------------------------------------------------- answers
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer: what to write to stdout, and the exit code."""
-    from lockgate.adapters import claude_answers
+    from lockgate.adapters.claude_answers import encode as spelt
 
-    return claude_answers.encode(event_name, answer, event)
+    return spelt(event_name, answer, event)
 
 
 def encode_failure(

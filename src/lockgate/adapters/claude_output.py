@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from lockgate.adapters.payload import ARRAY, OBJECT
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -62,10 +63,10 @@ def unread_of(tool: str, result: Any) -> list[str]:
     todo = [result]
     while todo:
         item = todo.pop()
-        if isinstance(item, Mapping):
+        if isinstance(item, OBJECT):
             found |= {key: None for key, value in item.items() if key in _BINARY and value and _is_bytes(key, item)}
             todo.extend(item.values())
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, ARRAY):
             todo.extend(item)
     return list(found)
 
@@ -79,10 +80,10 @@ def names_of(result: Any) -> str:
     todo = [result]
     while todo:
         item = todo.pop()
-        if isinstance(item, Mapping):
+        if isinstance(item, OBJECT):
             names |= {name: None for name in item if len(name) >= _SHORTEST_NAME and not _WORDS.fullmatch(name)}
             todo.extend(item.values())
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, ARRAY):
             todo.extend(item)
     return "\n".join(names)
 
@@ -120,10 +121,10 @@ def _texts(tool: str, result: Any) -> Iterator[tuple[Place, str]]:
         if isinstance(item, str):
             if item:
                 yield place, item
-        elif isinstance(item, Mapping):
+        elif isinstance(item, OBJECT):
             inner = [((*place, key), value) for key, value in item.items() if not _is_unread(tool, place, key, item)]
             todo.extend(reversed(inner))
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, ARRAY):
             todo.extend(((*place, index), item[index]) for index in range(len(item) - 1, -1, -1))
 
 
@@ -187,8 +188,8 @@ def _copied(value: Any) -> Any:
 
 def _with_lines_counted(tool: str, result: Any) -> Any:
     """The record of a file that was read says how many lines are shown; a value may have gone over several."""
-    file = result.get("file") if tool == "Read" and isinstance(result, Mapping) else None
-    if not isinstance(file, Mapping) or not isinstance(file.get("content"), str) or "numLines" not in file:
+    file = result.get("file") if tool == "Read" and isinstance(result, OBJECT) else None
+    if not isinstance(file, OBJECT) or not isinstance(file.get("content"), str) or "numLines" not in file:
         return result
     return {**result, "file": {**file, "numLines": file["content"].count("\n") + 1}}
 
@@ -199,5 +200,5 @@ def kept_file(tool: str, result: Any) -> tuple[str, str]:
 
     Only ``Bash`` writes one before the hook is run: those of other tools are written from what the hook has left.
     """
-    kept = result.get("persistedOutputPath") if tool == "Bash" and isinstance(result, Mapping) else None
+    kept = result.get("persistedOutputPath") if tool == "Bash" and isinstance(result, OBJECT) else None
     return (kept, "stdout") if isinstance(kept, str) else ("", "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from lockgate.adapters.payload import ARRAY, OBJECT
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def result_text(tool: str, tool_response: Any) -> str:
     """
     if isinstance(tool_response, str):
         return tool_response
-    if isinstance(tool_response, Mapping):
+    if isinstance(tool_response, OBJECT):
         if tool == "Bash" and all(isinstance(tool_response.get(field), str) for field in _SHELL_FIELDS):
             return "\n".join(text for field in _SHELL_FIELDS if (text := tool_response[field]))
         if tool in _AGENT_TOOLS and isinstance(tool_response.get("content"), list):
             return "\n".join(_strings(tool_response["content"]))
-        if tool == "Read" and isinstance(tool_response.get("file"), Mapping):
+        if tool == "Read" and isinstance(tool_response.get("file"), OBJECT):
             content = tool_response["file"].get("content")
             return content if isinstance(content, str) else "\n".join(_strings(tool_response["file"]))
         if tool in _WRITERS:
@@ -53,12 +54,12 @@ def _strings(value: Any) -> Iterator[str]:
         if isinstance(item, str):
             if item:
                 yield item
-        elif isinstance(item, Mapping):
+        elif isinstance(item, OBJECT):
             if item.get("type") == "text" and isinstance(item.get("text"), str):
                 todo.append(item["text"])
                 continue
             todo.extend(reversed(list(item.values())))
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, ARRAY):
             todo.extend(reversed(item))
 
 
@@ -68,7 +69,7 @@ def spawned_agent(tool: str, tool_response: Any) -> tuple[str, bool]:
     Returns:
         ``("", False)`` for every other call.
     """
-    if not isinstance(tool_response, Mapping):
+    if not isinstance(tool_response, OBJECT):
         return "", False
     if tool not in _AGENT_TOOLS:
         return "", bool(tool_response.get("backgroundTaskId"))
