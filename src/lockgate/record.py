@@ -47,6 +47,8 @@ else:
             body["_last"] = tuple(defaults.values())
             return type.__new__(mcs, name, bases, body)
 
+    _new = tuple.__new__
+
     class Record(tuple, metaclass=_RecordType):
         """Base of all records."""
 
@@ -57,24 +59,25 @@ else:
                     values = _complete(cls, values, named)
                 else:
                     values += cls._last[-missing:]
-            return tuple.__new__(cls, values)
+            return _new(cls, values)
 
         @classmethod
         def _make(cls, values: Iterable[Any]) -> Record:
             """A record of exactly as many values as there are fields."""
-            made = tuple.__new__(cls, values)
+            made = _new(cls, values)
             if len(made) != len(cls._fields):
                 raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(made)}")
             return made
 
         def _replace(self, **changes: Any) -> Record:
             """A copy with other values in some fields."""
-            places, values = self._places, list(self)
-            for name, value in changes.items():
-                if name not in places:
-                    raise TypeError(f"{type(self).__name__} has no field {name!r}")
-                values[places[name]] = value
-            return tuple.__new__(type(self), values)
+            places, values = self._places, [*self]
+            try:
+                for name, value in changes.items():
+                    values[places[name]] = value
+            except KeyError:
+                raise TypeError(f"{type(self).__name__} has no field {name!r}") from None
+            return _new(type(self), values)
 
         def _asdict(self) -> dict[str, Any]:
             """The values by the fields' names."""
@@ -110,7 +113,7 @@ else:
         for made in Record.__subclasses__():
             fields = ", ".join(made._fields)
             source = f"lambda _cls, {fields}: _new(_cls, ({fields},))" if fields else "lambda _cls: _new(_cls)"
-            new = eval(source, {"_new": tuple.__new__, "__builtins__": {}})  # noqa: S307 - names of our own code
+            new = eval(source, {"_new": _new, "__builtins__": {}})  # noqa: S307 - names of our own code
             new.__defaults__ = made._last or None
             if "__new__" not in vars(made):
                 made.__new__ = staticmethod(new)
