@@ -9,7 +9,7 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.resident.wire import HEADER, Request, request, sizes
 
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 
     from lockgate.resident.peers import Peer
     from lockgate.resident.work import Work
@@ -27,7 +27,7 @@ TALK_SECONDS = 5.0
 class Connection:
     """A connection, which never blocks."""
 
-    def __init__(self, connection: socket.socket, peer: Peer) -> None:
+    def __init__(self, connection: Socket, peer: Peer) -> None:
         """Take over an accepted socket."""
         connection.setblocking(False)
         self.socket = connection
@@ -68,14 +68,15 @@ class Connection:
                 raise BadInputError("more was said than there was to say")
             self._heard += part
             if self._size < 0 and len(self._heard) >= HEADER:
-                self._head, payload = sizes(bytes(self._heard[:HEADER]))
+                self._head, payload = sizes(self._heard[:HEADER])
                 self._size = HEADER + self._head + payload
             if self._size < 0 or len(self._heard) < self._size:
                 continue
             if len(self._heard) > self._size:
                 raise BadInputError("more was said than there was to say")
             self.complete_at = time.monotonic()
-            whole, self._heard = bytes(self._heard), bytearray()
+            whole = bytes(self._heard)
+            self._heard.clear()
             return request(whole[HEADER : HEADER + self._head], whole[HEADER + self._head :])
 
     def say(self, frame: bytes, *, last: bool) -> bool:

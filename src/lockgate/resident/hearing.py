@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import selectors
 import time
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 from collections import deque
 
 from lockgate.errors import BadInputError
@@ -99,7 +101,9 @@ class Hooks:
     def _accept(self) -> None:
         while True:
             try:
-                accepted, _ = self._listening.accept()
+                # What socket.accept() does too; to look up names for family and kind takes it as long again.
+                descriptor, _ = self._listening._accept()  # type: ignore[attr-defined]
+                accepted = Socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
             except BlockingIOError:
                 return
             except OSError:  # the system has no more files; the listening socket stays ready, and must not be spun on

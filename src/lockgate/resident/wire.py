@@ -58,7 +58,7 @@ class Request(Record):
     """Another one for another environment."""
 
 
-def sizes(header: bytes) -> tuple[int, int]:
+def sizes(header: bytes | bytearray) -> tuple[int, int]:
     """Lengths of head and payload.
 
     Raises:
