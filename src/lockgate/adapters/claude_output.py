@@ -80,8 +80,12 @@ def names_of(result: Any) -> str:
     todo = [result]
     while todo:
         item = todo.pop()
+        if isinstance(item, str):
+            continue
         if isinstance(item, OBJECT):
-            names |= {name: None for name in item if len(name) >= _SHORTEST_NAME and not _WORDS.fullmatch(name)}
+            for name in item:
+                if len(name) >= _SHORTEST_NAME and not _WORDS.fullmatch(name):
+                    names[name] = None
             todo.extend(item.values())
         elif isinstance(item, ARRAY):
             todo.extend(item)
