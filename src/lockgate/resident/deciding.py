@@ -201,8 +201,7 @@ class Decider:
 
     def consult(self, work: Work, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer. In any thread."""
-        assert work.consultants is not None, "a question comes of a decision that has begun"
-        return work.context.copy().run(work.consultants.said, need)
+        return work.context.copy().run(work.consult, need)
 
     def _step(self, work: Work, said: Any) -> Need | tuple[str, str, int]:
         if work.deliberation is None:

@@ -11,8 +11,9 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from lockgate.deliberation import Deliberation
+    from lockgate.deliberation import Deliberation, Need
     from lockgate.gate import Consultants
     from lockgate.hooks.deciding import Asked
     from lockgate.resident.wire import Request
@@ -71,9 +72,14 @@ class Work:
     def read(self) -> bool:
         """Read the payload, in its context; whether there is an event to decide on."""
         stand_in_for(self.caller)
-        _PROLONG.set(self.waiting.prolong)
         data, self._data = self._data, b""
         return self.asked.read(data, self.caller.environ) is not None
+
+    def consult(self, need: Need) -> Any:
+        """Ask whom a question is for, and wait for the answer. In any thread, in a copy of its context."""
+        assert self.consultants is not None, "a question comes of a decision that has begun"
+        _PROLONG.set(self.waiting.prolong)
+        return self.consultants.said(need)
 
     def end(self) -> None:
         """Give it up: nobody waits for the answer any more."""
