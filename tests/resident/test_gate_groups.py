@@ -15,8 +15,9 @@ import pytest
 
 from lockgate.resident import serving, wire
 from lockgate.resident.connection import Connection
+from lockgate.resident.limit import Limit, TookTooLong
 from lockgate.resident.peers import Peer
-from lockgate.resident.serving import Serving, TookTooLong
+from lockgate.resident.serving import Serving
 
 ANSWER = ("told", "", 0)
 REFUSED = ("refused", "", 2)
@@ -156,17 +157,17 @@ def test_after_a_step_that_does_not_end_nobodys_answer_is_decided_on(tmp_path: P
 def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Time is up once, just before the first step that is over says that it is."""
     rung: list[int] = []
-    setitimer = signal.setitimer
+    end = Limit.end
 
-    def stopped(which: int, seconds: float) -> None:
-        setitimer(which, seconds)
-        if not seconds and not rung:
-            rung.append(which)
+    def ended(limit: Limit) -> None:
+        end(limit)
+        if not rung:
+            rung.append(1)
             raise TookTooLong
 
-    monkeypatch.setattr(signal, "setitimer", stopped)
+    monkeypatch.setattr(Limit, "end", ended)
     yield rung
-    setitimer(signal.ITIMER_REAL, 0)  # left running, it would end the process of a later test
+    signal.setitimer(signal.ITIMER_REAL, 0)  # left running, it would end the process of a later test
 
 
 def test_time_that_is_up_as_a_step_ends_refuses_what_it_decided(tmp_path: Path, late: list[int]) -> None:

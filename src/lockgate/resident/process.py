@@ -136,7 +136,7 @@ def _serve(where: Folders, listening: Listening) -> bool:
     from lockgate.record import quicken
     from lockgate.resident.deciding import Decider
     from lockgate.resident.identity import Code
-    from lockgate.resident.serving import Serving, TookTooLong
+    from lockgate.resident.serving import Serving
 
     decider = Decider(where)
     decider.warm()
@@ -149,10 +149,7 @@ def _serve(where: Folders, listening: Listening) -> bool:
 
     serving = Serving(listening.begin(), decider, lambda measures: listening.goes_on(measures) and not replaced())
 
-    def too_long(*_: object) -> None:
-        raise TookTooLong
-
-    signal.signal(signal.SIGALRM, too_long)
+    signal.signal(signal.SIGALRM, serving.limit.rang)
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, lambda *_: serving.stop())
     # What is loaded stays: the collector need not look at it again and again.

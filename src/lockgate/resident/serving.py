@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
 import threading
 import time
 
@@ -13,6 +12,7 @@ from lockgate.resident import wire
 from lockgate.resident.deciding import Decider, NotHere
 from lockgate.resident.garbage import Garbage
 from lockgate.resident.hearing import Hooks
+from lockgate.resident.limit import Limit, TookTooLong
 from lockgate.resident.measures import Measures
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lockgate.resident.connection import Connection
     from lockgate.resident.work import Work
 
-STEP_SECONDS = 2.0
-"""How long one step of a decision may take. A hook decides by itself before that, and refuses soon after."""
 CONSULT_SECONDS = 3.0
 """What a hook is told to wait while somebody is asked who does not say for how long."""
 _LATE = 0.8
@@ -38,10 +36,6 @@ _HANGS = 6.0
 returns from C hears no signal. Hooks decide by themselves meanwhile, and start another gate."""
 _GROUP, _GROUP_SECONDS = 32, 0.005
 """Decisions that are committed together, and how long may be decided on them: the store is locked meanwhile."""
-
-
-class TookTooLong(BaseException):
-    """A step did not end. It is no ``Exception``, so that no code under way takes it for one of its own."""
 
 
 class Serving:
@@ -63,6 +57,8 @@ class Serving:
         self._held: list[tuple[Connection, Work, bytes]] | None = None
         """Answers that are given when what they tell of is committed; ``None`` outside of a group."""
         self._garbage = Garbage()
+        self.limit = Limit()
+        """Its ``rang`` must be what SIGALRM calls."""
         self._watched_at = float("-inf")
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self.ending = False
@@ -96,6 +92,7 @@ class Serving:
             faulthandler.dump_traceback_later(_HANGS, exit=True, file=self._nowhere)
 
     def _end(self) -> None:
+        self.limit.stop()
         faulthandler.cancel_dump_traceback_later()
         os.close(self._nowhere)
         self._hooks.end()
@@ -113,11 +110,11 @@ class Serving:
 
     def _look_ahead(self) -> None:
         try:
-            signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
+            self.limit.begin()
             try:
                 self._decider.look_ahead()
             finally:  # inside: time can be up just here
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                self.limit.end()
         except TookTooLong:
             self.ending = True
             self.measures.failed += 1
@@ -181,11 +178,11 @@ class Serving:
     def _step(self, connection: Connection, work: Work, said: Any) -> None:
         self._watch()
         try:
-            signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
+            self.limit.begin()
             try:
                 found = self._decider.step(work, said)
             finally:  # inside: time can be up just here
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                self.limit.end()
         except TookTooLong:
             # What was interrupted may be left in any state: this process must not decide on anything else.
             self.ending = True
