@@ -19,7 +19,8 @@ RESERVED = frozenset((
 ))
 # fmt: on
 
-_PLAIN = lazy_re(r"[A-Za-z0-9_./:@%+,=-]+(?=[ \t\n;|&)\0])")
+_PLAIN = lazy_re(r"[ \t]*+([A-Za-z0-9_./:@%+,=-]++)(?=[ \t\n;|&)\0])")
+"""What nearly all words are. No redirection or array begins so; an assignment, or a reserved word, can."""
 _ASSIGNMENT = lazy_re(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 _ARRAY = lazy_re(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)(?=\()")
 _BLANK = lazy_re(r"\s")
@@ -35,6 +36,13 @@ def simple(cursor: Cursor, plain_time: bool) -> Simple:
     assignments: list[Assignment] = []
     redirections: list[Redirect] = []
     while True:
+        plain = _PLAIN.match(text, cursor.pos)
+        if plain:
+            written = plain.group(1)
+            if words or ("=" not in written and written not in RESERVED):
+                words.append(Word((Literal(written),), cursor.base + plain.start(1)))
+                cursor.pos = plain.end()
+                continue
         cursor.blanks()
         character = text[cursor.pos]
         if character in _COMMAND_ENDS or (character == "&" and text[cursor.pos + 1] != ">"):
@@ -54,12 +62,7 @@ def simple(cursor: Cursor, plain_time: bool) -> Simple:
         elif (array := _declared_array(cursor, words)) is not None:
             assignments.append(array)
             continue
-        plain = _PLAIN.match(text, cursor.pos)
-        if plain:
-            words.append(Word((Literal(plain.group()),), cursor.base + cursor.pos))
-            cursor.pos = plain.end()
-        else:
-            words.append(word(cursor))
+        words.append(word(cursor))
         _check_reserved(cursor, words, plain_time or bool(assignments or redirections))
     if not (words or assignments or redirections):
         cursor.refuse("a command is missing")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _CONTROL = lazy_re("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TIME_OPTIONS = lazy_re(r"[ \t]+-p(?=[ \t])")
 
+_PREFIXES = frozenset({"!", "time"})
+"""Reserved words that a pipeline begins with."""
+
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -65,7 +68,6 @@ def _script(cursor: Cursor, ends: frozenset[str]) -> Script:
     newlines(cursor)
     while not _at_end(cursor, ends):
         commands.append(_and_or(cursor))
-        cursor.blanks()
         character = cursor.text[cursor.pos]
         background.append(character == "&")
         if character == "&" or (character == ";" and cursor.text[cursor.pos + 1] not in ";&"):
@@ -96,12 +98,11 @@ def _at_end(cursor: Cursor, ends: frozenset[str]) -> bool:
 
 
 def _and_or(cursor: Cursor) -> Command:
-    """Read pipelines joined by ``&&`` and ``||``."""
+    """Read pipelines joined by ``&&`` and ``||``, and the blanks behind them."""
     first = _pipeline(cursor)
     commands = [first]
     operators: list[str] = []
     while True:
-        cursor.blanks()
         operator = cursor.text[cursor.pos : cursor.pos + 2]
         if operator not in ("&&", "||"):
             return AndOr(tuple(commands), tuple(operators)) if operators else first
@@ -112,9 +113,13 @@ def _and_or(cursor: Cursor) -> Command:
 
 
 def _pipeline(cursor: Cursor) -> Command:
-    """Read commands joined by pipes, with ``!`` and ``time`` before them."""
-    negated, timed = _prefixes(cursor)
-    commands = [_command(cursor, cursor.posix)]
+    """Read commands joined by pipes, with ``!`` and ``time`` before them, and the blanks behind them."""
+    negated = timed = False
+    keyword = reserved(cursor)
+    if keyword in _PREFIXES:
+        negated, timed = _prefixes(cursor)
+        keyword = reserved(cursor)
+    commands = [_command(cursor, keyword, cursor.posix)]
     while True:
         cursor.blanks()
         if cursor.text[cursor.pos] != "|" or cursor.text[cursor.pos + 1] == "|":
@@ -125,7 +130,7 @@ def _pipeline(cursor: Cursor) -> Command:
             cursor.pos += 1
             commands[-1] = _with_errors(cursor, commands[-1])
         newlines(cursor)
-        commands.append(_command(cursor, True))
+        commands.append(_command(cursor, reserved(cursor), True))
     if len(commands) == 1 and not (negated or timed):
         return commands[0]
     return Pipeline(tuple(commands), negated, timed)
@@ -166,10 +171,11 @@ def _with_errors(cursor: Cursor, command: Command) -> Command:
     return command._replace(redirects=(*redirects, both))
 
 
-def _command(cursor: Cursor, plain_time: bool) -> Command:
+def _command(cursor: Cursor, keyword: str, plain_time: bool) -> Command:
+    """Read the command at the cursor, with the reserved word that may stand there."""
     cursor.joint = False
     # Most scripts have no compound command; those begin with a keyword or have a parenthesis somewhere.
-    if "(" in cursor.text or reserved(cursor) in COMPOUND:
+    if keyword in COMPOUND or "(" in cursor.text:
         from lockgate.analysis.shell._compound import compound
 
         found = compound(cursor)
