@@ -13,6 +13,7 @@ from lockgate.analysis.shell.options import Matched, Option, asks_only, match, m
 from lockgate.analysis.shell.output import printed
 from lockgate.analysis.shell.roles import play_operands, play_options, play_standard_input
 from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.surroundings import no_category
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ _ZSH = """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
+_RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
 
 
 def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
@@ -122,10 +124,11 @@ def _named_by_project(name: str) -> list[Effect]:
 def _keep(machine: Machine, scope: Scope, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
     """Keep a command's own effects, with what a person's configuration says of it."""
     machine.findings.note(args, scope.cwds)
-    text = " ".join(arg.shown for arg in args)
-    rule = machine.around.rules.command_category(text, tuple(arg.static for arg in args))
-    if rule is not None:
-        own = [*overrule(own, rule, text)]
+    category = machine.around.rules.command_category
+    if category is not no_category:  # few have such rules
+        text = " ".join(arg.shown for arg in args)
+        if (rule := category(text, tuple(arg.static for arg in args))) is not None:
+            own = [*overrule(own, rule, text)]
     machine.findings.merge(own, quiet)
 
 
@@ -151,7 +154,7 @@ class Invocation:
         self.shapes: list[str] = []
         self.found: dict[frozenset[str], list[str]] = {}
         """What was worked out of the names that some actions of ``find`` are for: each asks."""
-        self.matched = Matched([], [], [], [])
+        self.matched: Matched
 
     @property
     def what(self) -> str:
@@ -179,11 +182,8 @@ class Invocation:
         """Find all effects; give the shape of what is printed."""
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
-        self.matched.surprises.extend(arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text)
-        given = {name for option in options for name in option.names}
-        entry = self.entry = knowledge.changed(
-            self.entry, given, lambda names: may_be_undone(names, options, self.matched)
-        )
+        self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
+        entry = self.entry = self._changed(options) if self.entry.when else self.entry
         if self._asks_about_subcommand() or (entry.help and asks_only(entry, options, self.matched)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
@@ -223,6 +223,11 @@ class Invocation:
         self._faithful(options)
         return printed(self)
 
+    def _changed(self, options: list[Option]) -> Entry:
+        """The entry as it is where such options are given."""
+        given = {name for option in options for name in option.names}
+        return knowledge.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
+
     def _needs(self) -> None:
         """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
         if self.entry.needs and all(effect.rule != "shell:project-file" for effect in self.own):
@@ -249,8 +254,9 @@ class Invocation:
                 self.entry = entry._replace(effects=(*entry.effects, *entry.bare), commands={}, bare=())
                 return options
             word, rest = self.matched.operands[0], self.matched.operands[1:]
-            below = knowledge.subcommand(entry, word.static) if word.static is not None else None
-            if word.static not in entry.commands:
+            name = word.static
+            below = knowledge.subcommand(entry, name) if name is not None else None
+            if name not in entry.commands:
                 self.named += [word] if below else [word, *rest]
             if below is None:
                 return options + self._other(entry, word, rest)
@@ -292,6 +298,3 @@ class Invocation:
         known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
         composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
         self.machine.faithful = known and not composed
-
-
-_RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
