@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,8 +70,11 @@ BUILTINS = {
 def builtin(word: str) -> Builtin | None:
     """The function that plays a builtin; ``None`` for a word that is none."""
     place = BUILTINS.get(word)
-    if place is None:
-        return None
+    return None if place is None else _function(place)
+
+
+@cache
+def _function(place: str) -> Builtin:
     room, _, name = place.partition(".")
     found: Builtin = getattr(_room(room), name)
     return found

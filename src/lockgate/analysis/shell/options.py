@@ -93,7 +93,7 @@ def match(entry: Entry, args: list[Arg]) -> Matched:
 
 def takes_command(entry: Entry) -> bool:
     """Whether operands from some point on are a command, so that options end where it begins."""
-    return any(role in _GREEDY for role in entry.operands)
+    return not _GREEDY.isdisjoint(entry.operands)
 
 
 def _before_command(entry: Entry) -> int:
@@ -106,21 +106,24 @@ class _Matcher:
     def __init__(self, entry: Entry, args: list[Arg]) -> None:
         self.entry, self.args, self.at = entry, args, 0
         self.result = Matched([], [], [], [])
-        self.stops = entry.stops or bool(entry.commands) or takes_command(entry)
-        self.before = _before_command(entry)
+        runs = takes_command(entry)
+        self.stops = entry.stops or bool(entry.commands) or runs
+        self.before = _before_command(entry) if runs else 0
         """How many operands stand before a command, with options between them (``kubectl exec POD -c x -- ls``)."""
 
     def run(self) -> Matched:
-        if self.entry.bundle and self.args and _is_bundle(self.args[0], self.entry):
-            self._bundle(self.args[0].text)
-        while self.at < len(self.args):
-            arg = self.args[self.at]
+        args, style = self.args, self.entry.style
+        if self.entry.bundle and args and _is_bundle(args[0], self.entry):
+            self._bundle(args[0].text)
+        while self.at < len(args):
+            arg = args[self.at]
+            text = arg.text
             self.at += 1
-            if arg.text == "--" and self.entry.style == "gnu":
+            if text == "--" and style == "gnu":
                 self._rest()
-            elif self.entry.style == "dd":
+            elif style == "dd":
                 self._keyed(arg)
-            elif len(arg.text) > 1 and arg.text[0] == "-":
+            elif len(text) > 1 and text[0] == "-":
                 self._option(arg)
             elif self._operand(arg):
                 self._rest()
@@ -261,10 +264,18 @@ def _is_bundle(arg: Arg, entry: Entry) -> bool:
     return not text.startswith("-") and arg.static is not None and all(f"-{letter}" in entry.options for letter in text)
 
 
+def _repeated(roles: list[str]) -> int:
+    """Where the role stands that takes any number of words, -1 where none does."""
+    for index, role in enumerate(roles):
+        if role.endswith("...") or role in _GREEDY:
+            return index
+    return -1
+
+
 def assign(roles: list[str], operands: list[Arg]) -> list[tuple[str, list[Arg]]]:
     """Give each operand its role: fixed positions from both ends, the role that ends in ``...`` takes the middle."""
-    repeated = next((index for index, role in enumerate(roles) if role.endswith("...") or role in _GREEDY), None)
-    if repeated is None:
+    repeated = _repeated(roles)
+    if repeated < 0:
         pairs = [(role, [arg]) for role, arg in zip(roles, operands, strict=False)]
         return [*pairs, *((roles[-1], [arg]) for arg in operands[len(roles) :])] if roles else []
     after = len(roles) - repeated - 1

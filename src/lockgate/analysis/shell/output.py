@@ -41,6 +41,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
 def printed(call: Invocation) -> str:
     """What a command prints, after all else about it is known."""
     kind = call.entry.prints
+    return _of_kind(call, kind) if kind else OPAQUE
+
+
+def _of_kind(call: Invocation, kind: str) -> str:
     if kind == "names":
         if _says_more(call):
             return OPAQUE

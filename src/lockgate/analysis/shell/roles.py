@@ -6,16 +6,22 @@ A role is a function of the invocation, the words that have it and the option's 
 
 from __future__ import annotations
 
+from functools import cache
+
 from lockgate.analysis.shell.findings import WORDS
 from lockgate.analysis.shell.options import HARMLESS, assign
 from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.knowledge import Entry
     from lockgate.analysis.shell.options import Option
+
+    Player = Callable[[Invocation, list[Arg], str], None]
 
 ROLES = {
     "name": "files.name",
@@ -131,11 +137,8 @@ ROLES = {
 
 def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
     """Say what the words that have a role do."""
-    name, _, made_for = ROLES[role].partition(":")
-    room, _, function = name.partition(".")
-    found = getattr(_room(room), function)
     before = len(call.own)
-    (found(made_for) if made_for else found)(call, words, option)
+    _player(role)(call, words, option)
     if role.endswith("-but"):
         if len(call.own) > before:
             from lockgate.analysis.shell.walks import leave_out
@@ -147,16 +150,26 @@ def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
             taken(call, words)
 
 
+@cache
+def _player(role: str) -> Player:
+    """The function that plays a role."""
+    name, _, made_for = ROLES[role].partition(":")
+    room, _, function = name.partition(".")
+    found = getattr(_room(room), function)
+    player: Player = found(made_for) if made_for else found
+    return player
+
+
 def play_options(call: Invocation, options: list[Option]) -> None:
     """Say what the options of a command do."""
-    if not options:
-        return
-    # Said twice, an option means what it means once.
-    order = sorted(dict.fromkeys(options), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
-    for option in order:
+    acting = [option for option in options if option.role not in HARMLESS]
+    if len(acting) > 1:
+        # Said twice, an option means what it means once.
+        acting = sorted(dict.fromkeys(acting), key=lambda option: option.role not in ("cwd", "recursive", "reroute"))
+    for option in acting:
         if option.role in WORDS:
             call.add(option.role)
-        elif option.role not in HARMLESS:
+        else:
             play(option.role, call, list(option.value), option.name)
 
 
@@ -164,11 +177,8 @@ def play_operands(call: Invocation, options: list[Option]) -> None:
     """Say what the operands of a command do, and what it does without one."""
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
-    given = {option.name for option in options}
-    if roles and given.intersection(entry.replaces_first):
-        roles = roles[1:] if not roles[0].endswith("...") else roles
-    if roles and given.intersection(entry.replaces_last):
-        roles = roles[:-1]
+    if options and (entry.replaces_first or entry.replaces_last):
+        roles = _left_of(roles, entry, {option.name for option in options})
     if roles and roles[0] == "assignments":
         from lockgate.analysis.shell.roles_running import leading_assignments
 
@@ -178,20 +188,28 @@ def play_operands(call: Invocation, options: list[Option]) -> None:
             call.add(word)
     if not operands and entry.default and roles and roles[-1].startswith("argv"):
         operands = [Arg(text) for text in entry.default]
-    if _means_here(call, len(operands), roles):
+    if entry.here and _means_here(call, len(operands), roles):
         operands = [*operands, Arg(".")]
-    for role, values in assign(roles, operands):
+    for role, values in assign(roles, operands) if operands else ():
         if role in WORDS and values:
             call.add(role)
         elif role not in HARMLESS and values:
             play(role, call, values, "")
 
 
+def _left_of(roles: list[str], entry: Entry, given: set[str]) -> list[str]:
+    """The roles of operands without those that options stand for."""
+    if roles and given.intersection(entry.replaces_first):
+        roles = roles[1:] if not roles[0].endswith("...") else roles
+    if roles and given.intersection(entry.replaces_last):
+        roles = roles[:-1]
+    return roles
+
+
 def _means_here(call: Invocation, count: int, roles: list[str]) -> bool:
-    """Whether it takes the folder that it is run in, since it was given no other."""
-    here = call.entry.here
-    fed = bool(call.stdin) and here == "unfed"
-    return bool(here) and not fed and count == len(roles) - 1 and roles[-1].endswith("...")
+    """Whether it takes the folder that it is run in, as it may, since it was given no other."""
+    fed = bool(call.stdin) and call.entry.here == "unfed"
+    return not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
 
 def play_standard_input(call: Invocation) -> None:
