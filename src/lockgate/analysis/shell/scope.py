@@ -151,8 +151,8 @@ class Scope:
 
     def copy(self) -> Scope:
         """A subshell's own copy."""
-        other = Scope("", dict(self.variables))
-        other.ever = self.ever
+        other = Scope.__new__(Scope)  # what is made for a new one would all be replaced
+        other.variables, other.ever = dict(self.variables), self.ever
         other.arrays, other.functions = dict(self.arrays), dict(self.functions)
         other.cwds, other.before_cd = self.cwds, self.before_cd
         other.positional, other.pinned = self.positional, set(self.pinned)
@@ -265,17 +265,21 @@ class Scope:
     def join(self, *others: Scope) -> None:
         """Become what holds in this state and in all others: control flow meets."""
         for other in others:
-            for name in self.variables.keys() | other.variables.keys():
-                mine, theirs = self.value(name), other.value(name)
-                if mine != theirs:
-                    self.variables[name] = blur(mine, theirs)
-            for name in self.arrays.keys() | other.arrays.keys():
-                if self.arrays.get(name) != other.arrays.get(name):
-                    self.arrays.pop(name, None)
-                    self.variables[name] = OPAQUE
-            for name in self.functions.keys() | other.functions.keys():
-                meanings = (*self.functions.get(name, (None,)), *other.functions.get(name, (None,)))
-                self.functions[name] = tuple(dict.fromkeys(meanings))
+            # Mostly nothing differs, which is quickly told.
+            if self.variables != other.variables or self.pinned != other.pinned or self.cwds != other.cwds:
+                for name in self.variables.keys() | other.variables.keys():
+                    mine, theirs = self.value(name), other.value(name)
+                    if mine != theirs:
+                        self.variables[name] = blur(mine, theirs)
+            if self.arrays != other.arrays:
+                for name in self.arrays.keys() | other.arrays.keys():
+                    if self.arrays.get(name) != other.arrays.get(name):
+                        self.arrays.pop(name, None)
+                        self.variables[name] = OPAQUE
+            if self.functions or other.functions:
+                for name in self.functions.keys() | other.functions.keys():
+                    meanings = (*self.functions.get(name, (None,)), *other.functions.get(name, (None,)))
+                    self.functions[name] = tuple(dict.fromkeys(meanings))
             self.pinned |= other.pinned
             if self.positional != other.positional:
                 self.positional = None
