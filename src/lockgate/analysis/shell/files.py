@@ -54,18 +54,25 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
         return [Effect(EffectKind.EGRESS, arg.shown, "shell:network-file", because, gives=Label.UNTRUSTED)]
     look = recursive_read_effects if below else read_effects
     found = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
-    if (folder := _any_file_in(arg.text)) is not None:
-        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
-    named = _looked_for(arg.text)
-    for cwd in scope.cwds:
-        found += _state_meant(arg, cwd, machine)
-        if named is not None:
-            from lockgate.analysis.named_places import named_read_effects
-
-            found += named_read_effects(*named, cwd, machine.around)
+    if arg.static is None or "**" in arg.text:
+        found += _others_meant(arg, machine, scope)
     if _may_be_any_file(arg.text, machine, scope):
         because = "it cannot be told before it runs which file this reads"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-read", because))
+    return found
+
+
+def _others_meant(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of reading what a word may mean of which not all is known, beside the files that it is spelt like."""
+    found: list[Effect] = []
+    if (folder := _any_file_in(arg.text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _state_meant(arg, cwd, machine)
+        if (named := _looked_for(arg.text)) is not None:
+            from lockgate.analysis.named_places import named_read_effects
+
+            found += named_read_effects(*named, cwd, machine.around)
     return found
 
 
@@ -129,8 +136,7 @@ def write(
             heed_descriptor(machine, text.rpartition("/")[2])
         return []
     if text.startswith(_DEVICES):
-        because = "writing to a device destroys what is on it"
-        return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
+        return [Effect(EffectKind.DESTROY, text, "shell:device", "writing to a device destroys what is on it")]
     found: list[Effect] = []
     relative = not text.startswith(("/", "~"))
     linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
@@ -141,8 +147,7 @@ def write(
     machine.written.add(path if path.strip(_MARKS) else arg.static or "")
     if (folder := _any_file_in(text)) is not None:
         found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
-    for cwd in scope.cwds:
-        found += _found_below(text, cwd, machine, there=there)
+    found += [effect for cwd in scope.cwds for effect in _found_below(text, cwd, machine, there=there)]
     machine.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
@@ -267,16 +272,15 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
 
     Stars alone are taken for ordinary names in a project, and where nobody knows the folder.
     """
+    if arg.static is not None:
+        return [(arg.text, cwd) for cwd in scope.cwds if arg.text]
     path = _pattern(_one_level(arg))
-    if arg.static is not None and not path.strip(_MARKS):
-        path = arg.static
-    if arg.static is not None or path.strip(_MARKS):
-        found = [(path, cwd) for cwd in scope.cwds if path]
-        if arg.glob and arg.static is None:
+    if path.strip(_MARKS):
+        found = [(path, cwd) for cwd in scope.cwds]
+        if arg.glob:
             from lockgate.analysis.shell.stars import through_links
 
-            # By its letters a link says nothing of where it leads.
-            found += through_links(arg.text, machine, scope)
+            found += through_links(arg.text, machine, scope)  # by its letters a link says nothing of where it leads
         return found
     ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
     away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
