@@ -31,7 +31,7 @@ def analyse(call: ToolCall, around: Surroundings) -> Analysis:
 def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
-        from lockgate.analysis.shell import analyse_shell
+        from lockgate.analysis.shell.effects import analyse_shell
 
         return analyse_shell(command, call.cwd, around)
     from lockgate.analysis.tools import analyse_tool

@@ -112,7 +112,7 @@ class Findings:
 
     def note(self, args: list[Arg], cwds: tuple[str, ...]) -> None:
         """Keep a command itself, and the folders that it may run in, for rules about commands."""
-        words = tuple(OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args)
+        words = tuple([OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args])
         self.commands.append(Command(words, cwds))
 
     def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:

@@ -86,10 +86,12 @@ def _assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
 
 def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
     """The words that a command gets. The assignments of ``export`` and the like are not split."""
-    prefix = 0
-    while prefix < len(words) and words[prefix].literal in ("command", "builtin"):
-        prefix += 1
-    if prefix == len(words) or words[prefix].literal not in _DECLARING:
+    name: str | None = None
+    for word in words:
+        name = word.literal
+        if name not in ("command", "builtin"):
+            break
+    if name not in _DECLARING:
         return _resolved(words, expand_all(words, machine, scope), machine, scope)
     args: list[Arg] = []
     for word in words:
@@ -99,11 +101,12 @@ def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[
 
 def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
     """The words, those with stars together with what they stand for."""
-    if not any(arg.glob for arg in args):
-        return args
-    from lockgate.analysis.shell.stars import resolved
+    for arg in args:
+        if arg.glob:
+            from lockgate.analysis.shell.stars import resolved
 
-    return resolved(words, args, machine, scope)
+            return resolved(words, args, machine, scope)
+    return args
 
 
 def _assigns(word: Word) -> bool:

@@ -62,7 +62,7 @@ def expand_one(word: Word, machine: Machine, scope: Scope) -> str:
 
 def _safe(text: str) -> str:
     """Literal text; a control character that was written as an escape must not pass for a placeholder."""
-    return text if known(text) else text.replace(PLAIN, OPAQUE).replace(ENVIRONMENT, OPAQUE)
+    return text.replace(PLAIN, OPAQUE).replace(ENVIRONMENT, OPAQUE)
 
 
 def _cut(text: str) -> str:
