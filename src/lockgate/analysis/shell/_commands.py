@@ -38,10 +38,11 @@ def simple(cursor: Cursor, plain_time: bool) -> Simple:
     while True:
         plain = _PLAIN.match(text, cursor.pos)
         if plain:
-            written = plain.group(1)
+            begin, end = plain.span(1)
+            written = text[begin:end]
             if words or ("=" not in written and written not in RESERVED):
-                words.append(Word((Literal(written),), cursor.base + plain.start(1)))
-                cursor.pos = plain.end()
+                words.append(Word((Literal(written),), cursor.base + begin))
+                cursor.pos = end
                 continue
         cursor.blanks()
         character = text[cursor.pos]

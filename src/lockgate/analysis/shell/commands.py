@@ -195,14 +195,15 @@ class Machine:
         self.depth += 1
         try:
             shape = ""
-            self.made |= any(script.background)
+            beside = any(script.background)
+            self.made |= beside
             for index, command in enumerate(script.commands):
-                background = index < len(script.background) and script.background[index]
+                background = beside and index < len(script.background) and script.background[index]
                 shape += self.command(command, scope.copy() if background else scope, self.rest(stdin))
                 scope.settle()
         finally:
             self.depth -= 1
-        if any(script.background):
+        if beside:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
         return shape if len(shape) <= LONGEST_SHAPE else OPAQUE

@@ -183,7 +183,7 @@ class Invocation:
         options = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
-        entry = self.entry = self._changed(options) if self.entry.when else self.entry
+        entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
         if self._asks_about_subcommand() or (entry.help and asks_only(entry, options, self.matched)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE

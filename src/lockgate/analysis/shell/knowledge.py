@@ -154,7 +154,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         return None
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
-    return Entry(**{"style": entry.style, "needs": entry.needs, **raw})._replace(name=f"{entry.name}/{word}")
+    return Entry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})
 
 
 def changed(entry: Entry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> Entry:

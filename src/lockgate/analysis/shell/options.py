@@ -79,11 +79,13 @@ def asks_only(entry: Entry, options: list[Option], matched: Matched) -> bool:
     Beside an operand, an option that does something or one that is not known, the same word may be an argument of
     code (``python3 -c ... --version``) or an option's value (``frob --title --version``).
     """
+    if matched.operands or matched.surprises:
+        return False
     asked = entry.help
     given = {option.name for option in options} | {arg.text for arg in matched.unknown}
     does = any(option.role not in HARMLESS and option.name not in asked for option in options)
     unknown = any(arg.text not in asked for arg in matched.unknown)
-    return not (given.isdisjoint(asked) or does or matched.operands or matched.surprises or unknown)
+    return not (given.isdisjoint(asked) or does or unknown)
 
 
 def match(entry: Entry, args: list[Arg]) -> Matched:

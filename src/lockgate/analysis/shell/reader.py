@@ -45,6 +45,18 @@ def read(text: str, dialect: str = "bash", base: int = 0) -> Script | Unparsed:
         return Unparsed(f"no reader for the dialect `{dialect}`", 0)
     if len(text) > MAX_LENGTH:
         return Unparsed(f"longer than {MAX_LENGTH} characters", MAX_LENGTH, "write it to a file in smaller steps")
+    if not text.isprintable() and (odd := _odd_character(text)) is not None:
+        return odd
+    try:
+        return _script(Cursor(text, _RULES, dialect == "sh", Limits(), base), _NOTHING)
+    except Refused as refused:
+        return Unparsed(refused.reason, min(refused.position - base, len(text)), refused.hint)
+    except RecursionError:
+        return Unparsed("nested too deeply", 0, "write the commands one by one")
+
+
+def _odd_character(text: str) -> Unparsed | None:
+    """Why a text is not read that holds what no text of a script holds. All of that is not printable."""
     control = _CONTROL.search(text)
     if control:
         hint = "use plain newlines" if control.group() == "\r" else "write it as an escape inside $'...'"
@@ -53,12 +65,7 @@ def read(text: str, dialect: str = "bash", base: int = 0) -> Script | Unparsed:
         text.encode()
     except UnicodeEncodeError as error:
         return Unparsed("half of a surrogate pair", error.start, "write it as an escape inside $'...'")
-    try:
-        return _script(Cursor(text, _RULES, dialect == "sh", Limits(), base), _NOTHING)
-    except Refused as refused:
-        return Unparsed(refused.reason, min(refused.position - base, len(text)), refused.hint)
-    except RecursionError:
-        return Unparsed("nested too deeply", 0, "write the commands one by one")
+    return None
 
 
 def _script(cursor: Cursor, ends: frozenset[str]) -> Script:

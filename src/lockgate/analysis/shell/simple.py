@@ -26,14 +26,18 @@ _PRINTERS = frozenset({"echo", "printf", "print"})
 def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a simple command and give the shape of what it prints."""
     args = _arguments(node.words, machine, scope)
-    stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
+    output = None
+    if node.redirects:
+        stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
         for assignment in node.assignments:
             _assign(assignment, machine, scope)
         # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
-        return output.of(blur("", stdin or "")) if node.redirects else ""
-    _show_secrets(node, args, machine, scope)
-    if args[0].text == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
+        return "" if output is None else output.of(blur("", stdin or ""))
+    name = args[0].text
+    if name in _PRINTERS:
+        _show_secrets(node, args, machine, scope)
+    if name == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
         from lockgate.analysis.shell.setups import sets_up
 
         args = [args[0], Arg(ENVIRONMENT)] if sets_up(node.words) else args
@@ -42,8 +46,9 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
         if node.assignments
         else invoke(machine, scope, args, stdin)
     )
-    if node.redirects:
-        machine.redirected(node.redirects, scope, shape, stays=args[0].text == "exec")
+    if output is None:
+        return shape
+    machine.redirected(node.redirects, scope, shape, stays=name == "exec")
     return output.of(shape)
 
 
@@ -116,8 +121,6 @@ def _assigns(word: Word) -> bool:
 
 def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:
     """Printing a variable of the environment that is named like a secret shows it."""
-    if args[0].text not in _PRINTERS:
-        return
     from lockgate.analysis.shell.variables import is_secret_name
 
     for word in node.words:
