@@ -35,14 +35,22 @@ MAY_BE_EMPTY = f"{PLAIN}{ENVIRONMENT} \n\t"
 
 def expand_all(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
     """The words that a command gets."""
-    return [arg for word in words for arg in expand(word, machine, scope)]
+    args: list[Arg] = []
+    for word in words:
+        literal = word.literal
+        if literal is None:
+            args += _expanded(word, machine, scope)
+        else:
+            args.append(Arg(_safe(literal)))
+    return args
 
 
 def expand(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
     """The words that one word becomes: none, one or several."""
-    literal = word.literal
-    if literal is not None:
-        return [Arg(_safe(literal))]
+    return expand_all((word,), machine, scope)
+
+
+def _expanded(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
     result: list[Arg] = []
     for parts in _without_braces(word.parts):
         if len(result) >= _MOST_WORDS:
