@@ -185,6 +185,20 @@ def test_secrets_are_not_seen(machine: Machine) -> None:
     assert SECRET in machine.outside(f"cat {shown}").stdout
 
 
+@pytest.mark.parametrize("place", [".ssh", ".ssh/deep", ".local/state/lockgate", ".local/state/lockgate/kept"])
+def test_no_variable_of_a_project_brings_back_what_is_hidden(machine: Machine, place: str) -> None:
+    for name in (".ssh/id_rsa", ".ssh/deep/id_rsa", ".local/state/lockgate/x", ".local/state/lockgate/kept/x"):
+        machine.write(name)
+    machine.environment |= {
+        "PATH": f"{machine.home}/{place}:{machine.environment['PATH']}",
+        "XDG_RUNTIME_DIR": str(machine.home),
+    }
+    seen = machine.run(f"echo it runs; grep -r {SECRET} {machine.home}/{place}")
+    assert "it runs" in seen.stdout
+    assert SECRET not in seen.stdout
+    assert SECRET in machine.outside(f"grep -r {SECRET} {machine.home}/{place}").stdout
+
+
 def test_what_is_no_secret_is_seen(machine: Machine) -> None:
     machine.write(".ssh/known_hosts", "hosts\n")
     machine.write(".gitconfig", "[alias]\n")

@@ -157,6 +157,11 @@ def _below(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(f"{folder}/") for folder in folders)
 
 
+def _shows(path: str, back: Iterable[str]) -> bool:
+    """Whether a path, or a part of it, is among what was brought back: a project's ``PATH`` can name any folder."""
+    return any(_below(f"{path}/", (other,)) or _below(other, (path,)) for other in back)
+
+
 def _folder_inside(run: Run, roots: tuple[str, ...]) -> str:
     """Where the command starts: the folder that it would have started in."""
     return run.cwd if os.path.isdir(run.cwd) else roots[0]
@@ -172,7 +177,8 @@ def _outside(run: Run, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iter
     paths = [*hidden.secrets(run.home, run.around, os.path.realpath(run.workspace)), *hidden.sockets()]
     for path in [run.state, *paths]:
         real = os.path.realpath(path)
-        if real in covered or _below(real, (*covered, *cache)) or (_below(real, volatile) and not _below(real, back)):
+        unseen = _below(real, volatile) and not _shows(real, back)
+        if unseen or real in covered or _below(real, (*covered, *cache)):
             continue
         mount = _hide(real, nothing)
         if mount is not None:
