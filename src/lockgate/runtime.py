@@ -227,7 +227,7 @@ class _Asked:
 
         state = self._where.state
         most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
-        telling.start(state, question)
+        telling.start(self._where, question)
         waiting.wait(state, question, lambda: open_existing(state), most=most)
 
     def attended(self, configuration: Configuration) -> bool:

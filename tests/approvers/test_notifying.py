@@ -23,6 +23,7 @@ from lockgate.errors import ApprovalError
 from lockgate.escape import approvals, notifying, telling
 from lockgate.escape.answering import answer
 from lockgate.events import Context
+from lockgate.folders import Folders
 from lockgate.model import Subject, ToolCall
 from lockgate.store.sqlite import SqliteStore
 
@@ -251,6 +252,11 @@ def _asked(store: SqliteStore, options: dict[str, Any]) -> PersonQuestion:
     return PersonQuestion(context, row.approval, row.expires_at, options)
 
 
+def _folders(state: str) -> Folders:
+    home = os.path.dirname(state)
+    return Folders(home, state, os.path.join(home, "config"))
+
+
 def _notified(store: SqliteStore) -> list[tuple[str, str]]:
     with store.reading() as tx:
         bodies = [json.loads(row.body) for row in tx.audit()]
@@ -265,7 +271,7 @@ def test_both_ways_are_taken_and_recorded_and_nothing_whole_leaves(
     program = _program(tmp_path, f"open({str(out)!r}, 'w').write(sys.stdin.read())")
     server.statuses = [500, 500, 202]
     question = _asked(store, {"notify_command": [program], "webhook": {"url": server.url, "secret_env": "HOOK_SECRET"}})
-    telling.start(state, question)
+    telling.start(_folders(state), question)
     _until(lambda: len(_notified(store)) == 2, "both to be told")
     assert sorted(_notified(store)) == [("notify_command", ""), ("webhook", "")]
     time.sleep(1)  # whoever told one way and went on with the next would have done so by now
@@ -280,7 +286,7 @@ def test_both_ways_are_taken_and_recorded_and_nothing_whole_leaves(
 
 
 def test_what_fails_is_recorded(state: str, store: SqliteStore) -> None:
-    telling.start(state, _asked(store, {"notify_command": ["/no/such/program"]}))
+    telling.start(_folders(state), _asked(store, {"notify_command": ["/no/such/program"]}))
     _until(lambda: bool(_notified(store)), "it to be recorded")
     assert _notified(store) == [("notify_command", "notify_command cannot be run: No such file or directory")]
 
@@ -298,9 +304,10 @@ import sys, time
 from lockgate.deliberation import PersonQuestion
 from lockgate.escape import telling
 from lockgate.events import Context
+from lockgate.folders import Folders
 from lockgate.model import Subject
 question = PersonQuestion(Context("c", Subject("s1")), {question.approval!r}, 0.0, {question.options!r})
-telling.start({state!r}, question)
+telling.start(Folders(*{[*_folders(state)]!r}), question)
 print("started", flush=True)
 time.sleep(600)
 """
@@ -312,13 +319,27 @@ time.sleep(600)
     _until(out.exists, "the program to be done")
 
 
+def test_a_project_s_home_brings_no_program_of_its_own(
+    state: str, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    for folder in (tmp_path, tmp_path / "project"):
+        _program(folder, f"open({str(folder / 'told')!r}, 'w').write(os.environ['HOME'])")
+    monkeypatch.setenv("HOME", str(tmp_path / "project"))
+    telling.start(_folders(state), _asked(store, {"notify_command": ["~/notify"]}))
+    _until(lambda: bool(_notified(store)), "it to be recorded")
+    assert _notified(store) == [("notify_command", "")]
+    assert (tmp_path / "told").read_text() == str(tmp_path)
+    assert not (tmp_path / "project" / "told").exists()
+
+
 def test_without_a_way_nothing_is_started(state: str, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     monkeypatch.setattr(subprocess, "run", lambda *given, **_: started.append(given))
     for options in (None, {}, {"headless": "wait"}):
-        telling.start(state, _asked(store, {})._replace(options=options))
+        telling.start(_folders(state), _asked(store, {})._replace(options=options))
     assert not started
-    telling.start(state, _asked(store, {})._replace(options={"notify_command": ["x"]}))
+    telling.start(_folders(state), _asked(store, {})._replace(options={"notify_command": ["x"]}))
     assert started
 
 
@@ -326,6 +347,6 @@ def test_an_answered_question_is_told_to_nobody(state: str, store: SqliteStore, 
     out = tmp_path / "out"
     question = _asked(store, {"notify_command": [_program(tmp_path, f"open({str(out)!r}, 'w')")]})
     answer(store, state, question.approval, approve=False, by="ann")
-    telling.start(state, question)
+    telling.start(_folders(state), question)
     time.sleep(0.5)
     assert not out.exists()

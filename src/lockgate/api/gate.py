@@ -200,7 +200,7 @@ def _folders(state: str | os.PathLike[str] | None) -> Folders:
 
 def _waiter(where: Folders) -> AsyncPerson:
     async def waited(question: PersonQuestion) -> None:
-        await asyncio.to_thread(telling.start, where.state, question)
+        await asyncio.to_thread(telling.start, where, question)
         await waiting.waited(where.state, question, lambda: open_existing(where.state))
 
     return waited

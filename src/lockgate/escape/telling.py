@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import lockgate
 from lockgate import caller
+from lockgate.folders import Folders
 from lockgate.model import REACHING
 from lockgate.moments import utc
 from lockgate.record import TYPE_CHECKING
@@ -36,8 +37,12 @@ _COPIED = (
 )
 
 
-def start(state: str, question: PersonQuestion) -> None:
-    """Have a person told of a question, where the configuration says how. Never raises, and waits for nobody."""
+def start(where: Folders, question: PersonQuestion) -> None:
+    """Have a person told of a question, where the configuration says how. Never raises, and waits for nobody.
+
+    The home folder is the gate's: that of the caller's environment may be a project's word, and the person's program is
+    looked for there (``~/bin/tell-me``), as are that program's own settings.
+    """
     options = question.options or {}
     if not options.get("notify_command") and not options.get("webhook"):
         return
@@ -45,7 +50,7 @@ def start(state: str, question: PersonQuestion) -> None:
     from contextlib import suppress
 
     told = json.dumps({"approval": question.approval, "options": dict(options)})
-    argv = [sys.executable, "-I", "-S", _PROGRAM, state]
+    argv = [sys.executable, "-I", "-S", _PROGRAM, where.state]
     with suppress(OSError, subprocess.SubprocessError):
         subprocess.run(  # noqa: S603 - this package's own program
             argv,
@@ -53,7 +58,7 @@ def start(state: str, question: PersonQuestion) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env=dict(caller.environ()),
+            env={**caller.environ(), "HOME": where.home},
             check=False,
             timeout=10,
         )

@@ -121,7 +121,7 @@ class Desk:
             consultants = await worker.step(case, lambda parts: parts.consultants)
             return await self._apart(case.group, partial(consultants.said, need))
         state = self._workers.where.state
-        await self._apart(case.group, partial(telling.start, state, need))
+        await self._apart(case.group, partial(telling.start, self._workers.where, need))
         await waiting.waited(state, need, lambda: open_existing(state))
         return None
 
