@@ -5,7 +5,8 @@
 #
 # Where the program is was recorded by `lockgate install claude-code --plugin`. The record is looked for in the home
 # folder that the client itself uses (PLUGIN_DATA, or where this plugin is installed), before $HOME: a project's
-# settings can set variables for hooks. Only builtins are used, so that PATH does not matter.
+# settings can set variables for hooks. Only builtins are used, and no program is looked for in PATH: a project could
+# name any folder there, and so bring a gate of its own.
 
 event=${1:-PreToolUse}
 data=${2:-}
@@ -52,15 +53,19 @@ if [ -r "$record" ]; then
     run "$python" -I -S "$hook" "$@"
 fi
 
-if [ -x "$home/.local/bin/lockgate" ]; then
-    run "$home/.local/bin/lockgate" hook claude-code --event "$event" "--plugin=$data"
-fi
+# Without a record the program asks the environment where its folders are, and its interpreter what to load.
+[ "${XDG_STATE_HOME:-$home/.local/state}" = "$home/.local/state" ] &&
+    [ "${XDG_CONFIG_HOME:-$home/.config}" = "$home/.config" ] ||
+    refuse "XDG_STATE_HOME or XDG_CONFIG_HOME is set, which a project can do too; run: lockgate install claude-code --plugin"
+export HOME="$home"
+unset PYTHONPATH PYTHONHOME PYTHONPLATLIBDIR PYTHONPYCACHEPREFIX PYTHONUSERBASE PYTHONSTARTUP PYTHONINSPECT \
+    PYTHONWARNINGS PYTHONBREAKPOINT PYTHONEXECUTABLE PYTHONCASEOK PYTHON_PRESITE __PYVENV_LAUNCHER__
 
-found=$(command -v lockgate 2>/dev/null)
-case $found in
-"${CLAUDE_PROJECT_DIR:-$PWD}"/* | "$PWD"/*) ;; # a project may not bring its own gate
-/*) run "$found" hook claude-code --event "$event" "--plugin=$data" ;;
-esac
+for place in "$home/.local/bin" /usr/local/bin /opt/homebrew/bin /usr/bin; do
+    if [ -x "$place/lockgate" ]; then
+        run "$place/lockgate" hook claude-code --event "$event" "--plugin=$data"
+    fi
+done
 
 refuse "lockgate is not installed. A person can install it, in a checkout of Lockgate: uv tool install . (or pipx install .), \
 then: lockgate install claude-code --plugin"

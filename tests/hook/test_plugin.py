@@ -164,18 +164,34 @@ def test_the_usual_place_comes_next(machine: Machine) -> None:
     assert machine.hook().stdout == f"called: hook claude-code --event PreToolUse --plugin={machine.data}\n"
 
 
-def test_then_the_path(machine: Machine) -> None:
-    machine.program("elsewhere")
-    told = machine.hook(PATH=f"{machine.home}/elsewhere:/usr/bin:/bin")
-    assert told.stdout == f"called: hook claude-code --event PreToolUse --plugin={machine.data}\n"
-
-
-@pytest.mark.parametrize("place", ["project", "project/bin"])
-def test_a_project_cannot_bring_its_own(machine: Machine, place: str) -> None:
-    machine.program(place)
-    told = machine.hook(PATH=f"{machine.home}/{place}:/usr/bin:/bin")
+@pytest.mark.parametrize(
+    "name", ["project", "project/bin", "./project/bin", "/project/bin", "x/../project/bin", "kept"]
+)
+def test_a_project_cannot_bring_its_own(machine: Machine, name: str) -> None:
+    (machine.home / "x").mkdir()
+    machine.program(name.removeprefix("/"))
+    told = machine.hook(PATH=f"{machine.home}/{name}:/proc/self/cwd:/proc/self/cwd/bin:/usr/bin:/bin")
     assert told.code == 2
     assert "is not installed" in told.stderr
+
+
+def test_a_project_cannot_say_what_the_usual_place_loads(machine: Machine) -> None:
+    machine.program(".local/bin")
+    program = machine.home / ".local/bin/lockgate"
+    program.write_text("#!/bin/sh\ncat >/dev/null\nenv\n")
+    evil = str(machine.home / "project")
+    told = machine.hook(HOME=evil, PYTHONPATH=evil, PYTHONHOME=evil, PYTHONUSERBASE=evil, PYTHONPYCACHEPREFIX=evil)
+    assert f"HOME={machine.home}" in told.stdout.splitlines()
+    assert "PYTHON" not in told.stdout
+
+
+@pytest.mark.parametrize(("name", "usual"), [("XDG_STATE_HOME", ".local/state"), ("XDG_CONFIG_HOME", ".config")])
+def test_a_project_cannot_say_where_the_usual_place_looks(machine: Machine, name: str, usual: str) -> None:
+    machine.program(".local/bin")
+    told = machine.hook(**{name: str(machine.home / "project")})
+    assert told.code == 2
+    assert "lockgate install claude-code --plugin" in told.stderr
+    assert machine.hook(**{name: str(machine.home / usual)}).stdout.startswith("called: ")
 
 
 def test_a_project_cannot_lead_it_to_another_home(machine: Machine) -> None:
