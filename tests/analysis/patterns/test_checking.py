@@ -285,6 +285,16 @@ def test_a_list_of_a_tool_leaves_out_no_canary(kind: KnownKind, found: bool) -> 
     assert bool(result.pattern_matches) is found
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("é hünter2ß", "ünter2ß"), ("ünter2ß", "ünter2ß"), ("hünter2ßé", "ünter2ß")]
+)
+def test_a_piece_that_cuts_characters_is_found_with_all_of_them(text: str, found: str) -> None:
+    groups = (group("known_secrets", ()), group("in", (), covers=("known_secrets",)))
+    made = scanner(library(ACME, groups=groups), known=_finds(found.encode()[1:-1], KnownKind.SECRET))
+    (match,) = made.check(fields_of({"t": text}), Request(Side.INPUT)).pattern_matches
+    assert text[match.start : match.end] == found
+
+
 def test_without_a_group_that_covers_them_known_values_are_nothing() -> None:
     made = scanner(library(ACME), known=_finds(b"hunter2", KnownKind.SECRET))
     assert not made.check(fields_of({"t": "hunter2"}), Request(Side.INPUT)).pattern_matches

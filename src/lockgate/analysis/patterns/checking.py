@@ -254,17 +254,20 @@ class Check:
 
     # ------------------------------------------------------------ the end
     def _count_characters(self, data: bytes, first: int) -> None:
-        """Turn offsets of bytes into offsets of characters, for the matches from the given one on."""
-        places = list(self._kept)[first:]
-        offsets = sorted({offset for place in places for offset in _span(self._kept[place].match)})
+        """Turn offsets of bytes into offsets of characters, for the matches from the given one on.
+
+        A piece of a known value may begin or end within a character: all of that belongs to it.
+        """
+        spans = {place: _span(self._kept[place].match, data) for place in list(self._kept)[first:]}
+        offsets = sorted({offset for span in spans.values() for offset in span})
         characters: dict[int, int] = {}
         done = count = 0
         for offset in offsets:
             count += len(data[done:offset].decode("utf-8", "surrogatepass"))
             characters[offset], done = count, offset
-        for place in places:
+        for place, span in spans.items():
             kept = self._kept[place]
-            start, end = (characters[offset] for offset in _span(kept.match))
+            start, end = (characters[offset] for offset in span)
             self._kept[place] = kept._replace(match=kept.match._replace(start=start, end=end))
 
     def result(self) -> GuardrailResult:
@@ -280,5 +283,11 @@ class Check:
         return GuardrailResult(decision, reason, tuple(matches), self._time.elapsed() * 1000, expired)
 
 
-def _span(match: PatternMatch) -> tuple[int, int]:
-    return match.start, match.end
+def _span(match: PatternMatch, data: bytes) -> tuple[int, int]:
+    """Where a match stands in a text in UTF-8, in whole characters."""
+    start, end = match.start, match.end
+    while 0 < start < len(data) and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end
