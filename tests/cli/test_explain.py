@@ -162,6 +162,13 @@ def test_the_tree_for_a_person(project):
     assert "\u202e" not in text
 
 
+def test_a_tool_s_name_cannot_act_on_the_terminal(project):
+    name = "mcp__a__\x1b]0;b\x07\u202ec"
+    text = explain("--tool", name, "--input", "{}", cwd=project, NO_COLOR="1").stdout.decode()
+    assert "mcp__a__\\e]0;b\\x07\\u{202e}c" in text
+    assert not set(name) & set("\x1b\x07\u202e") & set(text)
+
+
 def test_lines_are_not_folded_in_a_pipe(project):
     name = "/".join(["a_long_folder"] * 10) + "/.env"
     done = explain("--tool", "Read", "--input", json.dumps({"file_path": name}), cwd=project)

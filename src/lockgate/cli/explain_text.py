@@ -47,7 +47,7 @@ def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
 
     call, analysis = explanation.call, explanation.analysis
     title = explanation.command or json.dumps(dict(call.tool_input), ensure_ascii=False)
-    tree = Tree(Text.assemble((call.tool, "bold"), " ", visible(title, 300)))
+    tree = Tree(Text.assemble((visible(call.tool, 200), "bold"), " ", visible(title, 300)))
     outline = explanation.outline()
     if outline is not None:
         _add_steps(tree.add(Text("what runs")), outline.steps(), [_MOST_STEPS])
