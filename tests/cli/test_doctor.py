@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import grp
 import json
 import os
@@ -320,6 +321,35 @@ def test_a_broken_file_of_patterns_fails(machine: Machine) -> None:
     code, found = machine.found()
     assert (code, found["pattern files"][0]) == (1, "fail")
     assert "patterns.yaml" in found["pattern files"][1]
+
+
+def _written_by_a_project(machine: Machine, scope: str, command: str) -> Path:
+    file = machine.project / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
+    machine.write(file, json.dumps({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}))
+    return file
+
+
+@pytest.mark.parametrize("scope", ["project", "local"])
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_command_that_a_project_has_written_is_not_run(machine: Machine, scope: str, guarded: bool) -> None:
+    own = json.loads(machine.settings.read_text())["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    if not guarded:
+        machine.run("uninstall", "claude-code")
+    made = machine.home / "made"
+    for command in (f": > {made}; echo '/x/lockgate/hook.py' ", f": > {made}; {own}", own.replace("--event", "--evil")):
+        file = _written_by_a_project(machine, scope, command)
+        state, says = machine.found()[1]["self-test"]
+        assert not made.exists()
+        assert state == ("ok" if guarded else "fail")
+        assert guarded or says.startswith(f"the hook stands in {file}")
+
+
+def test_what_this_version_has_written_into_a_project_is_run(machine: Machine) -> None:
+    machine.run("uninstall", "claude-code")
+    with contextlib.chdir(machine.project):
+        machine.run("install", "claude-code", "--scope", "project")
+    assert not machine.settings.exists() or "hook.py" not in machine.settings.read_text()
+    assert machine.found()[1]["self-test"][0] == "ok"
 
 
 def test_what_a_project_would_loosen_is_a_warning(machine: Machine) -> None:

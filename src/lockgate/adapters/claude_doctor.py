@@ -11,7 +11,14 @@ from pathlib import Path
 
 from lockgate.adapters import claude_install
 from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import missing_entries, remote_words, started_files, valid_entries
+from lockgate.adapters.claude_command import (
+    either_client,
+    hook_command,
+    missing_entries,
+    remote_words,
+    started_files,
+    valid_entries,
+)
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError
@@ -27,6 +34,9 @@ _PLUGIN = (
     "if you want them: lockgate install claude-code --plugin, and in a checkout of Lockgate: claude plugin marketplace"
     " add ./ && claude plugin install lockgate@lockgate"
 )
+
+_STRANGERS = frozenset({"project", "local"})
+"""Scopes of settings that lie in a project."""
 
 
 def checks(seen: Look) -> Iterator[Check]:
@@ -92,6 +102,21 @@ def _gone(seen: Look, layer: Layer) -> str:
         if own == layer:
             return next((path for path in started_files(_words(command)) if not os.access(path, os.R_OK)), "")
     return ""
+
+
+def may_be_tried(seen: Look, layer: Layer, command: str) -> bool:
+    """Whether a registered command may be run, to see whether it refuses.
+
+    A project's settings are anybody's text, also where they name the gate: of them only what this version registers is
+    run. The person's own and the administrator's may start the gate in another way, and still have to refuse.
+    """
+    if layer.scope not in _STRANGERS:
+        return True
+    try:
+        launch = claude_install.this_launch(seen.folders)._replace(remote=_remote(seen, layer))
+    except InstallError:
+        return False
+    return command in [hook_command(each, "PreToolUse") for each in either_client(launch)]
 
 
 def _words(command: str) -> list[str]:

@@ -69,7 +69,10 @@ def self_tests(seen: Look) -> Iterator[Check]:
 def _self_test(seen: Look) -> Check:
     """Send a call that must be refused through the registered hook, as the client does."""
     name = "self-test"
-    command = _registered(seen)
+    command, not_run = _registered(seen)
+    if not_run:
+        says = f"the hook stands in {not_run}, and not as this version registers it there: it was not run"
+        return Check(name, "fail", says, "look at that file; then: lockgate install claude-code")
     if not command:
         return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
     payload = {
@@ -106,18 +109,20 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend
     return Check(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
-def _registered(seen: Look) -> str:
+def _registered(seen: Look) -> tuple[str, str]:
+    """The registered command; or, where a project has written the only ones, the file that they stand in."""
     own = hook_commands(seen, "PreToolUse")
-    if own:
-        return own[0][1]
+    tried = [command for layer, command in own if claude_doctor.may_be_tried(seen, layer, command)]
+    if tried or own:
+        return (tried[0], "") if tried else ("", own[0][0].file)
     if not enabled_plugins(seen):
-        return ""
+        return "", ""
     copies = claude_doctor.plugin_copies(seen)
     if not copies:
-        return ""
+        return "", ""
     script = copies[-1] / "hooks" / "run.sh"
     data = os.path.join(seen.claude, "plugins", "data", "lockgate")
-    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
+    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2", ""
 
 
 def _denied(stdout: str) -> bool:
