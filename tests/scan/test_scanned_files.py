@@ -193,6 +193,8 @@ def test_a_range_of_revisions(repository: Path) -> None:
 
 
 def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
+    _make(repository, {"b.md": "one\n"})
+    _git(repository, "add", "b.md")
     trap = repository / "trap.sh"
     trap.write_text(f"#!/bin/sh\ntouch {repository}/trapped\n", encoding="utf-8")
     trap.chmod(0o755)
@@ -203,10 +205,17 @@ def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
         "diff.x.textconv",
         "diff.x.command",
         "interactive.diffFilter",
+        "filter.x.clean",
+        "filter.x.process",
+        "filter.a=b.c.clean",
     ):
         _git(repository, "config", key, str(trap))
-    _make(repository, {".gitattributes": "*.txt diff=x\n", "a.txt": "changed\n"})
-    assert added_lines(str(repository), ["HEAD"])
+    _git(repository, "config", "filter.x.required", "true")
+    _make(
+        repository,
+        {".gitattributes": "*.txt diff=x filter=x\n*.md filter=a=b.c\n", "a.txt": "changed\n", "b.md": "two\n"},
+    )
+    assert [source.name for source in _added(repository, "HEAD")] == ["a.txt", "b.md"]
     assert not (repository / "trapped").exists()
 
 

@@ -21,6 +21,7 @@ MOST_BYTES = 10 * 1024 * 1024
 _BINARY_LOOK = 8192
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GIT_SECONDS = 60
+_NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 
 
 class ScanError(LockgateError):
@@ -160,13 +161,19 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]
     Raises:
         ScanError: git is not there, or says that something is wrong.
     """
-    # Nothing that a repository's settings name may run: no pager, no external diff, no text conversion, no monitor.
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-C", folder, "--no-pager", "diff"]
-    command += ["--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"]
-    command += ["--unified=0", "--inter-hunk-context=0", "--no-relative", "--text", "--submodule=short"]
+    # Nothing that a repository's settings name may run: no pager, no external diff, no text conversion, no monitor, no
+    # hook, no filter; and nothing of the settings of a submodule, for which these do not hold.
+    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"]
+    command += ["-C", folder, "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]
+    command += ["--src-prefix=a/", "--dst-prefix=b/", "--unified=0", "--inter-hunk-context=0", "--text"]
+    command += ["--submodule=short", "--ignore-submodules=dirty"]
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program; revisions come from the person
-            [*command, *arguments, "--"], capture_output=True, timeout=_GIT_SECONDS, check=False
+            [*command, *arguments, "--"],
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+            env={**os.environ, **_without_filters(folder)},
         )
     except FileNotFoundError:
         raise ScanError("git is not installed") from None
@@ -178,6 +185,19 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]
             raise ScanError("this folder is in no git repository; name files or folders to scan, or run it in one")
         raise ScanError(f"git diff failed: {said[0] if said else done.returncode}")
     return list(_parse_diff(done.stdout.decode("utf-8", "surrogateescape")))
+
+
+def _without_filters(folder: str) -> dict[str, str]:
+    """Variables by which git runs none of the filters that settings name: a diff with files on the disk runs them."""
+    asked = ["git", "-C", folder, "config", "--includes", "--null", "--name-only", "--get-regexp", r"^filter\."]
+    named = subprocess.run(asked, capture_output=True, timeout=_GIT_SECONDS, check=False).stdout  # noqa: S603
+    filters = {name.rpartition(b".")[0].decode("utf-8", "surrogateescape") for name in named.split(b"\0") if name}
+    # By variables and not by -c, for a filter's name may hold the sign that ends it there.
+    keys = [(f"{each}.{key}", value) for each in sorted(filters) for key, value in _NO_FILTER]
+    settings = {"GIT_CONFIG_COUNT": str(len(keys))}
+    for number, (key, value) in enumerate(keys):
+        settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return settings
 
 
 def _in_repository(folder: str) -> bool:
