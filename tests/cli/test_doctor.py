@@ -341,7 +341,24 @@ def test_a_command_that_a_project_has_written_is_not_run(machine: Machine, scope
         state, says = machine.found()[1]["self-test"]
         assert not made.exists()
         assert state == ("ok" if guarded else "fail")
-        assert guarded or says.startswith(f"the hook stands in {file}")
+        assert guarded or says.startswith(f"what {file} has for a hook is not")
+
+
+@pytest.mark.parametrize("way", ["settings", "plugin"])
+def test_nor_is_one_of_a_folder_that_a_variable_names(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    evil, made = machine.home / "evil", machine.home / "made"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(evil))
+    command = f": > {made}; echo '/x/lockgate/hook.py' "
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    machine.write(
+        evil / "settings.json",
+        json.dumps({"hooks": hooks} if way == "settings" else {"enabledPlugins": {"lockgate@a": True}}),
+    )
+    machine.write(evil / "plugins/cache/a/lockgate/1/hooks/run.sh", f": > {made}")
+    assert machine.found()[1]["self-test"][0] == "fail"
+    assert not made.exists()
 
 
 def test_what_this_version_has_written_into_a_project_is_run(machine: Machine) -> None:

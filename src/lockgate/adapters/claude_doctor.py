@@ -35,9 +35,6 @@ _PLUGIN = (
     " add ./ && claude plugin install lockgate@lockgate"
 )
 
-_STRANGERS = frozenset({"project", "local"})
-"""Scopes of settings that lie in a project."""
-
 
 def checks(seen: Look) -> Iterator[Check]:
     """Look at everything that concerns the client, in the order in which a person would mend it."""
@@ -104,13 +101,20 @@ def _gone(seen: Look, layer: Layer) -> str:
     return ""
 
 
+def is_usual(seen: Look) -> bool:
+    """Whether the client's folder is where it is when no variable says otherwise."""
+    return seen.claude == os.path.join(seen.folders.home, ".claude")
+
+
 def may_be_tried(seen: Look, layer: Layer, command: str) -> bool:
     """Whether a registered command may be run, to see whether it refuses.
 
-    A project's settings are anybody's text, also where they name the gate: of them only what this version registers is
-    run. The person's own and the administrator's may start the gate in another way, and still have to refuse.
+    A project's settings are anybody's text, also where they name the gate, and a variable can call any folder the
+    client's: of those only what this version registers is run. The administrator's settings, and the person's own in
+    their usual place, which no agent may write to, may start the gate in another way, and still have to refuse.
     """
-    if layer.scope not in _STRANGERS:
+    usual = is_usual(seen) and layer.file == os.path.join(seen.claude, "settings.json")
+    if usual or layer.scope == "managed":
         return True
     try:
         launch = claude_install.this_launch(seen.folders)._replace(remote=_remote(seen, layer))

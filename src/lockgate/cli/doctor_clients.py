@@ -71,8 +71,8 @@ def _self_test(seen: Look) -> Check:
     name = "self-test"
     command, not_run = _registered(seen)
     if not_run:
-        says = f"the hook stands in {not_run}, and not as this version registers it there: it was not run"
-        return Check(name, "fail", says, "look at that file; then: lockgate install claude-code")
+        says = f"what {not_run} has for a hook is not what this version registers there: it was not run"
+        return Check(name, "fail", says, "look at it; then: lockgate install claude-code")
     if not command:
         return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
     payload = {
@@ -110,7 +110,7 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend
 
 
 def _registered(seen: Look) -> tuple[str, str]:
-    """The registered command; or, where a project has written the only ones, the file that they stand in."""
+    """The registered command; or, where somebody else can have written it, the file that it stands in."""
     own = hook_commands(seen, "PreToolUse")
     tried = [command for layer, command in own if claude_doctor.may_be_tried(seen, layer, command)]
     if tried or own:
@@ -121,6 +121,8 @@ def _registered(seen: Look) -> tuple[str, str]:
     if not copies:
         return "", ""
     script = copies[-1] / "hooks" / "run.sh"
+    if not claude_doctor.is_usual(seen):
+        return "", str(script)
     data = os.path.join(seen.claude, "plugins", "data", "lockgate")
     return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2", ""
 
