@@ -1,4 +1,8 @@
-"""How a question to a person is shown: all of it, escaped, what matters first."""
+"""How a question to a person is shown: all of it, escaped, what matters first.
+
+It may be another machine's, of a store that many share: what is not of its type is shown as well as it can be, so that
+one odd question hides no other.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lockgate.audit.bodies import items, number, part
 from lockgate.cli.state import paint
 from lockgate.escape.approvals import WHOLE
 from lockgate.escape.telling import reaches
@@ -15,6 +20,8 @@ from lockgate.text import condensed, visible
 
 _NAME = 200
 _SENTENCE = 600
+_LATEST = 1e11
+"""Seconds since the epoch up to which a time is one."""
 _STATES = {"pending": "yellow", "approved": "green", "used": "green", "denied": "red", "expired": "red"}
 
 
@@ -30,17 +37,16 @@ def left(row: ApprovalRow, now: float) -> str:
 
 def summary(row: ApprovalRow, now: float) -> str:
     """The question in one line."""
-    about = row.about
-    detail = next(iter((about.get("input") or {}).values()), "")
+    about = part(row.about)
+    detail = next(iter(part(about.get("input")).values()), "")
     shown = visible(detail if isinstance(detail, str) else json.dumps(detail), 70)
-    return (
-        f"{paint(row.approval, 'cyan', bold=True)}  {left(row, now):<16} {visible(about.get('tool', ''), 40)}: {shown}"
-    )
+    tool = visible(str(about.get("tool", "")), 40)
+    return f"{paint(row.approval, 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}"
 
 
 def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     """The whole question."""
-    about = row.about
+    about = part(row.about)
     yield paint(f"Question {row.approval}", None, bold=True) + "  " + paint(left(row, now), _STATES.get(row.state))
     who = f"{visible(row.client, 60)}, session {visible(row.session, 80)}"
     yield f"  agent    {who}{f', sub-agent {visible(row.agent, 80)}' if row.agent else ''}"
@@ -54,16 +60,20 @@ def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     if brief := about.get("brief"):
         yield from _part("A delegate with clean labels would act on this brief:", _text(str(brief)))
     yield from _part("The exact call:", _call(row))
-    yield from _part("Why you are asked:", _reasons(about.get("reasons", ())))
-    yield from _part("Whom it can reach:", _reached(about.get("effects", ())))
+    yield from _part("Why you are asked:", _reasons(_parts(about.get("reasons"))))
+    yield from _part("Whom it can reach:", _reached(_parts(about.get("effects"))))
     yield from _part("What else it can do:", _others(about))
-    yield from _part("What this session has read:", _read(about.get("provenance", ()), now))
-    yield from _part("What the patterns found in it:", _found(about.get("guardrail") or {}))
+    yield from _part("What this session has read:", _read(_parts(about.get("provenance")), now))
+    yield from _part("What the patterns found in it:", _found(_parts(part(about.get("guardrail")).get("matches"))))
 
 
 def is_whole(row: ApprovalRow) -> bool:
     """Whether all of the call can be shown. What nobody can see, nobody can approve."""
-    return WHOLE in row.about
+    return isinstance(part(row.about).get(WHOLE), Mapping)
+
+
+def _parts(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in items(value) if isinstance(each, Mapping)]
 
 
 def _part(title: str, body: Iterator[str]) -> Iterator[str]:
@@ -74,9 +84,9 @@ def _part(title: str, body: Iterator[str]) -> Iterator[str]:
 
 
 def _call(row: ApprovalRow) -> Iterator[str]:
-    about = row.about
+    about = part(row.about)
     yield paint(_uncut(str(about.get("tool", ""))), "cyan")
-    values: Mapping[str, Any] = about[WHOLE] if is_whole(row) else about.get("input") or {}
+    values = part(about.get(WHOLE) if is_whole(row) else about.get("input"))
     if not is_whole(row):
         yield "(no longer kept whole; this is what the audit has)"
     for name, value in values.items():
@@ -97,34 +107,35 @@ def _uncut(line: str) -> str:
 
 def _reasons(reasons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for reason in reasons:
-        yield f"{visible(str(reason['because']), _SENTENCE)} [{visible(str(reason['rule']), _NAME)}]"
+        yield f"{visible(str(reason.get('because')), _SENTENCE)} [{visible(str(reason.get('rule')), _NAME)}]"
 
 
 def _reached(effects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for what in dict.fromkeys(str(effect["what"]) for effect in effects if reaches(effect)):
+    for what in dict.fromkeys(str(effect.get("what")) for effect in effects if reaches(effect)):
         yield paint(visible(what, _SENTENCE), "red")
 
 
 def _others(about: Mapping[str, Any]) -> Iterator[str]:
-    told = {(str(reason["because"]), str(reason["rule"])) for reason in about.get("reasons", ())}
-    for effect in about.get("effects", ()):
-        if (str(effect["because"]), str(effect["rule"])) not in told:
-            yield f"{visible(str(effect['row']), 40)}: {visible(str(effect['because']), _SENTENCE)}"
-    if more := about.get("effects_omitted"):
+    told = {(str(reason.get("because")), str(reason.get("rule"))) for reason in _parts(about.get("reasons"))}
+    for effect in _parts(about.get("effects")):
+        if (str(effect.get("because")), str(effect.get("rule"))) not in told:
+            yield f"{visible(str(effect.get('row')), 40)}: {visible(str(effect.get('because')), _SENTENCE)}"
+    if more := number(about.get("effects_omitted")):
         yield f"and {int(more)} more effects"
 
 
 def _read(provenance: Sequence[Mapping[str, Any]], now: float) -> Iterator[str]:
     for taint in provenance:
-        at = time.strftime("%H:%M:%S", time.localtime(taint["at"]))
-        passed = max(int(now - taint["at"]), 0)
+        began = max(number(taint.get("at")) or 0.0, 0.0)
+        at = time.strftime("%H:%M:%S", time.localtime(began if began < _LATEST else 0.0))
+        passed = max(int(now - began), 0)
         inherited = f", from {visible(str(taint['origin']), 80)}" if taint.get("origin") else ""
         yield (
-            f"{paint(visible(str(taint['label']), 20), 'yellow')}: {visible(str(taint['source']), _SENTENCE)} "
+            f"{paint(visible(str(taint.get('label')), 20), 'yellow')}: {visible(str(taint.get('source')), _SENTENCE)} "
             f"at {at}, {f'{passed // 60} min' if passed >= 60 else f'{passed} s'} ago{inherited}"
         )
 
 
-def _found(guardrail: Mapping[str, Any]) -> Iterator[str]:
-    for match in guardrail.get("matches", ()):
-        yield f"{visible(str(match['type']), _NAME)} ({visible(str(match['severity']), 20)}), masked above"
+def _found(matches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for match in matches:
+        yield f"{visible(str(match.get('type')), _NAME)} ({visible(str(match.get('severity')), 20)}), masked above"
