@@ -13,6 +13,8 @@ import pytest
 from lockgate.observability.counting import Counts, count
 from lockgate.observability.formats.cef import cef
 from lockgate.observability.formats.ocsf import ocsf
+from lockgate.observability.gauges import Gauges
+from lockgate.observability.prometheus import exposition
 from lockgate.observability.spans import log, spans
 from lockgate.store.rows import AuditRow
 
@@ -79,6 +81,21 @@ def _changed(record: dict[str, Any]) -> Iterator[AuditRow]:
 def test_any_value_may_stand_in_any_place(name: str, reader: str) -> None:
     for row in _changed(RECORDS[name]):
         READERS[reader](row)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_all_of_it_has_a_page(name: str) -> None:
+    counts = Counts()
+    for row in [*_changed(RECORDS[name]), *_changed({"event": "\x1b[31m", "client": "\x1b[31m"})]:
+        count(counts, row)
+    page = exposition(counts, Gauges(), None).decode()
+    assert "\x1b" not in page
+    assert exposition(Counts(json.loads(json.dumps(counts.kept()))), Gauges(), None).decode() == page
+
+
+def test_counts_that_were_kept_with_what_has_no_place_have_a_page() -> None:
+    kept = {"audit_records": [[["\ud800"], [2.0]]]}
+    assert b'lockgate_audit_records_total{event="\\\\u{d800}"} 2.0' in exposition(Counts(kept), Gauges(), None)
 
 
 @pytest.mark.parametrize("name", RECORDS)

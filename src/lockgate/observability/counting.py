@@ -9,12 +9,15 @@ from lockgate.audit.bodies import body_of, items, number, part
 from lockgate.record import Record
 from lockgate.session.sessions import SELF_TEST
 from lockgate.store.rows import AuditRow
+from lockgate.text import visible
 
 DISTINCT = 300
 """Values that one label of one metric may have; each further one is counted as ``other``."""
 SERIES = 2000
 """Combinations of labels that one metric may have."""
 OTHER = "other"
+_LONGEST = 80
+"""Characters of a label's value."""
 
 _SIGNALS = ("traces", "logs")
 _QUICK = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0)
@@ -78,7 +81,7 @@ class Counts:
         size = len(METRICS[name].buckets) + 2 if METRICS[name].buckets else 1
         for labels, numbers in values:
             if len(labels) == len(METRICS[name].labels) and len(numbers) == size:
-                self.values[name][tuple(labels)] = [float(number) for number in numbers]
+                self.values[name][tuple(map(_label, labels))] = [float(number) for number in numbers]
 
     def copy(self) -> Counts:
         """The same counts, to go on from without changing these."""
@@ -123,7 +126,8 @@ class Counts:
 
 
 def _label(value: object) -> str:
-    return str(value)[:80] if value not in (None, "") else "none"
+    # Half a surrogate pair, which JSON can hold, has no place in a page of UTF-8; nor has an escape in a terminal.
+    return visible(str(value)[:_LONGEST], _LONGEST) if value not in (None, "") else "none"
 
 
 def count(counts: Counts, row: AuditRow) -> None:
