@@ -193,6 +193,10 @@ WRONG = [
     pytest.param(lambda m: m.client("nonsense"), "client", "warn", "not known", id="no version"),
     pytest.param(_project(env={"LD_PRELOAD": "x.so"}), "variables", "fail", "LD_PRELOAD", id="preload"),
     pytest.param(_project(env={"PYTHONHOME": "/x"}), "variables", "fail", "PYTHONHOME", id="python"),
+    *(
+        pytest.param(_project(env={name: "x"}), "variables", "fail", name, id=name)
+        for name in ("SHELLOPTS", "PS4", "OPENSSL_CONF", "GCONV_PATH", "CLAUDE_CONFIG_DIR", "LOCKGATE_RESIDENT")
+    ),
     pytest.param(
         _project(env={"ANTHROPIC_BASE_URL": "http://x"}), "variables", "fail", "ANTHROPIC_BASE_URL", id="model"
     ),

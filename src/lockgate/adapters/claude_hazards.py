@@ -17,7 +17,8 @@ ON_FAILURE_CLIENT = (2, 1, 329)
 """The oldest version in which ``onFailure`` was seen to work."""
 
 _VARIABLE = lazy_re(
-    r"(?:LD_|DYLD_|PYTHON|XDG_).*|PATH|HOME|ENV|BASH_ENV|NODE_OPTIONS|ANTHROPIC_BASE_URL|CLAUDE_CODE_SIMPLE"
+    r"(?:LD_|DYLD_|PYTHON|XDG_|OPENSSL_|GIT_CONFIG|LOCKGATE_|BASH_FUNC_).*|PATH|HOME|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4"
+    r"|GCONV_PATH|GLIBC_TUNABLES|NODE_OPTIONS|ANTHROPIC_BASE_URL|CLAUDE_CODE_SIMPLE|CLAUDE_CONFIG_DIR"
 )
 """Variables by which settings could change what a hook loads, where it looks, or whom the client talks to."""
 
