@@ -146,9 +146,11 @@ def test_overwritten_pages_are_an_error(folder: Path) -> None:
         _use(folder)
 
 
-def test_a_value_that_is_no_json_is_an_error(folder: Path) -> None:
+@pytest.mark.parametrize("value", ["[", "[" * 100_000])
+def test_a_value_that_is_no_json_is_an_error(folder: Path, value: str) -> None:
     with sqlite3.connect(folder / "lockgate.db") as connection:
-        connection.execute("INSERT INTO calls VALUES (1, 's1', 'c', '', '', '', 'running', '[', '{}', 1.0)")
+        row = "INSERT INTO calls VALUES (1, 's1', 'c', '', '', '', 'running', ?, '{}', 1.0)"
+        connection.execute(row, (value,))
     connection.close()
     store = SqliteStore.open(str(folder))
     with pytest.raises(StoreError, match="damaged"), store.reading() as tx:

@@ -85,5 +85,5 @@ def parsed(text: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError("the state is damaged: move the state folder aside to begin anew") from error

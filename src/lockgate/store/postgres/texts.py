@@ -37,5 +37,5 @@ def parsed(text: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError("the shared store is damaged: see `lockgate store status`") from error
