@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Builtin = Callable[[Machine, Scope, list[Arg], "str | None"], str]
 
-_QUIET = ": true false disown suspend logout unalias unsetopt"
+_QUIET = ": true false disown suspend logout unalias"
 """They neither change what is tracked here nor run or print anything."""
 _TALKING = "ulimit umask times bg fg dirs type caller help compopt whence"
 """The same, but they print."""
@@ -56,6 +56,7 @@ BUILTINS = {
     "jobs": "state.jobs",
     "shopt": "state.shopt",
     "setopt": "state.setopt",
+    "unsetopt": "state.unsetopt",
     "break": "state.leave",
     "continue": "state.leave",
     "return": "state.leave",

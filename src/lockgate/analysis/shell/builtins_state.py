@@ -11,10 +11,14 @@ from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.marks import OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.scope import Arg, Scope, positional
 from lockgate.analysis.spelling import entered
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
+
+_SHORT_GLOB_DOTS = lazy_re(r"[-+][A-Za-z0-9]*4[A-Za-z0-9]*")
+"""``-4`` among short options, which zsh takes for ``globdots`` (zshoptions(1), "SINGLE LETTER OPTIONS")."""
 
 
 def cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
@@ -151,9 +155,27 @@ def setopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
     return OPAQUE
 
 
-def _means_hidden_too(arg: Arg) -> bool:
+def unsetopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``unsetopt``: the same the other way round; ``noglobdots`` switched off is ``globdots`` switched on."""
+    if any(_means_hidden_too(arg, negated=True) for arg in args):
+        _hidden_too(machine, "unsetopt")
+    return OPAQUE
+
+
+def heed_start(machine: Machine, args: list[Arg]) -> None:
+    """Keep what the options say that zsh is started with, each spelt in one of many ways: ``-4``, ``--glob-dots``."""
+    if any(_means_hidden_too(arg) or _means_hidden_too(arg, negated=True) for arg in args):
+        _hidden_too(machine, "zsh")
+
+
+def _means_hidden_too(arg: Arg, *, negated: bool = False) -> bool:
     name = arg.static
-    return name is None or name.replace("_", "").casefold() in ("globdots", "dotglob")
+    if name is None or _SHORT_GLOB_DOTS.fullmatch(name):
+        return True
+    name = re.sub("[-+_]", "", name).casefold()
+    if negated and not name.startswith("no"):
+        return False
+    return (name.removeprefix("no") if negated else name) in ("globdots", "dotglob")
 
 
 def _hidden_too(machine: Machine, what: str) -> None:
@@ -184,10 +206,12 @@ def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     if any(re.match(r"-[A-Za-z]*k|keyword", arg.text) for arg in args):
         because = "from here on `NAME=value` behind a command is a variable of that command"
         machine.findings.execute("set -k", "shell:option", because)
-    if any(_means_hidden_too(arg) for arg in args if arg.static is not None):
+    if any(_means_hidden_too(arg) for arg in args if arg.static is not None and not _SHORT_GLOB_DOTS.match(arg.text)):
         _hidden_too(machine, "set")
     while words and re.match(r"[-+]", words[0].text):
         word = words.pop(0)
+        if _SHORT_GLOB_DOTS.fullmatch(word.text):
+            _hidden_too(machine, "set")
         if word.text in ("--", "-"):
             scope.positional = positional(words)
             return shape

@@ -168,6 +168,10 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     if language in _SHELLS:
         scope = call.scope.new_shell()
         words = call.matched.operands
+        if language == "zsh":
+            from lockgate.analysis.shell.builtins_state import heed_start
+
+            heed_start(call.machine, [arg for arg in call.args[1:] if arg not in words])
         if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
             # ``sh -c TEXT NAME ARGUMENT...``
             scope.variables["0"] = words[1].text
