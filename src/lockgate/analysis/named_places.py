@@ -18,14 +18,16 @@ _AROUND_HOMES = frozenset({("",), ("", "home"), ("", "users")})
 def named_write_effects(root: str, name: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of changing whatever has a name at some depth of a folder, as ``find`` looks for it.
 
-    In the project only what tampers counts: there much has an ordinary name, and what belongs to nobody's project is
-    looked for elsewhere.
+    In the project only what tampers counts, and names that nothing else there has: much has an ordinary name, and what
+    belongs to nobody's project is looked for elsewhere.
     """
     found: list[Effect] = []
     for form in forms(root, cwd, around):
-        hits = (write_of(place, root) for place in _named(form, name, around))
         here = in_project(form, around)
-        found += [effect for effect in hits if effect and (effect.kind is EffectKind.TAMPER or not here)]
+        for place in _named(form, name, around):
+            effect = write_of(place, root)
+            if effect and (effect.kind is EffectKind.TAMPER or not here or name.casefold() in place.named):
+                found.append(effect)
     return unique(found)
 
 
@@ -45,11 +47,11 @@ def named_read_effects(root: str, name: str, cwd: str, around: Surroundings) -> 
 def _named(folder: Path, name: str, around: Surroundings) -> tuple[Place, ...]:
     """Places that have a name at some depth of a folder."""
     homes_below = names_of(around.home)[: len(folder.names)] == folder.names or folder.names in _AROUND_HOMES
-    return _find(folder, name, homes_below=homes_below)
+    return _find(folder, name, homes_below=homes_below, here=in_project(folder, around))
 
 
 @lru_cache(maxsize=256)
-def _find(folder: Path, name: str, *, homes_below: bool) -> tuple[Place, ...]:
+def _find(folder: Path, name: str, *, homes_below: bool, here: bool) -> tuple[Place, ...]:
     """All places that files of a name can be at some depth of a folder, where it is their own name that makes them one.
 
     Of those that are looked for in any folder only what tampers counts, but around home folders: many others have
@@ -59,9 +61,13 @@ def _find(folder: Path, name: str, *, homes_below: bool) -> tuple[Place, ...]:
         folder: The folder.
         name: The name.
         homes_below: Whether home folders lie below the folder.
+        here: Whether the folder is the project's.
     """
     return tuple(
-        place for place in places() if any(_spells(place, each, folder, name, homes_below) for each in place.match)
+        place
+        for place in places()
+        if ((here or homes_below) and name.casefold() in place.named)
+        or any(_spells(place, each, folder, name, homes_below) for each in place.match)
     )
 
 

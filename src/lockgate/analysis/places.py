@@ -39,6 +39,8 @@ class Place(Record):
     """Whether it also holds for the folders around it."""
     match: tuple[Names, ...]
     exceptions: tuple[Names, ...]
+    named: Names = ()
+    """Names that make it what it is in whatever folder of a project, where a command is run for many folders."""
 
 
 class Path(Record):
@@ -90,6 +92,7 @@ def _table() -> _Table:
             row.get("around", True),
             tuple(map(tuple, row["match"])),
             tuple(map(tuple, row.get("except", ()))),
+            tuple(row.get("named", ())),
         )
         for row in compiled["places"]
     )

@@ -137,8 +137,8 @@ def write(
         return []
     if text.startswith(_DEVICES):
         return [Effect(EffectKind.DESTROY, text, "shell:device", "writing to a device destroys what is on it")]
-    found: list[Effect] = []
-    relative = not text.startswith(("/", "~"))
+    found, relative = list[Effect](), not text.startswith(("/", "~"))
+    machine.findings.relative_writes += relative
     linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
     if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"

@@ -81,7 +81,7 @@ _INDIRECT = "shell:dynamic-code"
 class Findings:
     """Everything found so far, in order and without repetition."""
 
-    __slots__ = ("commands", "effects", "hints", "listens", "loud", "programs", "quiet")
+    __slots__ = ("commands", "effects", "hints", "listens", "loud", "programs", "quiet", "relative_writes")
 
     def __init__(self) -> None:
         self.effects: dict[Effect, None] = {}
@@ -93,6 +93,8 @@ class Findings:
         self.quiet: dict[str, None] = {}
         self.loud = False
         """Whether something gives a label without saying what its own lines look like."""
+        self.relative_writes = 0
+        """How often a file was written that is told from the folder where the shell is."""
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Keep an effect; ``quiet`` is whether the lines of its result are described."""

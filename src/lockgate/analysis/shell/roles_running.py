@@ -10,6 +10,7 @@ from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, 
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import Arg, positional
 from lockgate.analysis.shell.variables import variable_effects
+from lockgate.analysis.spelling import absolute
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Role = Callable[["Invocation", list[Arg], str], None]
 _MOST_LINES = 12
+_BESIDE = frozenset({"-execdir", "-okdir"})
+"""Actions of ``find`` that run a command in the folder of what was found."""
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
@@ -91,14 +94,34 @@ def argv(call: Invocation, words: list[Arg], _: str) -> None:
 def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
     """A command for what was found."""
     call.machine.chosen = call.machine.chosen_paths = True
-    from lockgate.analysis.shell.output import found_names
-
     named = [value for given in call.matched.options if given.role == "name" for value in given.value]
     roots = [w.text for w in (*call.matched.operands, *named) if not w.text.startswith("-") and harmless(w.text)]
+    if option in _BESIDE:
+        _execute_beside(call, words, option, roots or ["."])
+    else:
+        _execute_for(call, words, option, roots or ["."])
+
+
+def _execute_beside(call: Invocation, words: list[Arg], option: str, roots: list[str]) -> None:
+    """A command that runs in the folder of what was found: one of those that are searched, or any below it."""
+    machine, scope, before = call.machine, call.scope, call.machine.findings.relative_writes
+    found = [(absolute(root, cwd, machine.around) or root) for root in roots for cwd in scope.cwds]
+    call.scope = scope.copy()
+    call.scope.cwds = tuple(dict.fromkeys(folder if folder.startswith("/") else "" for folder in found))[:_MOST_LINES]
+    _execute_for(call, words, option, found)  # told from the root, each stays what it is
+    call.scope = scope
+    if machine.findings.relative_writes > before:
+        because = f"`{option}` runs it in the folder of each file that is found: what it writes there can be anything"
+        machine.findings.execute(words[0].shown, "shell:unknown-write", because)
+
+
+def _execute_for(call: Invocation, words: list[Arg], option: str, roots: list[str]) -> None:
+    from lockgate.analysis.shell.output import found_names
+
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
     if call.entry.style != "find" and not any(marks.search(word.text) for word in words):
         words = [*words, Arg("{}")]  # ``fd`` puts what it finds at the end
-    for found in found_names(call, roots or ["."], frozenset({option}))[:_MOST_LINES]:
+    for found in found_names(call, roots, frozenset({option}))[:_MOST_LINES]:
         # Escaped, because the text is a replacement pattern.
         name = found.replace("\\", "\\\\")
         invoke_words(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
