@@ -89,8 +89,10 @@ def _settings(context: Context, home: str, started: CommandLine) -> Iterator[Map
 
 
 def _parsed(data: bytes | None) -> Iterator[Mapping[str, Any]]:
+    if not data:
+        return  # most of the places where settings may stand have none
     try:
-        found = json.loads(data or b"")
+        found = json.loads(data)
     except (ValueError, RecursionError):
         return
     if isinstance(found, dict) and isinstance(found.get("permissions"), dict):
