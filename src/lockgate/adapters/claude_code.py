@@ -101,7 +101,7 @@ def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launc
     """
     if not isinstance(payload, OBJECT):
         raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
-    if text(payload, "hook_event_name") == "ConfigChange":
+    if payload.get("hook_event_name") == "ConfigChange":
         return _config_changed(payload, _context(payload, environ), launch)
     decoder = decoder_of(payload, _DECODERS, IGNORED)
     if decoder is None:

@@ -17,7 +17,7 @@ _MAX_ID = 256
 OBJECT = (dict, Mapping)
 """For ``isinstance``; in this order, as to ask an abstract class takes far longer."""
 ARRAY = (list, tuple)
-"""For ``isinstance``: to write ``list | tuple`` there makes a type each time."""
+"""For ``isinstance``: to write ``list | tuple`` there makes a type each time. To be asked before ``OBJECT``."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -111,7 +111,10 @@ def optional(payload: Mapping[str, Any], field: str) -> str:
     Raises:
         BadInputError: It is something else.
     """
-    return "" if payload.get(field) is None else text(payload, field, empty=True)
+    value = payload.get(field)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else text(payload, field, empty=True)
 
 
 def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -> str:
@@ -120,9 +123,11 @@ def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -
     Raises:
         BadInputError: It is something else.
     """
-    if maybe and payload.get(field) is None:
+    value = payload.get(field)
+    if maybe and value is None:
         return ""
-    value = text(payload, field, empty=maybe)
+    if not isinstance(value, str) or not value:
+        value = text(payload, field, empty=maybe)
     if len(value) > _MAX_ID or not value.isprintable():
         raise BadInputError(f"{field} is not an identifier: {shown(value)}")
     return value
