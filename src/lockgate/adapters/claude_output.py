@@ -39,6 +39,9 @@ _WORD = lazy_re(r"[A-Za-z][A-Za-z_./+-]{0,31}")
 _WORDS = lazy_re(r"[A-Za-z_-]+")
 _PLAIN_KEY = lazy_re(r"[A-Za-z_][A-Za-z0-9_-]*")
 
+_SIMPLE = (str, int, float)
+"""Texts, numbers, true and false: to ask of these too whether they are of an abstract class would take far longer."""
+
 Place = tuple[str | int, ...]
 
 
@@ -80,7 +83,7 @@ def names_of(result: Any) -> str:
     todo = [result]
     while todo:
         item = todo.pop()
-        if isinstance(item, str):
+        if item is None or isinstance(item, _SIMPLE):
             continue
         if isinstance(item, OBJECT):
             for name in item:
@@ -125,11 +128,11 @@ def _texts(tool: str, result: Any) -> Iterator[tuple[Place, str]]:
         if isinstance(item, str):
             if item:
                 yield place, item
-        elif isinstance(item, OBJECT):
-            inner = [((*place, key), value) for key, value in item.items() if not _is_unread(tool, place, key, item)]
-            todo.extend(reversed(inner))
         elif isinstance(item, ARRAY):
             todo.extend(((*place, index), item[index]) for index in range(len(item) - 1, -1, -1))
+        elif item is not None and not isinstance(item, _SIMPLE) and isinstance(item, OBJECT):
+            inner = [((*place, key), value) for key, value in item.items() if not _is_unread(tool, place, key, item)]
+            todo.extend(reversed(inner))
 
 
 def _is_unread(tool: str, place: Place, key: str, owner: Mapping[str, Any]) -> bool:

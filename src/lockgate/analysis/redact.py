@@ -119,7 +119,7 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
             inner, its_contents, its_mark = _of_name(name)
             recorded[inner] = _value(item, depth + 1, its_contents, None if mark is None else its_mark)
         return recorded
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         shown = [_value(item, depth + 1, contents, mark) for item in value[:_ITEMS]]
         return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
     return f"[{type(value).__name__}]"
