@@ -174,9 +174,11 @@ def _inside(folders: tuple[str, ...]) -> tuple[tuple[Names, ...], tuple[str, ...
 def _lies_in(folders: tuple[str, ...], form: Path) -> bool:
     """Whether a path is one of some folders, or lies in one."""
     patterns, begins, marked = _inside(folders)
-    if begins and not form.wild and f"{'/'.join(form.names)}/".startswith(begins):
+    if form.wild:
+        return any(_meets(pattern, form) for pattern in patterns)
+    if begins and f"{'/'.join(form.names)}/".startswith(begins):
         return True
-    return any(_meets(pattern, form) for pattern in (patterns if form.wild else marked))
+    return bool(marked) and any(_meets(pattern, form) for pattern in marked)
 
 
 def _is_own(form: Path, own_paths: tuple[str, ...], *, whole: bool = False) -> bool:

@@ -59,7 +59,9 @@ class PatternGuard:
         from lockgate.analysis.patterns.fields import fields_of
 
         result = self._check(context, call, Side.INPUT, list(fields_of(call.tool_input)))
-        if not self._own_files or not any(match.detail for match in result.pattern_matches):
+        if not result.pattern_matches or not self._own_files:
+            return result
+        if not any(match.detail for match in result.pattern_matches):
             return result
 
         from lockgate.known_secrets.gathering import Where

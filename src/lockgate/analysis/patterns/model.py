@@ -147,7 +147,7 @@ class GuardrailResult(Record):
     @property
     def found_secret(self) -> bool:
         """Whether a match is one of credentials that counts as real: stricter than a remark."""
-        return any(
+        return bool(self.pattern_matches) and any(
             match.kind is Kind.SECRET
             and match.decision is not GuardrailDecision.APPROVE
             and match.severity >= Severity.HIGH
