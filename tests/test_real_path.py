@@ -50,6 +50,18 @@ def test_a_link_to_what_is_not_there_is_followed(tmp_path: Path) -> None:
     assert real_path(f"{tmp_path}/link") == f"{tmp_path}/secret/file"
 
 
+def test_what_is_not_there_yet_is_found_below_what_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "nowhere").symlink_to("gone")
+    with monkeypatch.context() as patched:
+        patched.setattr(os.path, "realpath", lambda _: "was asked")
+        assert real_path(f"{tmp_path}/link/a/b/c") == f"{tmp_path}/real/a/b/c"
+    assert real_path(f"{tmp_path}/nowhere/a/b") == f"{tmp_path}/gone/a/b"
+    monkeypatch.chdir(tmp_path / "real")
+    assert real_path("a/b") == f"{tmp_path}/real/a/b"
+
+
 def test_what_is_no_file_of_a_folder_keeps_its_name() -> None:
     reader, writer = os.pipe()
     try:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate import __version__
 from lockgate.errors import ConfigError
+from lockgate.files import real_path
 from lockgate.folders import managed_folder
 from lockgate.layers import (
     LOCKED,
@@ -102,15 +103,15 @@ def places(home: str, config_dir: str, workspace: str) -> tuple[Place, ...]:
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
         # Resolved, so that a project is the same by whichever link a client names it.
-        root = os.path.realpath(workspace)
+        root = real_path(workspace)
         found += [
             Place("project lockbox.json", os.path.join(root, ".claude", "lockbox.json"), project=True),
             Place("project lockgate.yaml", os.path.join(root, "lockgate.yaml"), project=True),
             Place("project .lockgate.yaml", os.path.join(root, ".lockgate.yaml"), project=True),
         ]
     # A session in the home folder has no other project file than the user's own.
-    users = {os.path.realpath(place.path) for place in found if not place.project}
-    return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
+    users = {real_path(place.path) for place in found if not place.project}
+    return tuple(place for place in found if not place.project or real_path(place.path) not in users)
 
 
 def load(

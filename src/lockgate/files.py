@@ -158,12 +158,15 @@ def _opened_at(path: str, flags: int = 0) -> str:
 
 
 def _of_what_is_missing(path: str) -> str:
-    """A file that may be made: it will be in the folder that there is. A link to nothing leads elsewhere."""
-    folder, _, name = path.rpartition("/")
-    if not name or name in {".", ".."} or os.path.lexists(path):
-        return ""
+    """What may be made: it will be below the nearest folder that there is. A link to nothing leads elsewhere."""
+    folder, missing = path, ""
+    while folder.startswith("/") and not os.path.lexists(folder):
+        above, _, name = folder.rpartition("/")
+        if not name or name in {".", ".."}:
+            return ""
+        folder, missing = above or "/", f"/{name}{missing}"
     try:
-        found = _opened_at(folder or "/", os.O_DIRECTORY)
+        found = missing and _opened_at(folder, os.O_DIRECTORY)
     except OSError:
         return ""
-    return found and f"{found.rstrip('/')}/{name}"
+    return found and f"{found.rstrip('/')}{missing}"

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from lockgate.errors import ConfigError, PatternError
+from lockgate.files import real_path
 from lockgate.folders import Folders, managed_folder
 from lockgate.layers import LayerState, Look, Place, digest_of, joined, last_good, look_at, trusted_of
 from lockgate.record import TYPE_CHECKING, Record
@@ -56,10 +57,10 @@ def places(where: Folders, workspace: str) -> tuple[Place, ...]:
         Place("user patterns.yaml", os.path.join(where.config, "patterns.yaml")),
     ]
     if os.path.isabs(workspace) and "\0" not in workspace:
-        root = os.path.realpath(workspace)
+        root = real_path(workspace)
         found += [Place(f"project {name}", os.path.join(root, name), project=True) for name in PROJECT_FILES]
-    users = {os.path.realpath(place.path) for place in found if not place.project}
-    return tuple(place for place in found if not place.project or os.path.realpath(place.path) not in users)
+    users = {real_path(place.path) for place in found if not place.project}
+    return tuple(place for place in found if not place.project or real_path(place.path) not in users)
 
 
 def is_patterns(path: str) -> bool:
