@@ -42,6 +42,8 @@ class GroupingStore(SqliteStore):
         """Whether the whole group has been undone, as SQLite itself does on some errors."""
         self._current: RememberingTransaction | None = None
         """The transaction under the lock for writing that is under way."""
+        self._part: RememberingTransaction | None = None
+        """That of the group's last part: the next one is made of it."""
         self._written: list[Written] = []
         """What the parts of the group wrote that have ended."""
 
@@ -94,7 +96,12 @@ class GroupingStore(SqliteStore):
                 self._undo()
                 raise
             self._holds = self._grouping
-        self._current = self._remembering(writable=writable)
+            self._part = None
+        if self._part is None:
+            self._part = self._remembering(writable=writable)
+        else:
+            self._part.begin_part(writable=writable)
+        self._current = self._part
         return self._current
 
     def commit(self) -> None:

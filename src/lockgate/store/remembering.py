@@ -100,6 +100,13 @@ class RememberingTransaction(SqliteTransaction):
         """Begin with what is known."""
         super().__init__(connection, key, writable=writable)
         self._memory = memory
+        self.begin_part(writable=writable)
+
+    def begin_part(self, *, writable: bool) -> None:
+        """Begin anew, as the next part of a group, on the cursor that there is."""
+        memory = self._memory
+        self._writable = writable
+        self._last_call = None
         self.written: list[Written] = []
         self.head_before = memory.head, memory.owes_head
         """The memory's, as they were."""
