@@ -134,10 +134,10 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
-    from lockgate.adapters.claude_asking import asks_a_person
+    import lockgate.adapters.claude_asking as asking
 
     call = _call(payload, context)
-    return ToolRequested(context, call, asks_a_person(call.tool, call.tool_input, context.mode))
+    return ToolRequested(context, call, asking.asks_a_person(call.tool, call.tool_input, context.mode))
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -145,20 +145,20 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
     if "tool_response" not in payload:
         raise BadInputError("the payload has no tool_response")
     result = payload["tool_response"]
-    from lockgate.adapters.claude_output import kept_file, names_of, texts_of
-    from lockgate.adapters.claude_results import result_text, spawned_agent
+    import lockgate.adapters.claude_output as output
+    import lockgate.adapters.claude_results as results
 
-    agent, background = spawned_agent(call.tool, result)
-    kept, shown = kept_file(call.tool, result)
+    agent, background = results.spawned_agent(call.tool, result)
+    kept, shown = output.kept_file(call.tool, result)
     return ToolFinished(
         context,
         call,
         result,
-        text=result_text(call.tool, result),
+        text=results.result_text(call.tool, result),
         agent=agent,
         background=background,
-        texts=texts_of(call.tool, result),
-        names=names_of(result),
+        texts=output.texts_of(call.tool, result),
+        names=output.names_of(result),
         kept=kept,
         shown=shown,
     )
@@ -275,9 +275,10 @@ def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
 # ---------------------------------------------------------------- answers
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer: what to write to stdout, and the exit code."""
-    from lockgate.adapters.claude_answers import encode as spelt
+    # By its whole name, as wherever each decision comes by: `from` looks each time whether a module is a package.
+    import lockgate.adapters.claude_answers as answers
 
-    return spelt(event_name, answer, event)
+    return answers.encode(event_name, answer, event)
 
 
 def encode_failure(

@@ -66,15 +66,15 @@ class Monitor:
 
         Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
         """
-        # Of a module and not of this package, which would be looked through for it at each event.
+        # By their whole names: `from` would look each time whether the module is a package.
         if isinstance(event, ToolRequested):
-            from lockgate.gate.calls import requested
+            import lockgate.gate.calls as calls
 
-            return (yield from requested(self._parts, event))
+            return (yield from calls.requested(self._parts, event))
         if isinstance(event, ToolFinished):
-            from lockgate.gate.results import finished
+            import lockgate.gate.results as results
 
-            return (yield from finished(self._parts, event))
+            return (yield from results.finished(self._parts, event))
         return self._noted(event)
 
     def _noted(self, event: Noted) -> Answer:

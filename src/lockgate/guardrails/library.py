@@ -56,9 +56,10 @@ class PatternGuard:
             PatternError: The library cannot be loaded.
             StoreError: The state cannot be read.
         """
-        from lockgate.analysis.patterns.fields import fields_of
+        # By its whole name, as below: `from` would look each time whether the module is a package.
+        import lockgate.analysis.patterns.fields as texts
 
-        result = self._check(context, call, Side.INPUT, list(fields_of(call.tool_input)))
+        result = self._check(context, call, Side.INPUT, list(texts.fields_of(call.tool_input)))
         if not result.pattern_matches or not self._own_files:
             return result
         if not any(match.detail for match in result.pattern_matches):
@@ -78,9 +79,10 @@ class PatternGuard:
             PatternError: The library cannot be loaded.
             StoreError: The state cannot be read.
         """
-        from lockgate.analysis.patterns.fields import Field
+        import lockgate.analysis.patterns.fields as found
 
-        result = self._check(context, call, Side.OUTPUT, [Field(path, _name(path), text) for path, text in texts])
+        fields = [found.Field(path, _name(path), text) for path, text in texts]
+        result = self._check(context, call, Side.OUTPUT, fields)
         paths = {match.path for match in result.pattern_matches if match.redact}
         if not paths:
             return result, {}
@@ -111,9 +113,9 @@ class PatternGuard:
     def _check(self, context: Context, call: ToolCall, side: Side, fields: Sequence[Field]) -> GuardrailResult:
         if not fields:
             return GuardrailResult()
-        from lockgate.analysis.patterns.scanning import Request
+        import lockgate.analysis.patterns.scanning as scanning
 
-        return self._scanner(context).check(fields, Request(side, call.tool, context.agent_type))
+        return self._scanner(context).check(fields, scanning.Request(side, call.tool, context.agent_type))
 
     def _scanner(self, context: Context) -> Scanner:
         # An environment can hold secrets of its own.
