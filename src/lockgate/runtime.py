@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
+_UNSEEN = float("-inf"), None
+"""What is remembered of what was never looked up: when it was, and what was found."""
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
 _REMEMBERED = 1024
@@ -290,7 +292,7 @@ def remembering(
     def look_up(context: Context) -> _T:
         name = about(context)
         now = time.monotonic()
-        at, found = kept.get(name, (float("-inf"), None))
+        at, found = kept.get(name, _UNSEEN)
         if found is not None and sight.holds(at, now):
             return found
         if len(kept) >= _REMEMBERED:

@@ -247,9 +247,9 @@ def has_history(context: Context) -> bool:
 def missed(event: Event) -> Sequence[Event]:
     """What instructions for agents of any kind include: the client loads them without an event."""
     if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
-        from lockgate.adapters.claude_agents import taken_in
+        import lockgate.adapters.claude_agents as agents
 
-        return taken_in(event)
+        return agents.taken_in(event)
     return ()
 
 

@@ -31,9 +31,10 @@ def analyse(call: ToolCall, around: Surroundings) -> Analysis:
 def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
-        from lockgate.analysis.shell.effects import analyse_shell
+        # By its whole name, as below: `from` would look each time whether the module is a package.
+        import lockgate.analysis.shell.effects as effects
 
-        return analyse_shell(command, call.cwd, around)
-    from lockgate.analysis.tools import analyse_tool
+        return effects.analyse_shell(command, call.cwd, around)
+    import lockgate.analysis.tools as tools
 
-    return analyse_tool(call, around)
+    return tools.analyse_tool(call, around)

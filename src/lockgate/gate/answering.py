@@ -34,7 +34,7 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision)
-    from lockgate import messages
+    import lockgate.messages as messages  # and not `from` its package, which would be looked through each time
 
     if decision.verdict is Verdict.CONTAIN:
         return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)

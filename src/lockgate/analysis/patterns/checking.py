@@ -94,7 +94,7 @@ class Check:
 
     def _look_inside(self, field: Field, data: bytes, spots: list[tuple[str, int]]) -> None:
         """Look at all that is encoded in a text, or put together in it."""
-        from lockgate.analysis.patterns.decoding import Budget, views
+        import lockgate.analysis.patterns.decoding as decoding  # which `from` would look through each time
 
         pieces: list[Hits] = []
 
@@ -102,8 +102,8 @@ class Check:
             pieces[:] = self._matcher.pieces(inner)
             return [spot for hits in pieces for spot in hits.spots]
 
-        budget = Budget(len(data), self._time.until_over())
-        for view in views(data, spots, find_spots, budget):
+        budget = decoding.Budget(len(data), self._time.until_over())
+        for view in decoding.views(data, spots, find_spots, budget):
             self._look(field, view.data, view, pieces)
         if budget.exceeded:
             self._time.expire_all(budget.exceeded)

@@ -185,9 +185,9 @@ def text_of(part: Part, machine: Machine, scope: Scope) -> str:
     if isinstance(part, Tilde):
         return _home(part, machine, scope)
     if isinstance(part, Param):
-        from lockgate.analysis.shell.parameters import parameter
+        import lockgate.analysis.shell.parameters as parameters  # which `from` would look through each time
 
-        return parameter(part, machine, scope)
+        return parameters.parameter(part, machine, scope)
     if isinstance(part, CommandSub):
         return _cut(machine.capture(part.script, scope).rstrip("\n"))
     if isinstance(part, ProcessSub):
