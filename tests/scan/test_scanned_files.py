@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,6 +218,41 @@ def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
     )
     assert [source.name for source in _added(repository, "HEAD")] == ["a.txt", "b.md"]
     assert not (repository / "trapped").exists()
+
+
+@pytest.mark.parametrize("way", ["url", "uploadpack"])
+def test_nothing_is_fetched_that_the_repository_lacks(repository: Path, way: str) -> None:
+    trap = repository / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {repository}/trapped\n", encoding="utf-8")
+    trap.chmod(0o755)
+    for loose in (repository / ".git" / "objects").glob("??/*"):
+        if b"blob 19\0" in zlib.decompress(loose.read_bytes()):
+            loose.unlink()
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "evil",
+        "remote.evil.promisor": "true",
+        "remote.evil.url": f"ext::{trap}" if way == "url" else str(repository),
+        "remote.evil.uploadpack": str(trap),
+        "protocol.allow": "always",
+    }.items():
+        _git(repository, "config", key, value)
+    _make(repository, {"a.txt": "changed\n"})
+    with pytest.raises(ScanError):
+        added_lines(str(repository), ["HEAD"])
+    assert not (repository / "trapped").exists()
+
+
+def test_settings_in_variables_of_the_person_hold(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _git(repository, "config", "filter.x.clean", "false")
+    _make(repository, {".gitattributes": "*.txt filter=x\n", "a.txt": "changed\n"})
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "diff.context")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "no number")
+    with pytest.raises(ScanError, match="git diff failed"):
+        added_lines(str(repository), ["HEAD"])
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "3")
+    assert [source.name for source in _added(repository, "HEAD")] == ["a.txt"]
 
 
 def test_an_error_of_git_is_told(tmp_path: Path, repository: Path) -> None:

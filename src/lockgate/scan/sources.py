@@ -22,6 +22,9 @@ _BINARY_LOOK = 8192
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GIT_SECONDS = 60
 _NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+_NO_FETCHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+"""What a repository lacks and says that another one has is fetched by a command that it names. Versions before 2.44 do
+not know the first of these; the second is a list of protocols, of which there is none."""
 
 
 class ScanError(LockgateError):
@@ -162,7 +165,8 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]
         ScanError: git is not there, or says that something is wrong.
     """
     # Nothing that a repository's settings name may run: no pager, no external diff, no text conversion, no monitor, no
-    # hook, no filter; and nothing of the settings of a submodule, for which these do not hold.
+    # hook, no filter, no way to another repository; and nothing of the settings of a submodule, for which these do not
+    # hold.
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"]
     command += ["-C", folder, "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"]
     command += ["--src-prefix=a/", "--dst-prefix=b/", "--unified=0", "--inter-hunk-context=0", "--text"]
@@ -173,7 +177,7 @@ def added_lines(folder: str, arguments: Sequence[str]) -> list[Source | Skipped]
             capture_output=True,
             timeout=_GIT_SECONDS,
             check=False,
-            env={**os.environ, **_without_filters(folder)},
+            env={**os.environ, **_NO_FETCHING, **_without_filters(folder)},
         )
     except FileNotFoundError:
         raise ScanError("git is not installed") from None
@@ -194,8 +198,11 @@ def _without_filters(folder: str) -> dict[str, str]:
     filters = {name.rpartition(b".")[0].decode("utf-8", "surrogateescape") for name in named.split(b"\0") if name}
     # By variables and not by -c, for a filter's name may hold the sign that ends it there.
     keys = [(f"{each}.{key}", value) for each in sorted(filters) for key, value in _NO_FILTER]
-    settings = {"GIT_CONFIG_COUNT": str(len(keys))}
-    for number, (key, value) in enumerate(keys):
+    # Behind those that are there: a person may have said so that the repository is theirs (safe.directory).
+    given = os.environ.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    settings = {"GIT_CONFIG_COUNT": str(first + len(keys))} if keys else {}
+    for number, (key, value) in enumerate(keys, first):
         settings |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return settings
 
