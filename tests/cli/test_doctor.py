@@ -7,6 +7,7 @@ import grp
 import json
 import os
 import pwd
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 from lockgate.adapters import claude_look, native_client
 from lockgate.cli.main import cli
 from lockgate.guardrails import opening
+from lockgate.remote.keys import Key, key_file
 
 
 class Machine:
@@ -363,6 +365,26 @@ def test_nor_is_one_of_a_folder_that_a_variable_names(
     machine.write(evil / "plugins/cache/a/lockgate/1/hooks/run.sh", f": > {made}")
     assert machine.found()[1]["self-test"][0] == "fail"
     assert not made.exists()
+
+
+def test_a_gate_elsewhere_that_a_project_names_is_not_asked(machine: Machine) -> None:
+    machine.run("uninstall", "claude-code")
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(machine.project):
+        listening.bind("gate")
+        listening.listen()
+        listening.setblocking(False)
+        key = Path("key")
+        key.write_bytes(key_file(Key("mine", bytes(32))))
+        key.chmod(0o400)
+        asked = ("--remote", f"unix:{machine.project}/gate", "--key-file", f"{machine.project}/key")
+        machine.run("install", "claude-code", "--scope", "project", *asked)
+        file = machine.project / ".claude" / "settings.json"
+        assert f"unix:{machine.project}/gate" in file.read_text()
+        state, says = machine.found()[1]["self-test"]
+        assert state == "fail"
+        assert says.startswith(f"what {file} has for a hook is not")
+        with pytest.raises(BlockingIOError):
+            listening.accept()
 
 
 def test_what_this_version_has_written_into_a_project_is_run(machine: Machine) -> None:
