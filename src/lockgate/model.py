@@ -71,6 +71,10 @@ REACHING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 """Kinds of effects that talk to somebody else, and can carry something out."""
 
 
+SPAWNING_TOOLS = frozenset({"Agent", "Task"})
+"""Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
+
+
 class Variant(StrEnum):
     """Which row of the table an effect reads, where its kind alone does not say."""
 

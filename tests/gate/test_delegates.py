@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from lockgate import session
-from lockgate.escape import delegates
 from lockgate.model import ToolCall, Verdict
 
 from .world import World
@@ -144,10 +142,6 @@ def test_a_sub_agent_that_goes_on_after_its_end_has_and_gives_labels_again(world
     world.taint_secret()
     world.bash("git status", agent="a2")
     assert world.labels("a2") == {"untrusted", "secret"}
-
-
-def test_the_gate_looks_at_every_tool_that_starts_a_delegate() -> None:
-    assert delegates.SPAWNING_TOOLS <= session.SPAWNS
 
 
 def test_observe_needs_no_brief(world: World) -> None:

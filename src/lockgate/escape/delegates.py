@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 
 from lockgate.analysis.redact import redact
-from lockgate.model import Subject, ToolCall
+from lockgate.model import SPAWNING_TOOLS, Subject, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import AgentRow, BriefRow
 from lockgate.text import visible_block
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
-
-SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 
 SHOWN_COLUMNS = 70
 SHOWN_LINES = 7

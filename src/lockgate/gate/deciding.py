@@ -16,6 +16,7 @@ from lockgate.gate.findings import enforced, joined, stricter
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
 from lockgate.model import (
+    SPAWNING_TOOLS,
     Analysis,
     Decision,
     Effect,
@@ -242,7 +243,7 @@ def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
 def _escape(question: Question, ruling: Ruling) -> Ruling:
     """Hold a delegate's brief, or a message to a delegate, against the subject's labels."""
     call, column = question.call, ruling.decision.column
-    if call.tool != MESSAGE_TOOL and call.tool not in session.SPAWNS:
+    if call.tool != MESSAGE_TOOL and call.tool not in SPAWNING_TOOLS:
         return ruling
     held = any(
         possible(policy.profile.cell("egress", column), _BARE) > Verdict.ALLOW

@@ -7,12 +7,11 @@ and the pending taint of a call that brought nothing is dropped.
 
 from lockgate.session.addresses import address_key, knows, remember
 from lockgate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
-from lockgate.session.calls import SPAWNS, Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
+from lockgate.session.calls import Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
 from lockgate.session.labels import column, expose, has_read_untrusted, labels_of, lock_state, provenance
 from lockgate.session.sessions import begin_session, end_session, fork_is_open, settle_fork
 
 __all__ = [
-    "SPAWNS",
     "Outcome",
     "address_key",
     "begin_agent",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from lockgate.analysis.redact import redact
-from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
 from lockgate.session.labels import SOURCES, as_source, named, taints_of
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.store.protocol import Transaction
-
-SPAWNS = frozenset({"Agent", "Task"})
-"""Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
 
 _OPEN = frozenset({"running", "asked"})
 _CLIENT_WORDS = (r"Exit code -?\d+",)
@@ -245,7 +242,7 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
     if analysis.keeps:
         facts["keeps"] = sorted(analysis.keeps)
-    if call.tool in SPAWNS:
+    if call.tool in SPAWNING_TOOLS:
         kind = call.tool_input.get("subagent_type", "")
         facts["spawns"] = kind if isinstance(kind, str) else ""
     return facts
