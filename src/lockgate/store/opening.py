@@ -15,7 +15,7 @@ ELSEWHERE = "store.json"
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 GROUPS_BUSY_SECONDS = 1.0
-"""The same for one that decides for many: below what a step of it may take, which would end it (`resident/serving.py`).
+"""The same for one that decides for many: below what a step of it may take, which would end it (`resident/limit.py`).
 A hook that has heard nothing for so long decides by itself, and waits for longer."""
 
 
