@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 
 from lockgate import caller
+from lockgate.analysis.surroundings import Rules
 from lockgate.errors import BadInputError
+from lockgate.events import Context
 from lockgate.folders import Folders
+from lockgate.machine import in_client, surroundings_of
+from lockgate.model import Subject
 from lockgate.resident import lately, wire
 from lockgate.resident.deciding import Decider, NotHere
+from lockgate.runtime import _looking_around
+from lockgate.sight import Sight
 from lockgate.store.sqlite import SqliteStore
 from support.prepared import give_state
 
@@ -45,6 +51,27 @@ def test_another_environment_is_another_one() -> None:
     assert first.mark != second.mark
     assert read(b"7\x000\0").environ == {}
     assert read(b"7\x001\0A=1\0").environ == {}, "an argument is none of the environment"
+
+
+def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_path: Path) -> None:
+    where = Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "config"))
+    look = _looking_around(where, Sight(60.0))
+    asked = [
+        (Context(client, Subject("s1"), "/w", workspace, transcript=f"/t/{session}.jsonl"), environ, rules)
+        for client in ("claude-code", "codex", "gemini-cli", "python")
+        for workspace in ("/w", "/other")
+        for session in ("a1", "b2")
+        for environ in (caller.Caller({"TMPDIR": f"/tmp/{mark}"}, 1, 1, mark) for mark in (1, 2))
+        for rules in (Rules(), Rules(), Rules())
+    ]
+    fields = ("workspace", "client_paths", "session_results", "shell_stays", "skills_run", "variables")
+    for context, environ, rules in (*asked, *reversed(asked), *asked[::7]):
+        token = caller.stand_in_for(environ)
+        seen = look(context, rules)
+        fresh = in_client(surroundings_of(where, context.workspace, context.transcript, rules), context.client)
+        caller.reset(token)
+        assert seen.rules is rules
+        assert [getattr(seen, name) for name in fields] == [getattr(fresh, name) for name in fields]
 
 
 def test_nobody_changes_an_environment_for_others() -> None:
