@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import sys
 from types import ModuleType
 
@@ -32,6 +34,26 @@ def test_a_secret_of_a_webhook(monkeypatch: pytest.MonkeyPatch) -> None:
     hold(monkeypatch, SECRET)
     assert secret_of(WEBHOOK) == SECRET
     assert secret_in("another service") == ""
+
+
+def test_no_variable_says_which_keyring_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {
+        "PYTHON_KEYRING_BACKEND": "evil.Keyring",
+        "KEYRING_PROPERTY_HOST": "e.example",
+        "XDG_CONFIG_HOME": "/project",
+        "XDG_DATA_HOME": "/project",
+        "HOME": "/project",
+    }
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    seen: dict[str, str] = {}
+    made = ModuleType("keyring")
+    made.get_password = lambda *_: seen.update(os.environ)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "keyring", made)
+    assert secret_in("lockgate-webhook") == ""
+    assert seen["HOME"] == pwd.getpwuid(os.getuid()).pw_dir
+    assert named.keys() & seen.keys() == {"HOME"}
+    assert named.items() <= os.environ.items(), "and they are as they were"
 
 
 @pytest.mark.parametrize(
