@@ -211,6 +211,32 @@ def test_a_program_reads_the_question_and_gets_no_secrets(tmp_path: Path, monkey
     assert "ANTHROPIC_API_KEY" not in environment
 
 
+@pytest.mark.parametrize(
+    ("name", "kept", "elsewhere"),
+    [
+        (
+            "DISPLAY",
+            ["localhost:10.0", "unix/:0", "/private/tmp/launch.x/org.xquartz:0"],
+            ["e.example:0", "e.example/unix:0"],
+        ),
+        (
+            "DBUS_SESSION_BUS_ADDRESS",
+            ["unix:path=/run/user/1000/bus", "unix:abstract=/tmp/x;unix:path=/y"],
+            ["unixexec:path=/p/x", "tcp:host=e.example,port=1", "unix:path=/run/bus;unixexec:path=/p/x", "autolaunch:"],
+        ),
+    ],
+)
+def test_a_program_is_led_to_no_other_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kept: list[str], elsewhere: list[str]
+) -> None:
+    out = tmp_path / "out"
+    program = _program(tmp_path, f"json.dump(os.environ.get({name!r}), open({str(out)!r}, 'w'))")
+    for value in [*kept, *elsewhere]:
+        monkeypatch.setenv(name, value)
+        notifying.run_command([program], MESSAGE)
+        assert json.loads(out.read_text()) == (value if value in kept else None)
+
+
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     out = tmp_path / "out"
     program = _program(

@@ -49,6 +49,9 @@ _PASSED = (
     "DBUS_SESSION_BUS_ADDRESS",
 )
 """Variables that a person's program gets: what reaches their desktop, and nothing that could be a secret."""
+_HERE = {"DISPLAY": (":", "unix:", "unix/", "/private/", "localhost:"), "DBUS_SESSION_BUS_ADDRESS": ("unix:",)}
+"""How those begin that lead to this machine: another display sees the question, and an address of D-Bus can name a
+program to run."""
 _AGAIN = frozenset({408, 425, 429})
 """Statuses below 500 after which it is tried again."""
 
@@ -62,7 +65,7 @@ def run_command(argv: Sequence[str], message: Mapping[str, Any], *, seconds: flo
     Raises:
         ApprovalError: It cannot be run, fails, or takes too long; then it is ended with all its children.
     """
-    environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    environment = {name: os.environ[name] for name in _PASSED if name in os.environ and _is_here(name)}
     try:
         process = subprocess.Popen(  # noqa: S603 - the person's own configuration names it
             [os.path.expanduser(argv[0]), *argv[1:]],
@@ -83,6 +86,11 @@ def run_command(argv: Sequence[str], message: Mapping[str, Any], *, seconds: flo
         raise ApprovalError(f"notify_command took longer than {seconds:g} s") from error
     if process.returncode:
         raise ApprovalError(f"notify_command ended with status {process.returncode}")
+
+
+def _is_here(name: str) -> bool:
+    """Whether a variable leads nowhere else than to this machine; D-Bus tries several addresses in turn."""
+    return name not in _HERE or all(each.startswith(_HERE[name]) for each in os.environ[name].split(";"))
 
 
 def post(
