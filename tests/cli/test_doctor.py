@@ -387,6 +387,16 @@ def test_a_gate_elsewhere_that_a_project_names_is_not_asked(machine: Machine) ->
             listening.accept()
 
 
+def test_clients_are_asked_their_version_outside_of_the_project(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A manager of versions would take from files of the project which program that is."""
+    (machine.home / "bin" / "claude").write_text(f"#!/bin/sh\npwd > {machine.home}/where\necho 2.1.329\n")
+    monkeypatch.chdir(machine.project)
+    machine.found()
+    assert (machine.home / "where").read_text() == "/\n"
+
+
 def test_what_this_version_has_written_into_a_project_is_run(machine: Machine) -> None:
     machine.run("uninstall", "claude-code")
     with contextlib.chdir(machine.project):

@@ -125,12 +125,13 @@ def test_the_doctor_says_that_codex_does_not_trust_a_hook(home: Path) -> None:
     programs = home / "bin"
     programs.mkdir()
     codex = programs / "codex"
-    codex.write_text(f"#!/bin/sh\ncat {home}/answers\nexec sleep 20\n")
+    codex.write_text(f"#!/bin/sh\npwd > {home}/where\ncat {home}/answers\nexec sleep 20\n")
     codex.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{programs}:/usr/bin:/bin")
         found = {check["name"]: check for check in json.loads(run("doctor", "--json").output)["checks"]}
         assert found["codex trust"]["state"] == "fail"
+        assert (home / "where").read_text() == "/\n", "a project's files may say which version is started"
         config = home / ".codex" / "config.toml"
         config.write_text('model = "x"')
         assert run("install", "codex", "--trust").exit_code == 0

@@ -102,7 +102,7 @@ def _asked(program: str, project: str, home: str) -> Mapping[str, Any]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd=project,
+        cwd="/",  # not the project: managers of versions take from files there which program is started
         env={**os.environ, "HOME": home},
     )
     try:

@@ -35,6 +35,7 @@ def claude_version() -> str:
             timeout=_SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
+            cwd="/",  # not the project: managers of versions take from files there which program is started
             env={**os.environ, "DISABLE_AUTOUPDATER": "1"},
         )
     except (OSError, subprocess.TimeoutExpired):
