@@ -62,6 +62,13 @@ def test_a_credential_in_the_name_of_a_field_gives_its_label_and_stays(guarded: 
     assert KEY not in answer.withheld + answer.context + answer.to_person
 
 
+@pytest.mark.parametrize("text", ["harmless", KEY])
+def test_names_that_nobody_has_looked_at_are_withheld_with_the_rest(guarded: World, text: str) -> None:
+    answer = came_back(guarded, {"stdout": text}, names=f"rows of {LATE}")
+    assert "could not be evaluated (time)" in answer.withheld
+    assert "could not be evaluated (time)" in guarded.records("outcome")[-1]["guardrail"]["withheld"]
+
+
 @pytest.mark.parametrize("word", ["nothing", MINOR, NOTED])
 def test_what_is_only_remarked_on_stays(guarded: World, word: str) -> None:
     answer = came_back(guarded, {"stdout": word})

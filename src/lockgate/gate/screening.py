@@ -73,7 +73,7 @@ def screen(guard: Guard, write_kept: KeptWriter, event: ToolFinished, *, enforce
         return Screening(withheld=str(error)) if enforced else Screening()
     if result.is_empty and not event.kept and names.is_empty:
         return Screening(result, enforced=enforced)
-    if because := _withheld(result, texts):
+    if because := _withheld(result, texts) or _unseen(names):
         found = Screening(result, withheld=because if enforced else "")
     else:
         found = Screening(result, texts if enforced else {}, enforced=enforced)
@@ -96,14 +96,21 @@ def _withheld(result: GuardrailResult, texts: Mapping[str, str]) -> str:
     """Why a result may not be read at all: there is nobody to ask, and some of what is found is not taken out."""
     if decided(result) in (GuardrailDecision.APPROVE, GuardrailDecision.WARN):
         return ""
-    for group in result.expired:
-        if group.fallback in (GuardrailDecision.ASK, GuardrailDecision.BLOCK):
-            return f"the patterns of {group.group} could not be evaluated ({group.because})"
+    if because := _unseen(result):
+        return because
     for match in result.pattern_matches:
         stays = not match.redact or match.path not in texts
         if stays and match.decision in (GuardrailDecision.ASK, GuardrailDecision.BLOCK):
             return f"it holds a {match.type} [{match.rule}]"
     return "" if result.pattern_matches else result.reason or "the pattern library objects"
+
+
+def _unseen(result: GuardrailResult) -> str:
+    """Why what was not found may be there nevertheless: a group that withholds such a result was not evaluated."""
+    for group in result.expired:
+        if group.fallback in (GuardrailDecision.ASK, GuardrailDecision.BLOCK):
+            return f"the patterns of {group.group} could not be evaluated ({group.because})"
+    return ""
 
 
 # ---------------------------------------------------------------- the file of a long result
