@@ -38,6 +38,8 @@ BRIEF = BriefRow("b1", "s1", "a0", "c1", "1" * 64, "push it\nnow", "approved", "
 APPROVAL = ApprovalRow(
     "k2v7m9qxwp", "s1", "a1", "claude-code", "c1", "2" * 64, "3" * 64, {"tool": "Bash"}, "pending", 6.5, 306.5
 )
+NO_OBJECTS = ["", "[", '{"tool": ', "[]", "7", "null", '"text"', "[" * 100_000]
+"""What another gate may write where a question's JSON object belongs."""
 TAINT = Taint(UNTRUSTED, "WebFetch: https://example.com/", "WebFetch", "c1", 7.5, PENDING, "agent a1")
 ODD = "a'b\"c\\d\x00e\n\u202e\U0001f512 ; DROP TABLE taints --"
 

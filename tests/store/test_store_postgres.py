@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from contract import StoreContract
+from contract import APPROVAL, NO_OBJECTS, StoreContract
 from hypothesis import given
 from hypothesis import strategies as st
 from test_searching import BODIES, QUERIES, meets
@@ -25,6 +27,23 @@ class TestPostgres(StoreContract):
     def make(self, tmp_path: Path, postgres_url: str) -> Callable[[], Store]:
         state = use(tmp_path / "state", postgres_url, "here")
         return lambda: open_store(str(state), busy_seconds=5.0)
+
+
+@pytest.mark.parametrize("about", NO_OBJECTS)
+def test_a_question_that_shows_nothing_hides_no_other(tmp_path: Path, postgres_url: str, about: str) -> None:
+    store = open_store(str(use(tmp_path / "state", postgres_url, "here")), busy_seconds=5.0)
+    with contextlib.closing(store):
+        with store.transaction() as tx:
+            tx.put_approval(APPROVAL)
+            tx.put_approval(APPROVAL._replace(approval="odd"))
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("UPDATE lockgate.approvals SET about = %s WHERE approval = 'odd'", (about,))
+        odd = APPROVAL._replace(approval="odd", about={})
+        with store.reading() as tx:
+            assert tx.approvals() == tx.overdue_approvals(APPROVAL.expires_at) == [APPROVAL, odd]
+            assert tx.approval("odd") == odd
+        with store.transaction() as tx:
+            assert tx.overdue_approvals(APPROVAL.expires_at) == [APPROVAL, odd]
 
 
 @pytest.fixture(scope="module")

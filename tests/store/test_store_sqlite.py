@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract import APPROVAL, SESSION, StoreContract
+from contract import APPROVAL, NO_OBJECTS, SESSION, StoreContract
 
 from lockgate.errors import StoreError
 from lockgate.store import making, schema
@@ -155,6 +155,22 @@ def test_a_value_that_is_no_json_is_an_error(folder: Path, value: str) -> None:
     store = SqliteStore.open(str(folder))
     with pytest.raises(StoreError, match="damaged"), store.reading() as tx:
         tx.calls("s1")
+    store.close()
+
+
+@pytest.mark.parametrize("about", NO_OBJECTS)
+def test_a_question_that_shows_nothing_hides_no_other(folder: Path, about: str) -> None:
+    store = SqliteStore.open(str(folder))
+    with store.transaction() as tx:
+        tx.put_approval(APPROVAL)
+        tx.put_approval(APPROVAL._replace(approval="odd"))
+    with sqlite3.connect(folder / "lockgate.db") as connection:
+        connection.execute("UPDATE approvals SET about = ? WHERE approval = 'odd'", (about,))
+    connection.close()
+    with store.reading() as tx:
+        odd = APPROVAL._replace(approval="odd", about={})
+        assert tx.approvals() == tx.overdue_approvals(APPROVAL.expires_at) == [APPROVAL, odd]
+        assert tx.approval("odd") == odd
     store.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lockgate.digests import usual_json
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
 from lockgate.store.statements import Statements, parsed
 
 if TYPE_CHECKING:
@@ -134,4 +134,4 @@ def _call(row: Sequence[Any]) -> CallRow:
 
 def _approval(row: Sequence[Any]) -> ApprovalRow:
     found = ApprovalRow._make(row)
-    return found._replace(about=parsed(str(found.about)))
+    return found._replace(about=about_in(str(found.about)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from lockgate.record import TYPE_CHECKING, Record
@@ -165,6 +166,19 @@ class ApprovalRow(Record):
     """Who decided: a user of this machine and how, as ``ann (terminal)``."""
     reason: str = ""
     """What the person says to the agent with a refusal."""
+
+
+def about_in(text: str) -> Mapping[str, Any]:
+    """What was kept of what a person is shown.
+
+    Another gate of a shared store may have written anything. What is no JSON object shows nothing, so that nobody can
+    approve it; an error would hide every other question.
+    """
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
 class GateRow(Record):

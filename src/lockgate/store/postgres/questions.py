@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import Statements, replacing
 from lockgate.store.postgres.texts import parsed
-from lockgate.store.rows import ApprovalRow, BriefRow, CallRow
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
 
 if TYPE_CHECKING:
     from typing import Any
@@ -135,4 +135,4 @@ def _call(row: Sequence[Any]) -> CallRow:
 
 def _approval(row: Sequence[Any]) -> ApprovalRow:
     found = ApprovalRow._make(row)
-    return found._replace(about=parsed(str(found.about)))
+    return found._replace(about=about_in(str(found.about)))
