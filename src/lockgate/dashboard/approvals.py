@@ -71,11 +71,11 @@ def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
     """One question with all that a person has to see before they answer. ``now`` is the store's time."""
     about = row.about
     effects = calls.effects(about)
-    given = said.part(about[WHOLE] if WHOLE in about else about.get("input"))
+    given = said.part(about.get(WHOLE if _is_whole(row) else "input"))
     cwd, tool = said.text(about.get("cwd")), said.text(about.get("tool"))
     return Approval(
         **_summary(row, now),
-        call=marked(where, tool, given, cwd, effects, whole=WHOLE in about),
+        call=marked(where, tool, given, cwd, effects, whole=_is_whole(row)),
         brief=said.text(about.get("brief")),
         effects=effects,
         effects_omitted=int(said.number(about.get("effects_omitted"))),
@@ -87,6 +87,11 @@ def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
         shown=digest_of(row),
         now=said.instant(now),
     )
+
+
+def _is_whole(row: ApprovalRow) -> bool:
+    """Whether all of the call is shown. What is no object is another gate's word, and shows nothing."""
+    return isinstance(row.about.get(WHOLE), Mapping)
 
 
 def _summary(row: ApprovalRow, now: float) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def approve(store: Store, state: str, approval: str, shown: str, reason: str, ca
     row = _open(store, approval)
     if not hmac.compare_digest(shown, digest_of(row)):
         raise Refused(409, "this is not what was shown: look at it again", code="changed", state="pending")
-    if WHOLE not in row.about:
+    if not _is_whole(row):
         raise Refused(
             409, "this call is not kept whole, so that it can only be denied", code="not_whole", state="pending"
         )

@@ -6,6 +6,8 @@ than it is, in a page as in a terminal: bidirectional marks, zero-width characte
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lockgate.text import visible
@@ -31,12 +33,25 @@ def shown_json(value: Any, deep: int = _DEEP) -> Any:
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, dict):
-        return {shown(str(name)): shown_json(each, deep - 1) for name, each in value.items()} if deep else "{...}"
+        return _named(value, deep) if deep else "{...}"
     if isinstance(value, list | tuple):
         return [shown_json(each, deep - 1) for each in value] if deep else "[...]"
     if isinstance(value, float) and not abs(value) < float("inf"):
         return str(value)  # JSON has no text for it
     return value
+
+
+def _named(value: Mapping[Any, Any], deep: int) -> dict[str, Any]:
+    """An object, with a number behind a name that looks like an earlier one once both are escaped."""
+    found: dict[str, Any] = {}
+    times: Counter[str] = Counter()
+    for name, each in value.items():
+        plain = name = shown(str(name))
+        while name in found:
+            times[plain] += 1
+            name = f"{plain} ({times[plain] + 1})"
+        found[name] = shown_json(each, deep - 1)
+    return found
 
 
 Shown = Annotated[str, "untrusted"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -121,6 +123,34 @@ def test_what_is_not_whole_cannot_be_approved(machine: Machine, person: httpx.Cl
     answer = person.post(f"approvals/{approval}/approve", json={"shown": question["shown"]})
     assert (answer.status_code, answer.json()["code"]) == (409, "not_whole")
     assert person.post(f"approvals/{approval}/deny", json={}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "about", ["[", "[]", '{"whole": "x"}', '{"whole": [1]}', f'{{"input": {"[" * 900}{"]" * 900}}}']
+)
+def test_what_shows_no_call_hides_no_other_and_cannot_be_approved(
+    machine: Machine, person: httpx.Client, about: str
+) -> None:
+    approval, other = machine.asked(), machine.asked()
+    with contextlib.closing(sqlite3.connect(f"{machine.state}/lockgate.db")) as connection, connection:
+        connection.execute("UPDATE approvals SET about = ? WHERE approval = ?", (about, approval))
+    listed = [each["approval"] for each in get(person, "approvals")["items"]]
+    assert {approval, other} <= set(listed)
+    question = get(person, f"approvals/{approval}")
+    assert question["call"]["whole"] is False
+    answer = person.post(f"approvals/{approval}/approve", json={"shown": question["shown"]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_whole")
+    for each in (approval, other):
+        assert person.post(f"approvals/{each}/deny", json={}).status_code == 200
+
+
+def test_arguments_whose_names_look_alike_are_both_shown(machine: Machine, person: httpx.Client) -> None:
+    names = {"command": "1", "comm\u200band": "2", "comm\\u{200b}and": "3", "comm\\u{200b}and (2)": "4"}
+    seq = machine.recorded({"event": "decision", "tool": "x", "input": names})
+    shown = get(person, f"decisions/{seq}")["input"]
+    assert sorted(shown.values()) == ["1", "2", "3", "4"]
+    assert all(name.isascii() for name in shown)
+    assert shown["comm\\u{200b}and"] in ("2", "3")
 
 
 def test_what_is_over_cannot_be_answered(machine: Machine, person: httpx.Client) -> None:
