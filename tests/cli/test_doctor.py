@@ -20,6 +20,7 @@ from lockgate.adapters import claude_look, native_client
 from lockgate.cli.main import cli
 from lockgate.guardrails import opening
 from lockgate.remote.keys import Key, key_file
+from lockgate.store.opening import open_store
 
 
 class Machine:
@@ -93,7 +94,11 @@ def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: p
     machine.found()
     assert machine.run("sessions").output == "nothing recorded yet\n"
     assert machine.run("status").output.startswith("nothing recorded yet for this folder")
-    assert "lockgate-doctor" in machine.run("status", "--session", "lockgate-doctor").output
+    store = open_store(str(machine.home / ".local" / "state" / "lockgate"))
+    with contextlib.closing(store), store.reading() as tx:
+        told = [json.loads(row.body) for row in tx.audit()]
+        assert [(body["event"], body["verdict"], body["trial"]) for body in told] == [("decision", "deny", True)]
+        assert tx.settings("trial:") == {}, "the name serves once"
 
 
 def test_a_shared_store_that_cannot_be_reached(machine: Machine) -> None:

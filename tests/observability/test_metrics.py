@@ -17,7 +17,7 @@ from lockgate.audit import pruning
 from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, Metric, count
 from lockgate.observability.gauges import Chain, Gauges, look, verified
 from lockgate.observability.prometheus import exposition
-from lockgate.session.sessions import SELF_TEST
+from lockgate.session.sessions import TRIAL
 from lockgate.store.links import canonical
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
@@ -80,10 +80,17 @@ def test_everything_is_counted_and_nothing_that_names_a_session_or_a_call() -> N
 
 def test_the_doctors_own_trial_is_no_decision() -> None:
     counts = Counts()
-    count(counts, row({**DECISION, "session": SELF_TEST}))
+    count(counts, row({**DECISION, "trial": True}))
     page = exposition(counts, Gauges(), None)
     assert b'verdict="deny"' not in page
     assert at(page, "audit_records_total", event="decision") == 1
+
+
+@pytest.mark.parametrize("session", ["lockgate-doctor", f"{TRIAL}0"])
+def test_a_session_that_calls_itself_the_doctor_is_counted(session: str) -> None:
+    counts = Counts()
+    count(counts, row({**DECISION, "session": session}))
+    assert b'verdict="deny"' in exposition(counts, Gauges(), None)
 
 
 def test_every_metric_is_documented() -> None:
@@ -160,7 +167,6 @@ def test_how_things_are(store: SqliteStore, tmp_path: Path) -> None:
         tx.put_session(SessionRow("open", seen_at=now))
         tx.put_session(SessionRow("ended", seen_at=now, ended_at=now))
         tx.put_session(SessionRow("lost", seen_at=now - 2 * 86400))
-        tx.put_session(SessionRow(SELF_TEST, seen_at=now))
         tx.put_approval(ApprovalRow("k", "open", "", "", "", "", "", {}, "pending", now, now + 60))
         tx.put_approval(ApprovalRow("over", "open", "", "", "", "", "", {}, "pending", now - 60, now - 1))
     append(store, 5)

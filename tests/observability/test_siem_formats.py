@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockgate.observability.formats.cef import cef, extension_value, header_value
 from lockgate.observability.formats.mapping import fields, found, mapping
 from lockgate.observability.formats.ocsf import ocsf
-from lockgate.session.sessions import SELF_TEST
+from lockgate.session.sessions import TRIAL
 from lockgate.store.links import canonical
 from lockgate.store.rows import AuditRow
 from lockgate.text import visible
@@ -138,8 +138,9 @@ def test_what_is_no_record_is_told_as_one_that_cannot_be_read(body: str) -> None
     assert parsed_cef(cef(row(body)))["name"] == "Something happened in a session"
 
 
-def test_the_doctors_own_trial_is_the_one_that_the_mapping_knows() -> None:
-    assert [kind["session"] for kind in mapping()["events"] if "session" in kind] == [SELF_TEST]
+@pytest.mark.parametrize("session", ["lockgate-doctor", f"{TRIAL}0"])
+def test_a_refusal_of_a_session_that_calls_itself_the_doctor_is_an_alert(session: str) -> None:
+    assert json.loads(ocsf(row({"event": "decision", "verdict": "deny", "session": session})))["is_alert"]
 
 
 def test_only_paths_that_a_record_can_have_are_in_the_mapping() -> None:

@@ -50,6 +50,8 @@ def decided(
     shadow: Decision | None = None,
     found: GuardrailResult | None = None,
     cascade: Mapping[str, Any] = {},
+    *,
+    trial: bool = False,
 ) -> dict[str, Any]:
     """The record of a decision.
 
@@ -63,6 +65,7 @@ def decided(
         shadow: What would have been decided, where the profile only observes.
         found: What the pattern library found in the call.
         cascade: Which step decided, as :func:`cascade` tells it.
+        trial: Whether the doctor made the call, to see whether it is refused.
     """
     body = {
         **_of_call("decision", context, call, digest),
@@ -74,6 +77,7 @@ def decided(
         **_verdict(decision),
         **(guardrail(found) if found else {}),
         **cascade,
+        **({"trial": True} if trial else {}),
     }
     return body if shadow is None else {**body, "would_have": _verdict(shadow)}
 

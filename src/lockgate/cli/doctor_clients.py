@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from lockgate.adapters import claude_doctor, other_doctor
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands
-from lockgate.cli.state import SELF_TEST
+from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING
+from lockgate.session.sessions import TRIAL, announce_trial, take_trial
+from lockgate.store.opening import open_store
 from lockgate.text import visible
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from lockgate.store.protocol import Transaction
 
 _SECONDS = 20
 
@@ -61,10 +67,32 @@ def self_tests(seen: Look) -> Iterator[Check]:
     if _has_claude(seen):
         yield _self_test(seen)
     for client in dict(other_doctor.guarded(seen)):
-        tried = other_doctor.trial(client, seen, SELF_TEST)
-        if tried is not None:
-            command, payload = tried
-            yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+        with _announced(seen) as session:
+            tried = other_doctor.trial(client, seen, session)
+            if tried is not None:
+                command, payload = tried
+                yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+
+
+@contextmanager
+def _announced(seen: Look) -> Iterator[str]:
+    """A session whose call the gate knows for the doctor's own, as long as this lasts."""
+    session = TRIAL + secrets.token_hex(16)
+    with suppress(StoreError), _writing(seen) as tx:  # another check says what is wrong with the store
+        announce_trial(tx, session)
+    yield session
+    with suppress(StoreError), _writing(seen) as tx:
+        take_trial(tx, session)
+
+
+@contextmanager
+def _writing(seen: Look) -> Iterator[Transaction]:
+    store = open_store(seen.folders.state)
+    try:
+        with store.transaction() as tx:
+            yield tx
+    finally:
+        store.close()
 
 
 def _self_test(seen: Look) -> Check:
@@ -76,16 +104,17 @@ def _self_test(seen: Look) -> Check:
         return Check(name, "fail", says, "look at it; then: lockgate install claude-code")
     if not command:
         return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
+    target = os.path.join(seen.folders.state, "lockgate.db")
     payload = {
-        "session_id": SELF_TEST,
         "transcript_path": "",
         "cwd": seen.project,
         "hook_event_name": "PreToolUse",
         "tool_name": "Write",
-        "tool_input": {"file_path": os.path.join(seen.folders.state, "lockgate.db"), "content": ""},
-        "tool_use_id": SELF_TEST,
+        "tool_input": {"file_path": target, "content": ""},
     }
-    return _tried(name, command, payload, seen, "run: lockgate install claude-code")
+    with _announced(seen) as session:
+        ids = {"session_id": session, "tool_use_id": session}
+        return _tried(name, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
 
 
 def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:

@@ -17,7 +17,6 @@ from lockgate.events import Context
 from lockgate.folders import state_dir
 from lockgate.model import Subject
 from lockgate.record import TYPE_CHECKING
-from lockgate.session.sessions import SELF_TEST as SELF_TEST
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.protocol import Store, Transaction
 from lockgate.text import visible

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lockgate.cli.state import SELF_TEST, ago, clock, iso, looking, paint
+from lockgate.cli.state import ago, clock, iso, looking, paint
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.session import column, labels_of, lock_state, provenance
 from lockgate.store.protocol import Transaction
@@ -69,7 +69,7 @@ def sessions(everything: bool, limit: int, as_json: bool) -> None:
     Exit status: 0 listed (also where there are none), 2 usage, 3 state not readable.
     """
     with looking() as tx:
-        rows = [row for row in tx.sessions() if row.session != SELF_TEST] if tx is not None else []
+        rows = tx.sessions() if tx is not None else []
         chosen = [row for row in rows if everything or not row.ended_at][:limit]
         told = [_summary(tx, row) for row in chosen] if tx is not None else []
     if as_json:
@@ -101,7 +101,7 @@ def _nothing(wanted: str, as_json: bool) -> None:
 def _find(tx: Transaction, wanted: str) -> SessionRow | None:
     if not wanted:
         here = os.path.realpath(os.getcwd())
-        return next((row for row in tx.sessions() if _covers(row, here) and row.session != SELF_TEST), None)
+        return next((row for row in tx.sessions() if _covers(row, here)), None)
     exact = tx.session(wanted)
     if exact is not None:
         return exact

@@ -23,7 +23,6 @@ from lockgate.dashboard.schemas import (
 from lockgate.dashboard.shown import shown
 from lockgate.model import LabelState, Subject, Taint, TaintState
 from lockgate.session import provenance
-from lockgate.session.sessions import SELF_TEST
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AgentRow, ApprovalRow, AuditQuery, BriefRow, SessionRow
 
@@ -51,7 +50,7 @@ def page(tx: Transaction, now: float, *, text: str, live: bool, limit: int, offs
         limit: The most.
         offset: How many are left out.
     """
-    rows = [row for row in tx.sessions() if row.session != SELF_TEST and _has(row, text.lower())]
+    rows = [row for row in tx.sessions() if _has(row, text.lower())]
     quiet = silent(tx, rows, now)
     running = sorted((row for row in rows if not row.ended_at), key=lambda row: row.session in quiet)
     ordered = running if live else running + [row for row in rows if row.ended_at]

@@ -106,7 +106,9 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
     entered = parts.timer()
     with parts.store.transaction() as tx:
         now = parts.clock()
-        _enter(parts, tx, context, now)
+        trial = session.take_trial(tx, context.subject.session)
+        if not trial:
+            _enter(parts, tx, context, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
@@ -121,7 +123,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
                 return outcome
             ruling = outcome
         verdict = ruling.decision.verdict
-        news = _first_time(question, verdict)
+        news = trial or _first_time(question, verdict)
         if verdict is not Verdict.DENY:
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
@@ -131,7 +133,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         if news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
-            _record(question, ruling, _timed(ended - case.began, steps, parts.trace()))
+            _record(question, ruling, _timed(ended - case.began, steps, parts.trace()), trial=trial)
     return answer(question, ruling)
 
 
@@ -218,10 +220,10 @@ def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Tim
     return record.Timing(round(seconds * 1000, 3), told, trace)
 
 
-def _record(question: Question, ruling: Ruling, timing: record.Timing) -> None:
+def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial: bool) -> None:
     tx, context, mask = question.tx, question.context, question.mask
     call = mask.call(question.call)
-    if ruling.decision.verdict is Verdict.DENY:
+    if ruling.decision.verdict is Verdict.DENY and not trial:
         from lockgate.messages import recorded_text
 
         tx.block(context.subject.session, context.subject.agent, recorded_text(call), question.now)
@@ -235,6 +237,7 @@ def _record(question: Question, ruling: Ruling, timing: record.Timing) -> None:
         ruling.shadow and mask.decision(ruling.shadow),
         question.found,
         record.cascade(ruling.decision, timing, question.opinion, ruling.approval),
+        trial=trial,
     )
     tx.append_audit(question.now, body)
 

@@ -9,7 +9,7 @@ from lockgate.session.addresses import address_key, knows, remember
 from lockgate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
 from lockgate.session.calls import Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
 from lockgate.session.labels import column, expose, has_read_untrusted, labels_of, lock_state, provenance
-from lockgate.session.sessions import begin_session, end_session, fork_is_open, settle_fork
+from lockgate.session.sessions import begin_session, end_session, fork_is_open, settle_fork, take_trial
 
 __all__ = [
     "Outcome",
@@ -38,4 +38,5 @@ __all__ = [
     "refused",
     "remember",
     "settle_fork",
+    "take_trial",
 ]

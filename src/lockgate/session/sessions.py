@@ -14,8 +14,8 @@ from lockgate.store.rows import SessionRow
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
-SELF_TEST = "lockgate-doctor"
-"""The session of the doctor's own call, which is no session of an agent."""
+TRIAL = "lockgate-doctor-"
+"""How the session of the doctor's own call begins. Any client can say so: the store knows which ones are."""
 FORK_CALL = "lockgate:fork"
 """What stands for a call id in the label of a fork whose parents are not named yet."""
 
@@ -113,6 +113,25 @@ def touch_session(tx: Transaction, context: Context, now: float, *, history: Cal
         row = _go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why)
     tx.put_session(row)
     return row
+
+
+def announce_trial(tx: Transaction, session: str) -> None:
+    """Let the next call of a session be the doctor's own, which is no call of an agent.
+
+    Args:
+        tx: The transaction.
+        session: Begins with :data:`TRIAL`, and goes on as nobody can guess.
+    """
+    tx.put_setting(f"trial:{session}", "announced")
+
+
+def take_trial(tx: Transaction, session: str) -> bool:
+    """Whether a call of this session was announced as the doctor's own; the one after it is not."""
+    name = f"trial:{session}"
+    if not session.startswith(TRIAL) or tx.setting(name) is None:
+        return False
+    tx.put_setting(name, None)
+    return True
 
 
 def end_session(tx: Transaction, context: Context, why: str, now: float) -> None:

@@ -24,7 +24,6 @@ def told(machine: Machine) -> Machine:
     """A machine on which something has happened."""
     machine.session("s1", seen_at=time.time() - 5)
     machine.session("s2", client="codex", workspace="/work/other", ended_at=time.time(), why="logout")
-    machine.session("lockgate-doctor")
     machine.taint("s1", Label.UNTRUSTED, "WebFetch: https://example.com/\u202e<b>")
     with machine.store.transaction() as tx:
         tx.put_agent(AgentRow("s1", "a1", "researcher", started_at=time.time()))
@@ -49,7 +48,7 @@ def get(client: httpx.Client, path: str, /, **query: Any) -> Any:
 # -- sessions
 
 
-def test_running_sessions_come_first_and_the_doctors_own_never(told: Machine, person: httpx.Client) -> None:
+def test_running_sessions_come_first(told: Machine, person: httpx.Client) -> None:
     page = get(person, "sessions")
     assert [(each["session"], each["live"]) for each in page["items"]] == [("s1", True), ("s2", False)]
     assert (page["total"], page["live"], page["next"]) == (2, 1, None)

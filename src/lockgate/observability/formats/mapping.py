@@ -54,7 +54,7 @@ def _moment(at: object) -> float:
 
 
 def _fits(kind: Fields, body: Fields) -> bool:
-    said = {name: value for name, value in kind.items() if name in ("event", "verdict", "session")}
+    said = {name: value for name, value in kind.items() if name in ("event", "verdict", "trial")}
     return all(value == "*" or body.get(name) == value for name, value in said.items())
 
 

@@ -1,0 +1,48 @@
+"""The doctor's own call is no call of an agent; and nobody but the doctor can have one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lockgate.model import Verdict
+from lockgate.session.sessions import TRIAL, announce_trial
+
+from .world import World
+
+SESSION = f"{TRIAL}5f2c"
+
+
+def call(world: World, session: str = SESSION) -> bool:
+    """Make a call that is refused; whether it is recorded as a trial."""
+    assert world.bash("lockgate untrust", session_id=session) is Verdict.DENY
+    with world.store.reading() as tx:
+        return "trial" in json.loads(tx.audit()[-1].body)
+
+
+def known(world: World) -> list[str]:
+    """The sessions beside the one that every world begins with."""
+    with world.store.reading() as tx:
+        return [row.session for row in tx.sessions() if row.session != "s1"]
+
+
+def test_a_call_that_was_announced_makes_no_session(world: World) -> None:
+    with world.store.transaction() as tx:
+        announce_trial(tx, SESSION)
+    assert call(world)
+    assert known(world) == []
+
+
+def test_the_next_call_under_the_same_name_is_an_agents(world: World) -> None:
+    with world.store.transaction() as tx:
+        announce_trial(tx, SESSION)
+    assert call(world)
+    assert not call(world)
+    assert known(world) == [SESSION]
+
+
+@pytest.mark.parametrize("session", ["lockgate-doctor", TRIAL, SESSION])
+def test_who_only_takes_the_doctors_name_is_an_agent(world: World, session: str) -> None:
+    assert not call(world, session)
+    assert known(world) == [session]
