@@ -59,6 +59,10 @@ def _by_git(root: Path) -> set[str]:
 @example((["a/c.txt", "b"], {"": ["a/", "!a/c.txt"]}))
 @example((["a/b/c.txt", "build/a"], {"": ["**/build", "a/**"], "a": ["!b/"]}))
 @example((["x y", "#h", "!n", "[z]"], {"": ["x\\ y", "\\#h", "\\!n", "\\[z]"]}))
+@example((["ü"], {"": ["?"]}))
+@example((["ü"], {"": ["[!a]"]}))
+@example((["ü"], {"": ["??"]}))
+@example((["ü"], {"": ["ü"]}))
 def test_as_git(tree: tuple[list[str], dict[str, list[str]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()

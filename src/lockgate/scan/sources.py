@@ -21,6 +21,7 @@ MOST_BYTES = 10 * 1024 * 1024
 _BINARY_LOOK = 8192
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _GIT_SECONDS = 60
+_HIGH = {byte: 0xE000 + byte for byte in range(0x80, 0x100)}
 _NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 _NO_FETCHING = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 """What a repository lacks and says that another one has is fetched by a command that it names. Versions before 2.44 do
@@ -92,9 +93,14 @@ def _rules_of(folder: str) -> _Rules:
     except OSError:
         return []
     # Lines end where they end for git: at no other character that Python takes for the end of a line.
-    lines = data.removeprefix(BOM_UTF8).decode("utf-8", "surrogateescape").split("\n")
+    lines = _by_bytes(data.removeprefix(BOM_UTF8)).split("\n")
     patterns = [pattern for line in lines for pattern in _patterns(line.removesuffix("\r"))]
     return [(os.path.abspath(folder), pathspec.GitIgnoreSpec(patterns))]
+
+
+def _by_bytes(data: bytes) -> str:
+    """A text with one character for each byte, as git compares: ``?`` is one byte. None of them counts as a space."""
+    return data.decode("latin-1").translate(_HIGH)
 
 
 def _patterns(line: str) -> Sequence[GitIgnoreSpecPattern]:
@@ -121,7 +127,8 @@ def _is_ignored(path: str, is_folder: bool, rules: _Rules) -> bool:
     """Whether the last rule that speaks of a path ignores it."""
     whole = os.path.abspath(path) + ("/" if is_folder else "")
     for base, spec in reversed(rules):
-        said = spec.check_file(os.path.relpath(whole, base) + ("/" if is_folder else "")).include
+        below = _by_bytes(os.fsencode(os.path.relpath(whole, base)))
+        said = spec.check_file(below + ("/" if is_folder else "")).include
         if said is not None:
             return said
     return False
