@@ -11,7 +11,7 @@ _OLDEST, _YOUNGEST = 1900, 2035
 
 def date_of_birth(value: str) -> bool | None:
     """Whether digits are a date on which somebody may be born: year first, or last with day and month in any order."""
-    parts = [int(part) for part in "".join(char if char.isdigit() else " " for char in value).split()]
+    parts = [int(part) for part in "".join(char if char.isdecimal() else " " for char in value).split()]
     if len(parts) != 3:
         return None
     first, second, third = parts
