@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import sys
@@ -18,9 +17,7 @@ from lockgate.hooks.options import parse
 from resident.machine import PATIENT, Machine
 from resident.stories import STORIES
 from support import steady
-
-_MADE_UP = re.compile(r"\b[a-z2-9]{4}(?:-[a-z2-9]{4})+\b|\b[0-9a-f]{32}\b")
-"""Ids of questions: no two runs have the same."""
+from support.made_up import without_what_is_made_up
 
 
 class NativeMachine(Machine):
@@ -50,7 +47,7 @@ def _told(machine: Machine, story: str, **environ: str) -> list[Told]:
         machine.hook(said.event, *PATIENT, *said.options, client=said.client, **environ, **dict(said.environ))
         for said in STORIES[story]()
     ]
-    return [Told(each.code, _MADE_UP.sub("ID", each.stdout), each.stderr) for each in told]
+    return [Told(each.code, without_what_is_made_up(each.stdout), each.stderr) for each in told]
 
 
 @pytest.mark.parametrize("story", ["every event once", "untrusted text, then calls of each kind"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,12 +12,11 @@ from typing import Any
 import pytest
 
 from lockgate.adapters import CLIENTS
+from support.made_up import without_what_is_made_up
 
 from .machine import PATIENT, Machine
 from .stories import STORIES
 
-_RANDOM = re.compile(r"\b[a-z2-9]{4}(?:-[a-z2-9]{4})+\b|\b[0-9a-f]{32}\b|(?<= at )\d\d:\d\d\b")
-"""Ids that are made up, and times of day: no two runs have the same."""
 _CHAINED = ("audit", "audit_head", "audit_checkpoint")
 _WRONG = (("--deadline",), ("--no-such-option",))
 """Options of which the hook itself says what is wrong."""
@@ -61,7 +59,7 @@ def _here(event: bytes | dict[str, Any], machine: Machine) -> bytes:
 def _plain(value: Any) -> Any:
     """The same for two runs: made-up ids and times are taken out."""
     if isinstance(value, str):
-        return _RANDOM.sub("<id>", value)
+        return without_what_is_made_up(value)
     if isinstance(value, float):
         return "<time>" if value > 1e9 else value
     if isinstance(value, (list, tuple)):
