@@ -95,7 +95,9 @@ def test_a_link_that_was_there_leads_where_it_led(machine: Machine) -> None:
 
 
 def test_what_was_made_is_kept_beside_and_said(machine: Machine) -> None:
-    done = machine.run("mkdir -p sub/.github/workflows; echo evil > sub/.github/workflows/x.yml; echo fine > sub/a")
+    # In one step: a folder that comes to be in several may be taken away between two of them.
+    make = "mkdir -p made/workflows; echo evil > made/workflows/x.yml; mkdir sub; mv made sub/.github"
+    done = machine.run(f"{make}; echo fine > sub/a")
     assert (machine.project / "sub/a").read_text() == "fine\n"
     kept = machine.project / "sub" / ".github.kept-by-lockgate" / "workflows" / "x.yml"
     assert kept.read_text() == "evil\n"
