@@ -19,7 +19,7 @@ with Gate.open(ask="wait") as gate:
 print(decision.verdict, decision.tier)
 """
 AGENT = """
-import asyncio, os, pty, sys
+import asyncio, contextlib, os, pty, sys
 from lockgate import Gate
 
 async def main():
@@ -33,8 +33,11 @@ async def main():
         pid, terminal = pty.fork()
         if pid == 0:
             os.execv(sys.executable, [sys.executable, "-m", "lockgate", "approve", rows[0].approval, "--yes"])
-        await asyncio.sleep(2)
-        print(os.read(terminal, 4096).decode())
+        said = b""
+        with contextlib.suppress(OSError):  # how Linux tells the end
+            while part := await asyncio.to_thread(os.read, terminal, 4096):
+                said += part
+        print(said.decode())
         os.waitpid(pid, 0)
         print((await check).verdict)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from lockgate import __version__
+from lockgate.cli import gate_logs
 from lockgate.cli.gate_logs import followed, last_lines
 from lockgate.cli.main import cli
 from lockgate.logs import NAME, note
@@ -174,23 +175,25 @@ def test_the_last_lines_reach_into_the_log_before(tmp_path: Path) -> None:
     assert last_lines(str(tmp_path), 2) == ["b", "c"]
 
 
-def test_following_a_log_that_is_replaced(tmp_path: Path) -> None:
+def test_following_a_log_that_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / NAME
     log.write_text("before\n")
     lines = followed(str(tmp_path))
     with open(log, "a") as file:
-        # The first look is where the log ends, so begin before there is more.
-        heard: list[str] = []
-        listener = threading.Thread(target=lambda: heard.extend(next(lines) for _ in range(3)), daemon=True)
+        heard: queue.Queue[str] = queue.Queue()
+        looked = threading.Event()
+        is_at = gate_logs._is_at
+        monkeypatch.setattr(gate_logs, "_is_at", lambda *given: (looked.set(), is_at(*given))[1])
+        listener = threading.Thread(target=lambda: [heard.put(next(lines)) for _ in range(3)], daemon=True)
         listener.start()
-        time.sleep(0.5)
+        assert looked.wait(20)  # the first look is where the log ends, so there is more only now
         file.write("one\ntw")
         file.flush()
-        time.sleep(0.3)
+        assert heard.get(timeout=20) == "one"
         file.write("o\n")
-    time.sleep(0.5)
+    assert heard.get(timeout=20) == "two"
     log.rename(f"{log}.1")
     log.write_text("three\n")
-    listener.join(10)
+    assert heard.get(timeout=20) == "three"
+    listener.join(20)
     lines.close()
-    assert heard == ["one", "two", "three"]

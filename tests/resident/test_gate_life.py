@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import lockgate
 from adapters.payloads import tool
 from lockgate.folders import Folders
-from lockgate.resident import control, starting
+from lockgate.resident import control, places, starting
 from lockgate.resident.places import connect, run_folder
 from lockgate.resident.process import AGAIN, Listening
 from lockgate.resident.starting import FLAGS
@@ -86,12 +87,15 @@ def test_who_comes_second_waits_for_the_gate(machine: Machine, launched: list[Fo
     assert launched == []
 
 
-def test_who_looks_waits_for_a_gate_that_has_begun(machine: Machine) -> None:
+def test_who_looks_waits_for_a_gate_that_has_begun(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = threading.Event()
+    locked = places.locked
+    monkeypatch.setattr(places, "locked", lambda state: (tried.set(), locked(state))[1])
     gate = Listening(machine.where, 0)
     assert gate.take_turn()
     with ThreadPoolExecutor(1) as other:
         looking = other.submit(connect, machine.state, time.monotonic() + 20)
-        time.sleep(0.1)
+        assert tried.wait(20)
         with gate.begin():
             connection, at_once = looking.result()
             connection.close()
