@@ -210,7 +210,7 @@ def test_what_is_damaged_is_compiled_again(machine: Machine, compilations: list[
     assert len(compilations) == 2
 
 
-@pytest.mark.parametrize("left", [b"", b"\0" * 4096, b"[]\n", b'{"format": 2}\n', b'{"database": "x"}\n'])
+@pytest.mark.parametrize("left", [b"", b"\0" * 4096, b"[]\n", b'{"format": 3}\n', b'{"database": "x"}\n'])
 def test_what_a_power_cut_left_beside_the_code_is_passed_over(
     machine: Machine, compilations: list[int], monkeypatch: pytest.MonkeyPatch, left: bytes
 ) -> None:

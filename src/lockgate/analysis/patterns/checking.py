@@ -92,6 +92,10 @@ class Check:
         if len(self._kept) > before and len(data) != len(field.text):
             self._count_characters(data, before)
 
+    def is_over(self) -> bool:
+        """Whether no group has time left."""
+        return self._time.all_over()
+
     def _look_inside(self, field: Field, data: bytes, spots: list[tuple[str, int]]) -> None:
         """Look at all that is encoded in a text, or put together in it."""
         import lockgate.analysis.patterns.decoding as decoding  # which `from` would look through each time

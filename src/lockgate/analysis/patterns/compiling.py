@@ -2,7 +2,7 @@ r"""A library to the artefact that a hook loads: what is needed of each rule, an
 
 The artefact is three parts, one behind the other::
 
-    {"format": 2, "rules": [length, ...], "database": length, ...}\n      the header, JSON
+    {"format": 3, "rules": [length, ...], "database": length, ...}\n      the header, JSON
     {...}{...}...                                                         one JSON object a rule, read when it is needed
     <bytes>                                                               the serialised database
 
@@ -20,10 +20,14 @@ from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
 from lockgate.analysis.patterns.engine import FORMAT, expression
 from lockgate.analysis.patterns.model import Group, Library, Rule
 from lockgate.errors import PatternError
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
+
+_OF_THE_TEXT = lazy_re(r"\\[AzZ]|\(\?[A-Za-z]*-[A-Za-z]*m")
+"""The ends of a text in a pattern, which those of a line are not."""
 
 
 def compile_library(library: Library, hyperscan: Any) -> bytes:
@@ -53,6 +57,7 @@ def compile_library(library: Library, hyperscan: Any) -> bytes:
         "anchors": list(owners.values()),
         "windows": [list(anchors[index][1:]) if index in anchors else [] for index in range(len(library.rules))],
         "spots": list(SPOT_PATTERNS),
+        "joins": not any(_OF_THE_TEXT.search(anchor) for anchor in owners),
         "negated": [index for index, rule in enumerate(library.rules) if rule.negated],
         "groups": [_group(group) for group in library.groups],
         "tools": [
@@ -67,7 +72,10 @@ def compile_library(library: Library, hyperscan: Any) -> bytes:
 def _database(anchors: Sequence[str], hyperscan: Any) -> bytes:
     expressions = [*(anchor.encode("utf-8") for anchor in anchors), *SPOT_PATTERNS.values()]
     once = hyperscan.HS_FLAG_SINGLEMATCH
-    flags = [0] * len(anchors) + [once if name in ONCE else 0 for name in SPOT_PATTERNS]
+    # That it may begin and end at a line makes an anchor find more, so that texts can be looked at as lines of one.
+    lines = hyperscan.HS_FLAG_MULTILINE
+    flags = [lines if "^" in anchor or "$" in anchor else 0 for anchor in anchors]
+    flags += [once if name in ONCE else 0 for name in SPOT_PATTERNS]
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     try:
         database.compile(expressions=expressions, ids=list(range(len(expressions))), flags=flags)

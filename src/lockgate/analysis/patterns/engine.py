@@ -17,7 +17,7 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-FORMAT = 2
+FORMAT = 3
 """Of the artefact."""
 UNBOUNDED = 8192
 """Bytes of the longest match and of what is looked at before it: more is not looked for."""
@@ -27,7 +27,7 @@ _OVERLAP = 2 * UNBOUNDED
 """Bytes that two pieces share: a match and what is before it are whole in one of them."""
 _SHORT, _REMEMBERED = 64, 4096
 """Bytes of a text that is remembered where nothing is found in it, and how many such texts are."""
-_MANY = 2000
+MANY = 2000
 """Hits of one anchor in one piece that are kept."""
 _AGAIN = 32
 """How often a refused match is looked behind for another that begins within it."""
@@ -122,6 +122,8 @@ class Matcher:
         self._spots: list[str] = self.header["spots"]
         self._anchors: list[list[int]] = self.header["anchors"]
         self._windows: list[list[int]] = self.header["windows"]
+        self.joins: bool = self.header["joins"]
+        """Whether what is found in a text is found too where that is a line among others."""
         try:
             serialised = artefact[self._offsets[-1] :] if database is None else database
             self._database = Database(serialised, hyperscan)
@@ -196,7 +198,7 @@ class Matcher:
             ends = found.get(anchor)
             if ends is None:
                 found[anchor] = [start + end]
-            elif len(ends) < _MANY:
+            elif len(ends) < MANY:
                 ends.append(start + end)
 
         self._database.scan(piece, hit)
@@ -206,7 +208,7 @@ class Matcher:
         """Where matches of a rule's anchor end that leave room for a match of the rule."""
         ends = hits.ends[index]
         before, _, least = self._windows[index]
-        if len(ends) == _MANY:  # and perhaps more, which nobody kept
+        if len(ends) == MANY:  # and perhaps more, which nobody kept
             return ends
         room = len(data) - least
         return [end for end in ends if end - before <= room] if room >= 0 else []
@@ -218,7 +220,7 @@ class Matcher:
         """
         ends = self.in_reach(index, data, hits)
         before, behind, _ = self._windows[index]
-        if len(ends) == _MANY or len(ends) * (before + behind) > hits.stop - hits.start:
+        if len(ends) == MANY or len(ends) * (before + behind) > hits.stop - hits.start:
             self._search(index, data, hits.start, hits.stop, min(len(data), hits.stop + behind), accept)
             return
         done = 0

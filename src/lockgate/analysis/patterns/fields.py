@@ -59,9 +59,10 @@ def is_for(rule: Rule, name: str) -> bool:
         return True
     from lockgate.analysis.globs import name_matches
 
-    plain = _plain(name)
-    return any(name_matches(_plain(glob), plain) for glob in rule.fields)
+    plain = plain_name(name)
+    return any(name_matches(plain_name(glob), plain) for glob in rule.fields)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A field's name as rules name it, however it is written."""
     return name.replace("-", "").replace("_", "").lower()

@@ -6,11 +6,11 @@ itself and shares what is common. A group whose time is over says its fallback, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lockgate.analysis.patterns.checking import KNOWN_GROUPS, Check
 from lockgate.analysis.patterns.engine import Matcher
-from lockgate.analysis.patterns.fields import Field, is_for
+from lockgate.analysis.patterns.fields import Field, is_for, plain_name
 from lockgate.analysis.patterns.model import (
     Group,
     GuardrailDecision,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _KEPT, _LONGEST_NAME = 256, 100
 """Tools of which a scanner remembers what looks at their calls, and names of fields; and most characters of either."""
+_MANY = 64
+"""Texts of one call from which on short ones are looked at together."""
 _EVERYWHERE = "canary"
 """The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
 
@@ -95,6 +97,8 @@ class Scanner:
         self._groups = [_group(fields) for fields in matcher.header["groups"]]
         self._chosen: dict[tuple[Side, str, float | None], Chosen] = {}
         self._held: dict[str, Sequence[int]] = {}
+        self._formats: frozenset[str] | None = None
+        """What the rules that hold what does not match call their fields, once it was asked for."""
         self._tool_rules = [
             ToolRule(
                 tool,
@@ -105,15 +109,26 @@ class Scanner:
             for tool, groups, fallback, modes in matcher.header["tools"]
         ]
 
-    def check(self, fields: Iterable[Field], request: Request) -> GuardrailResult:
+    def check(self, texts: Iterable[Field], request: Request) -> GuardrailResult:
         """Check all texts of one call."""
+        fields = list(texts)
         chosen = self.chosen(request)
         if not chosen.uses:
             return GuardrailResult()
         check = Check(self, request, chosen)
-        for field in fields:
+        many = len(fields) >= _MANY and self.matcher.joins
+        for field in self._with_hits(fields, check, chosen) if many else fields:
             check.look_at(field)
         return check.result()
+
+    def _with_hits(self, fields: Sequence[Field], check: Check, chosen: Chosen) -> Iterator[Field]:
+        """Those of very many texts that have to be looked at one by one."""
+        from lockgate.analysis.patterns.together import runs, with_hits
+
+        for some in runs(fields):
+            if check.is_over():
+                return
+            yield from with_hits(self, some, negated=chosen.negated, known=bool(chosen.known))
 
     def chosen(self, request: Request) -> Chosen:
         """What looks at a request. Found once for each tool: a scanner may live for as long as its process."""
@@ -139,6 +154,11 @@ class Scanner:
         return found
 
     def _negated_for(self, name: str) -> Sequence[int]:
+        if self._formats is None:
+            globs = (glob for index in self.matcher.header["negated"] for glob in self.matcher.rule(index).fields)
+            self._formats = frozenset(map(plain_name, globs))
+        if name.isascii() and plain_name(name) not in self._formats and all(map(_is_plain, self._formats)):
+            return ()
         return [index for index in self.matcher.header["negated"] if is_for(self.matcher.rule(index), name)]
 
     def _choose(self, uses: list[Use]) -> Chosen:
@@ -176,6 +196,11 @@ class Scanner:
 
         exact = next((rule for rule in self._tool_rules if rule.tool == tool), None)
         return exact or next((rule for rule in self._tool_rules if name_matches(rule.tool, tool)), None)
+
+
+def _is_plain(glob: str) -> bool:
+    """Whether a glob is the name of one field."""
+    return glob.isascii() and glob.isalnum()
 
 
 def _group(fields: Sequence[Any]) -> Group:
