@@ -83,16 +83,11 @@ class PatternGuard:
 
         fields = [found.Field(path, _name(path), text) for path, text in texts]
         result = self._check(context, call, Side.OUTPUT, fields)
-        paths = {match.path for match in result.pattern_matches if match.redact}
-        if not paths:
+        if not any(match.redact for match in result.pattern_matches):
             return result, {}
-        from lockgate.analysis.patterns.redaction import redact
+        from lockgate.analysis.patterns.redaction import redact_all
 
-        return result, {
-            path: redact(text, (match for match in result.pattern_matches if match.path == path))
-            for path, text in texts
-            if path in paths
-        }
+        return result, redact_all(texts, result.pattern_matches)
 
     def prepare(self, context: Context) -> Sequence[Exception]:
         """Have the library of a workspace compiled by another process, where that was not done yet.

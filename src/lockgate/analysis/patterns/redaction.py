@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lockgate.analysis.patterns.model import PatternMatch
 from lockgate.digests import blake2b
@@ -40,6 +40,15 @@ def redact(text: str, matches: Iterable[PatternMatch]) -> str:
             parts += (text[done:start], mark)
         done = max(done, end)
     return "".join((*parts, text[done:])) if spans else text
+
+
+def redact_all(texts: Iterable[tuple[str, str]], matches: Iterable[PatternMatch]) -> Mapping[str, str]:
+    """Of texts, each behind its path, those that change where matches are taken out, by their paths."""
+    of_path: dict[str, list[PatternMatch]] = {}
+    for match in matches:
+        if match.redact:
+            of_path.setdefault(match.path, []).append(match)
+    return {path: redact(text, of_path[path]) for path, text in texts if path in of_path}
 
 
 def has_mark(text: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from lockgate.analysis.patterns.model import Expired, GuardrailDecision, Kind, PatternMatch
 from lockgate.analysis.patterns.severities import strictest
@@ -31,10 +33,8 @@ def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
     told and is at least as strict: a key of which two rules know one part or all is one key. A known secret and a
     canary are told beside what its format says: each says what the other cannot.
     """
-    precise = [each.match for each in kept if not each.generic]
-    matches = [
-        each.match for each in kept if not each.generic or not any(_overlap(each.match, other) for other in precise)
-    ]
+    precise = _Places(each.match for each in kept if not each.generic)
+    matches = [each.match for each in kept if not each.generic or not precise.meet(each.match)]
     told: list[PatternMatch] = []
     widest: dict[tuple[str, Kind], PatternMatch] = {}
     for match in sorted(matches, key=_widest_first):
@@ -68,8 +68,26 @@ def _covers(cover: PatternMatch, match: PatternMatch) -> bool:
     return plain or match.rule == cover.rule or match.fingerprint == cover.fingerprint
 
 
-def _overlap(one: PatternMatch, other: PatternMatch) -> bool:
-    return one.path == other.path and one.kind is other.kind and one.start < other.end and other.start < one.end
+class _Places:
+    """Where matches stand, to be asked in the time of a few steps: there may be thousands, and as many questions."""
+
+    def __init__(self, matches: Iterable[PatternMatch]) -> None:
+        spans: dict[tuple[str, Kind], list[tuple[int, int]]] = {}
+        for match in matches:
+            spans.setdefault((match.path, match.kind), []).append((match.start, match.end))
+        self._starts: dict[tuple[str, Kind], list[int]] = {}
+        self._furthest: dict[tuple[str, Kind], list[int]] = {}
+        """For each start, where the furthest of the matches ends that begin there or before."""
+        for place, of_place in spans.items():
+            of_place.sort()
+            self._starts[place] = [start for start, _ in of_place]
+            self._furthest[place] = list(accumulate((end for _, end in of_place), max))
+
+    def meet(self, match: PatternMatch) -> bool:
+        """Whether one of them overlaps a match, in the same text and of the same kind."""
+        place = (match.path, match.kind)
+        before = bisect_left(self._starts.get(place, ()), match.end)
+        return before > 0 and self._furthest[place][before - 1] > match.start
 
 
 def reason_of(matches: Sequence[PatternMatch], expired: Sequence[Expired]) -> str:
