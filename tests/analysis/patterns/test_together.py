@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain, count
 
+import hyperscan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns import scanning
-from lockgate.analysis.patterns.fields import Field, fields_of
-from lockgate.analysis.patterns.known import KnownHit, KnownKind
+from lockgate.analysis.patterns import scanning, together
+from lockgate.analysis.patterns.fields import Field, fields_of, is_for
+from lockgate.analysis.patterns.known import KnownHit, KnownKind, Marker, Named
+from lockgate.analysis.patterns.known_index import Index, build
 from lockgate.analysis.patterns.linking import link
 from lockgate.analysis.patterns.merging import merge
 from lockgate.analysis.patterns.model import GuardrailResult, Side
+from lockgate.analysis.patterns.redaction import redact_all
 from lockgate.analysis.patterns.scanning import Request, Scanner
 from lockgate.guardrails.layers import shipped_layer
 from support.pattern_library import library, rule, scanner
@@ -34,7 +37,30 @@ PATTERNS = [
 ]
 OF_TEXTS = [r"\Afirst[0-9]", r"last[0-9]\z"]
 PIECES = ["begin1", "1end", "whole1", "line1", "word1", "part1", "-p1", "two", "lines", "at", "first1", "last1"]
-PIECES += [" ", "\n", "x", "-", "é", "\ud800"]
+HOSTILE = [
+    "\n",
+    "\r",
+    "\r\n",
+    "\0",
+    "\x0b",
+    "\x85",
+    "\u2028",
+    "\ud800",
+    "\u200b",
+    "é",
+    " ",
+    "-",
+    "_",
+    "=",
+    ":",
+    "'",
+    "\\n",
+    "x",
+    "%41",
+]
+PIECES += HOSTILE
+KNOWN = ["hunter22-pass", "Zx9/known/value/that/is/long/Qq17", "of one\nand another line", "pässwörter"]
+NAMES = ["x", "password", "Project-Id", "entry_id", "ps_id", "token", "a b", ""]
 
 
 @cache
@@ -44,19 +70,30 @@ def small(*more: str) -> Scanner:
 
 @cache
 def shipped() -> tuple[Scanner, Sequence[str]]:
-    """What is shipped, and all short texts in which it finds something."""
+    """What is shipped, with some known secrets, and all short texts in which it finds something, or just does not."""
     linked = link(merge([shipped_layer()]))
-    texts = (text for origin in linked.origins for text in origin.match if len(text) <= 64)
-    return scanner(linked.library), sorted(set(texts))
+    texts = (text for origin in linked.origins for text in (*origin.match, *origin.no_match))
+    lines = {line for text in texts for line in (text, *text.splitlines()) if 0 < len(line) <= 64}
+    return scanner(linked.library, known=_index().scan), sorted(lines)
 
 
-def both(looks: Scanner, fields: Sequence[Field]) -> tuple[GuardrailResult, GuardrailResult]:
-    """What is found in texts together, and one by one."""
+def _index() -> Index:
+    salt = bytes(range(32))
+    entries = [Marker(salt).entry(Named(f"secret {at}", value.encode())) for at, value in enumerate(KNOWN)]
+    return Index(build(entries, salt, hyperscan), salt, hyperscan)
+
+
+def both(
+    looks: Scanner, fields: Sequence[Field], request: Request = REQUEST, most: int = 256
+) -> tuple[GuardrailResult, GuardrailResult]:
+    """What is found in texts together, so many at a time, and one by one."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(together, "_MOST", most)
+        patch.setattr(together, "_FEW", min(most, 8))
         patch.setattr(scanning, "_MANY", 0)
-        together = looks.check(fields, REQUEST)
+        joined = looks.check(fields, request)
         patch.setattr(scanning, "_MANY", 10**9)
-        return together, looks.check(fields, REQUEST)
+        return joined, looks.check(fields, request)
 
 
 def lines_of(texts: Sequence[str]) -> list[Field]:
@@ -79,14 +116,31 @@ def test_each_text_is_as_if_it_were_alone(more: tuple[str, ...], texts: list[str
     assert together.pattern_matches == apart.pattern_matches
 
 
+@cache
+def records() -> st.SearchStrategy[list[Field]]:
+    """Fields of records, in which secrets stand whole, cut in two, side by side and beside hostile characters."""
+    pool = [*shipped()[1], *KNOWN, *(text[::-1] for text in KNOWN), "item 12", "true", "some words"]
+    whole = st.integers(0, len(pool) - 1).map(lambda at: pool[at])  # said in fewer words than all of them
+    cut = st.builds(lambda text, at: text[min(at, len(text)) :], whole, st.integers(0, 40))
+    piece = st.one_of(whole, whole, cut, st.builds(lambda text, at: text[:at], whole, st.integers(1, 40)))
+    text = st.lists(st.one_of(piece, piece, st.sampled_from(HOSTILE)), min_size=1, max_size=3).map("".join)
+    split = st.builds(lambda text, at: [text[:at], text[at:]], whole, st.integers(1, 40))
+    texts = st.lists(st.one_of(text.map(lambda each: [each]), split), min_size=1, max_size=12)
+    rows = st.dictionaries(
+        st.one_of(st.sampled_from(NAMES), text), texts.map(lambda each: list(chain(*each))), max_size=4
+    )
+    return st.one_of(rows, st.lists(rows, max_size=4)).map(lambda value: list(fields_of(value)))
+
+
 @given(data=st.data())
-def test_a_secret_in_any_of_many_fields_is_found(data: st.DataObject) -> None:
-    looks, secrets = shipped()
-    texts = [f"item {number}" for number in range(data.draw(st.integers(70, 700)))]
-    for secret in data.draw(st.lists(st.sampled_from(secrets), min_size=1, max_size=3)):
-        texts.insert(data.draw(st.integers(0, len(texts))), secret)
-    together, apart = both(looks, lines_of(texts))
-    assert together.pattern_matches == apart.pattern_matches
+def test_what_is_found_and_taken_out_is_that_of_each_text_alone(data: st.DataObject) -> None:
+    fields = data.draw(records())
+    side = data.draw(st.sampled_from(Side))
+    request = Request(side, "mcp__a__b", timeout_ms=1e6, most_matches=data.draw(st.sampled_from((1, 100))))
+    joined, apart = both(shipped()[0], fields, request, most=data.draw(st.sampled_from((1, 2, 4, 256))))
+    assert joined._replace(elapsed_ms=0) == apart._replace(elapsed_ms=0)
+    texts = [(field.path, field.text) for field in fields]
+    assert redact_all(texts, joined.pattern_matches) == redact_all(texts, apart.pattern_matches)
 
 
 def test_every_short_example_is_found_among_others() -> None:
@@ -96,6 +150,13 @@ def test_every_short_example_is_found_among_others() -> None:
         texts = [text for secret in secrets[start : start + 100] for text in ("one", secret, "two")]
         together, apart = both(looks, lines_of(texts))
         assert together.pattern_matches == apart.pattern_matches
+
+
+def test_a_text_behind_more_hits_than_are_kept_is_looked_at() -> None:
+    looks = scanner(library(rule(r"[;:]", "r0", boundary="none")))
+    joined, apart = both(looks, lines_of([";" * 60] * 60))
+    assert joined.pattern_matches == apart.pattern_matches
+    assert len({match.path for match in joined.pattern_matches}) == 60
 
 
 def test_a_known_value_in_one_of_many_fields_is_found() -> None:
@@ -117,16 +178,58 @@ def test_a_field_with_a_format_is_held_to_it_among_others() -> None:
     assert [match.path for match in found] == ["x[99].Project-Id"]
 
 
+@pytest.mark.parametrize("fields", [(), ("project_id",), ("project_*",), ("*",), ("\u017ftate",)], ids=str)
+def test_a_format_is_asked_for_where_its_rule_says(fields: tuple[str, ...]) -> None:
+    looks = scanner(library(rule(r"^PROJ-[0-9]{3}$", "r0", negated=True, fields=fields)))
+    for name in (
+        "",
+        "x",
+        "Project-Id",
+        "projectid",
+        "project_name",
+        "state",
+        "\u017ftate",
+        "S\u017fTATE",
+        "project_*",
+        "*",
+        "a" * 300,
+    ):
+        assert bool(looks.held_to_format(name)) is is_for(looks.matcher.rule(0), name)
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What the database of the shipped library looks at."""
+    seen: list[bytes] = []
+    database = shipped()[0].matcher._database
+    scan = database.scan
+
+    def looking(data: bytes, hit: Callable[..., None]) -> None:
+        seen.append(data)
+        scan(data, hit)
+
+    monkeypatch.setattr(database, "scan", looking)
+    return seen
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("value", "texts"),
     [
-        pytest.param(lambda: {f"some_key_{at}": f"v{at}" for at in range(40_000)}, id="keys"),
-        pytest.param(lambda: {"x": [f"e{at}" for at in range(150_000)]}, id="entries"),
+        pytest.param({f"some_key_{at}": f"v{at}" for at in range(40_000)}, 80_000, id="keys"),
+        pytest.param({"x": [f"e{at}" for at in range(150_000)]}, 150_000, id="entries"),
     ],
 )
-def test_very_many_fields_take_no_longer_than_they_may(make: Callable[[], dict[str, object]]) -> None:
-    looks, _ = shipped()
-    timed = Scanner(looks.matcher, time.thread_time, looks.key)
-    result = timed.check(fields_of(make()), Request(Side.INPUT, "mcp__a__b"))
-    assert result.expired == ()
-    assert result.is_empty
+def test_very_many_texts_are_looked_at_together(looked: list[bytes], value: dict[str, object], texts: int) -> None:
+    assert shipped()[0].check(fields_of(value), REQUEST).is_empty
+    assert len(looked) <= texts // 256 + 1
+
+
+def test_texts_that_are_looked_at_together_cost_their_time(looked: list[bytes]) -> None:
+    ticks = count()
+    looks = Scanner(shipped()[0].matcher, lambda: next(ticks) / 1000, bytes(32))
+    request = Request(Side.INPUT, "mcp__a__b", timeout_ms=20)
+    result = looks.check(fields_of({"x": [f"e{at}" for at in range(150_000)]}), request)
+    assert {(each.group, each.because) for each in result.expired} == {
+        (use.group.id, "time") for use in looks.uses(request)
+    }
+    assert len(looked) < 30

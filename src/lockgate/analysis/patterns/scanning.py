@@ -111,11 +111,11 @@ class Scanner:
 
     def check(self, texts: Iterable[Field], request: Request) -> GuardrailResult:
         """Check all texts of one call."""
-        fields = list(texts)
         chosen = self.chosen(request)
         if not chosen.uses:
             return GuardrailResult()
         check = Check(self, request, chosen)
+        fields = list(texts)
         many = len(fields) >= _MANY and self.matcher.joins
         for field in self._with_hits(fields, check, chosen) if many else fields:
             check.look_at(field)
@@ -155,10 +155,10 @@ class Scanner:
 
     def _negated_for(self, name: str) -> Sequence[int]:
         if self._formats is None:
-            globs = (glob for index in self.matcher.header["negated"] for glob in self.matcher.rule(index).fields)
-            self._formats = frozenset(map(plain_name, globs))
-        if name.isascii() and plain_name(name) not in self._formats and all(map(_is_plain, self._formats)):
-            return ()
+            fields = (self.matcher.rule(index).fields for index in self.matcher.header["negated"])
+            self._formats = frozenset(plain_name(glob) for globs in fields for glob in globs or ("*",))
+        if plain_name(name) not in self._formats and all(map(str.isalnum, self._formats)):
+            return ()  # as nearly always, and a call may have thousands of names: no glob, and none of these
         return [index for index in self.matcher.header["negated"] if is_for(self.matcher.rule(index), name)]
 
     def _choose(self, uses: list[Use]) -> Chosen:
@@ -196,11 +196,6 @@ class Scanner:
 
         exact = next((rule for rule in self._tool_rules if rule.tool == tool), None)
         return exact or next((rule for rule in self._tool_rules if name_matches(rule.tool, tool)), None)
-
-
-def _is_plain(glob: str) -> bool:
-    """Whether a glob is the name of one field."""
-    return glob.isascii() and glob.isalnum()
 
 
 def _group(fields: Sequence[Any]) -> Group:
