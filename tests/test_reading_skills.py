@@ -111,11 +111,31 @@ def test_an_installed_plugin_may_lie_anywhere(world: Path) -> None:
     assert read_skills("far", str(home), "", "/") == ("far",)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"plugins": 5}', '{"plugins": {"a": [5]}}', '{"plugins": {"a": [{}]}}'])
-def test_a_list_of_plugins_that_is_none(world: Path, text: str) -> None:
-    home = world / "home"
-    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(text)
-    assert read_skills("far", str(home), "", "/") == ()
+def test_a_list_of_the_first_version(world: Path) -> None:
+    _put(world / "elsewhere" / "commands" / "far.md", "far")
+    listed = {"version": 1, "plugins": {"far@folder": {"installPath": str(world / "elsewhere")}}}
+    (world / "home/.claude/plugins/installed_plugins.json").write_text(json.dumps(listed))
+    assert read_skills("far", str(world / "home"), "", "/") == ("far",)
+
+
+@pytest.mark.parametrize("bad", [5, None, [], {}, {"installPath": 5}, {"installPath": ""}, {"installPath": "here"}])
+def test_an_entry_that_says_nothing_hides_no_other(world: Path, bad: object) -> None:
+    _put(world / "elsewhere" / "commands" / "far.md", "far")
+    listed = {"plugins": {"a": [bad, {"installPath": str(world / "elsewhere")}]}}
+    (world / "home/.claude/plugins/installed_plugins.json").write_text(json.dumps(listed))
+    assert read_skills("far", str(world / "home"), "", "/") == ("far", None)
+    assert read_skills("simplify", str(world / "home"), "", "/") == (None,)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"plugins": 5}', '{"plugins": {"a": [5]}}', "\xff"])
+def test_a_list_of_plugins_that_is_none_may_name_any(world: Path, text: str) -> None:
+    (world / "home/.claude/plugins/installed_plugins.json").write_text(text, "latin-1")
+    assert read_skills("far", str(world / "home"), "", "/") == (None,)
+
+
+def test_no_plugins(world: Path) -> None:
+    (world / "home/.claude/plugins/installed_plugins.json").write_text('{"version": 2, "plugins": {}}')
+    assert read_skills("far", str(world / "home"), "", "/") == ()
 
 
 @pytest.mark.parametrize(

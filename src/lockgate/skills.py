@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 
 from lockgate import caller
 from lockgate.files import read_regular
@@ -42,7 +43,7 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
         cwd: The folder that it is called in; skills lie beside each folder above it.
 
     Returns:
-        One for each file; ``None`` for one that cannot be read, and where a file may have any name.
+        One for each file; ``None`` for one that cannot be read, and where a file may have any name or lie anywhere.
     """
     wanted = name.rpartition(":")[2]
     if not wanted:
@@ -52,8 +53,8 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
     for number, file in enumerate(_files(home, workspace, cwd)):
         if number >= _MOST_FILES:
             return (*map(_text, found), None)
-        meant = _is(file, wanted)
-        if meant is None:
+        meant = None if file is None else _is(file, wanted)
+        if file is None or meant is None:
             unknown = True
         elif meant:
             found[file] = None
@@ -73,7 +74,8 @@ def shares_tasks(home: str) -> bool:
         return True
 
 
-def _files(home: str, workspace: str, cwd: str) -> Iterator[str]:
+def _files(home: str, workspace: str, cwd: str) -> Iterator[str | None]:
+    """The files of skills; ``None`` for those that lie nobody knows where."""
     for folder in dict.fromkeys((*_above(cwd, workspace), workspace, home)):
         if folder:
             yield from _in(os.path.join(folder, ".claude"))
@@ -88,28 +90,39 @@ def _files(home: str, workspace: str, cwd: str) -> Iterator[str]:
         yield from _in(folder if flag == _PLUGIN else os.path.join(folder, ".claude"))
 
 
-def _in_plugins(plugins: str) -> Iterator[str]:
+def _in_plugins(plugins: str) -> Iterator[str | None]:
     """Files of the plugins in the client's own folder, and of those that it has down as lying elsewhere."""
     cache = os.path.join(plugins, "cache")
     for market in _names(cache):
         for plugin in _names(os.path.join(cache, market)):
             for version in _names(os.path.join(cache, market, plugin)):
                 yield from _in(os.path.join(cache, market, plugin, version))
-    for folder in _installed(os.path.join(plugins, "installed_plugins.json")):
-        if not folder.startswith(f"{cache}/"):
+    listed = os.path.join(plugins, "installed_plugins.json")
+    for folder in _installed(listed):
+        if folder is None:
+            yield None
+        elif not folder.startswith(f"{cache}/"):
             yield from _in(folder)
 
 
-def _installed(file: str) -> list[str]:
-    """Where plugins lie, by the client's list of them: ``{"plugins": {NAME: [{"installPath": FOLDER}]}}``."""
+def _installed(file: str) -> Iterator[str | None]:
+    """Where plugins lie, by the client's list of them: ``{"plugins": {NAME: [{"installPath": FOLDER}]}}``.
+
+    ``None`` for each entry, and for a list, that cannot be understood. In its first version a list has no array there.
+    """
     import json
 
     try:
-        found = json.loads(read_regular(file, MOST_BYTES))
-        each = [entry for entries in found["plugins"].values() for entry in entries]
-        return [entry["installPath"] for entry in each if isinstance(entry["installPath"], str)]
+        plugins = json.loads(read_regular(file, MOST_BYTES))["plugins"]
+        each = [entries if isinstance(entries, list) else [entries] for entries in plugins.values()]
+    except FileNotFoundError:
+        return
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
+        yield None
+        return
+    for entry in chain.from_iterable(each):
+        folder = entry.get("installPath") if isinstance(entry, dict) else None
+        yield folder if isinstance(folder, str) and os.path.isabs(folder) else None
 
 
 def _said_to_client() -> Iterator[tuple[str, str]]:
