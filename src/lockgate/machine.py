@@ -62,6 +62,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         hook_folders=_hook_folders(where.home, workspace),
         read_script=_looking("read_script", workspace),
         read_skills=_skill_reader(where.home, workspace),
+        nested_skills=_nested_skill_reader(workspace),
         shares_tasks=_shares_tasks(where.home),
         is_there=_looking("is_there", workspace),
         names_in=_looking("names_in", workspace),
@@ -154,6 +155,15 @@ def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str |
         from lockgate.skills import read_skills
 
         return read_skills(name, home, workspace, cwd)
+
+    return read
+
+
+def _nested_skill_reader(workspace: str) -> Callable[[str], tuple[str | None, ...] | None]:
+    def read(name: str) -> tuple[str | None, ...] | None:
+        from lockgate.skills import nested_skills
+
+        return nested_skills(name, workspace)
 
     return read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from lockgate import caller
 from lockgate.files import read_regular
@@ -14,6 +14,10 @@ MOST_BYTES = 256 * 1024
 """Longest text that is read."""
 _MOST_FILES = 2000
 _DEEPEST = 4
+_MOST_FOLDERS = 20_000
+"""So many folders of a project are looked through for skills."""
+_NOT_LOOKED_INTO = frozenset({".git", "node_modules", "site-packages"})
+"""No clone brings the first, and whoever installs what lies in the others runs its code."""
 _SKILL = "skill.md"
 _PLUGIN = "--plugin-dir"
 _FLAGS = frozenset({_PLUGIN, "--add-dir"})
@@ -60,6 +64,51 @@ def read_skills(name: str, home: str, workspace: str, cwd: str) -> tuple[str | N
             found[file] = None
     texts = tuple(map(_text, found))
     return (*texts, None) if unknown and None not in texts else texts
+
+
+def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
+    """The texts that a name could mean in the folders below a project's root.
+
+    Claude Code adds the skills beside a file that its agent works with, and of which these are nothing tells the gate.
+
+    Args:
+        name: As for :func:`read_skills`.
+        workspace: The project's root folder, absolute; empty where it is not known.
+
+    Returns:
+        As :func:`read_skills`; ``None`` where the project has too many folders or files of skills to look at each.
+    """
+    wanted = name.rpartition(":")[2]
+    if not wanted or not workspace:
+        return ()
+    beside = _having_skills(workspace)
+    files = None if beside is None else list(islice((file for folder in beside for file in _in(folder)), _MOST_FILES))
+    if files is None or len(files) == _MOST_FILES:
+        return None
+    meant = {file: _is(file, wanted) for file in files}
+    texts = tuple(_text(file) for file in files if meant[file])
+    return (*texts, None) if None in meant.values() and None not in texts else texts
+
+
+def _having_skills(workspace: str) -> list[str] | None:
+    """All folders called ``.claude`` below the root of a project, in a fixed order; links are not followed."""
+    found = []
+    folders = [workspace]
+    for folder in folders:
+        if len(folders) > _MOST_FOLDERS:
+            return None
+        below = sorted(_folders_in(folder))
+        found += [os.path.join(folder, name) for name in below if name.lower() == ".claude" and folder != workspace]
+        folders += [os.path.join(folder, name) for name in below if name not in _NOT_LOOKED_INTO]
+    return found
+
+
+def _folders_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
 
 
 def shares_tasks(home: str) -> bool:

@@ -38,7 +38,7 @@ def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> 
             arguments may stand behind it.
         arguments: What it is called with beside.
         cwd: The folder that it is called in.
-        around: The surroundings; ``read_skills`` finds its text.
+        around: The surroundings; ``read_skills`` and ``nested_skills`` find its text.
 
     Returns:
         Of a skill whose text is not found what its arguments mention: those that come with the client run no commands.
@@ -46,7 +46,7 @@ def skill_effects(name: str, arguments: str, cwd: str, around: Surroundings) -> 
     name, _, rest = name.strip().removeprefix("/").partition(" ")
     given = " ".join(filter(None, (rest, arguments)))
     found: dict[Effect, None] = dict.fromkeys(_attached(name, given, cwd, around)) if "@" in given else {}
-    for text in around.read_skills(name, cwd) if name else ():
+    for text in dict.fromkeys((*around.read_skills(name, cwd), *(around.nested_skills(name) or ()))) if name else ():
         if text is None:
             found[_opaque(name, "its text cannot be read")] = None
             continue

@@ -149,6 +149,8 @@ class Surroundings(Record):
     """
     read_skills: Callable[[str, str], tuple[str | None, ...]] = lambda name, cwd: ()
     """The texts of the client's skills that a name could mean in a folder; ``None`` for one that cannot be read."""
+    nested_skills: Callable[[str], tuple[str | None, ...] | None] = lambda _: ()
+    """The same of skills below the root of the project; ``None`` where there are too many folders to look at each."""
     skills_run: bool = False
     """Whether the client runs the commands in a skill's text before an agent reads it."""
     shares_tasks: Callable[[], bool] = lambda: False

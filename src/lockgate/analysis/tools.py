@@ -178,10 +178,13 @@ def _unread_skill(called: str, known: Sequence[str], call: ToolCall, around: Sur
     """The effect of a skill whose text is not found: the client may know where it lies, and runs the commands in it.
 
     A name of two parts may also be a prompt of an MCP server. Else it is likely a new one that comes with the client,
-    and a clean session stays clean.
+    and a clean session stays clean. One that comes with it has the name of no other, as far as that can be looked at.
     """
     name = called.strip().removeprefix("/").partition(" ")[0]
-    if not name or name in known or around.read_skills(name, call.cwd):
+    if not name or around.read_skills(name, call.cwd):
+        return ()
+    nested = around.nested_skills(name)
+    if nested or (name in known and nested is not None):
         return ()
     because = "the text of this skill is not found, and the commands in it would run before anybody reads it"
     gives = Label.UNTRUSTED if ":" in name or is_mcp(name) else None
