@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 import subprocess
@@ -31,10 +32,70 @@ def token(header, payload, signature="c2lnbmF0dXJl"):
     return ".".join([base64url(json.dumps(header).encode()), base64url(json.dumps(payload).encode()), signature])
 
 
-@given(st.sampled_from(sorted(VALIDATORS)), st.text(max_size=60), st.text(max_size=20), st.text(max_size=20))
+ANY_TEXT = st.text(st.characters(), max_size=20)
+"""Also halves of surrogate pairs, which ``st.text`` alone leaves out."""
+
+
+@given(st.sampled_from(sorted(VALIDATORS)), st.text(st.characters(), max_size=60), ANY_TEXT, ANY_TEXT)
 @example("date_of_birth", "\u00b9", "", "")
 def test_no_validator_fails_whatever_it_is_asked(name, value, before, after):
     assert ask(name, value, before, after) in (True, None, False)
+
+
+NEARLY = (
+    "123-45-6789",
+    "912-70-1234",
+    "AB123456C",
+    "4012888888881881",
+    "GB82WEST12345698765432",
+    "255081416802538",
+    "12345678Z",
+    "X1234567L",
+    "RSSMRA85T10A562S",
+    "1985-05-12",
+    "131052-308T",
+    "11010519491231002X",
+    "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
+    "AKIAIOSFODNN7EXAMPLE",
+    "8.8.4.4",
+    "+491701234567",
+    "2125550123",
+    "a@b.de",
+    "756.9217.0769.85",
+    "ABCPE1234F",
+    "111.444.777-35",
+    "11222333000181",
+    "npm_",
+    "bc1q",
+    "1",
+    "12",
+)
+"""What most validators look at closely, before a digit in it is replaced."""
+DIGITS = ("\u00b2", "\u0663", "\uff13", "\u0966", "\u2460", "\u2167", "\u00bd", "\ud800")
+"""A superscript, digits of other scripts, numerals that are no digits, and half a character."""
+
+
+@pytest.mark.parametrize("name", sorted(VALIDATORS))
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("9" * 5000, id="a number"),
+        pytest.param("1-2-" + "9" * 5000, id="a year"),
+        pytest.param("ghp_" + "\ud800" * 36, id="halves of characters"),
+        pytest.param("npm_" + "\ud800" * 36, id="the same for npm"),
+    ],
+)
+def test_long_and_broken_texts_fail_no_validator(name, value):
+    assert ask(name, value, value, value, key="password", parameter=0.5) in (True, None, False)
+
+
+@pytest.mark.parametrize("name", sorted(VALIDATORS))
+def test_a_digit_that_is_none_fails_no_validator(name):
+    for value in NEARLY:
+        for at, odd in itertools.product(range(len(value)), DIGITS):
+            changed = value[:at] + odd + value[at + 1 :]
+            assert ask(name, changed, odd, odd, key="pin") in (True, None, False)
 
 
 @given(st.sampled_from(sorted(VALIDATORS)), st.from_regex(r"[-A-Za-z0-9+/._: ]{0,40}", fullmatch=True))

@@ -7,13 +7,18 @@ from lockgate.analysis.patterns.validators_people import exactly, is_day, weight
 
 _OLDEST, _YOUNGEST = 1900, 2035
 """Years of birth of people who live, or will while this is used."""
+_LONGEST_PART = 9
+"""Digits of a day, month or year, with zeros before it: ``int`` takes no more than some thousands."""
 
 
 def date_of_birth(value: str) -> bool | None:
     """Whether digits are a date on which somebody may be born: year first, or last with day and month in any order."""
-    parts = [int(part) for part in "".join(char if char.isdecimal() else " " for char in value).split()]
-    if len(parts) != 3:
+    texts = "".join(char if char.isdecimal() else " " for char in value).split()
+    if len(texts) != 3:
         return None
+    if any(len(text) > _LONGEST_PART for text in texts):
+        return False
+    parts = [int(text) for text in texts]
     first, second, third = parts
     if first > 31:
         first, third = third, first

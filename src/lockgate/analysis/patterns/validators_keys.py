@@ -65,7 +65,7 @@ def _ends_in_crc32(value: str, prefixes: tuple[str, ...]) -> bool | None:
     prefix = next((prefix for prefix in prefixes if value.startswith(prefix)), None)
     if prefix is None or len(value) != len(prefix) + 36:
         return None
-    rest = crc32(value[len(prefix) : -6].encode())
+    rest = crc32(value[len(prefix) : -6].encode("utf-8", "surrogatepass"))
     checksum = ""
     for _ in range(6):
         rest, digit = divmod(rest, 62)
