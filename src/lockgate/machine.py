@@ -97,7 +97,8 @@ def own_paths(where: Folders) -> tuple[str, ...]:
 def own_ports(state: str) -> frozenset[int]:
     """Ports at which a dashboard of this state listens on loopback, or has: a killed one has no time to say goodbye."""
     try:
-        return frozenset(int(name) for name in os.listdir(os.path.join(state, PORTS)) if name.isdigit())
+        names = os.listdir(os.path.join(state, PORTS))
+        return frozenset(int(name) for name in names if name.isascii() and name.isdigit())
     except OSError:
         return frozenset()
 

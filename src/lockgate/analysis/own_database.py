@@ -6,6 +6,7 @@ their words name a database, is in the table ``postgresql_clients``. Code that c
 
 from __future__ import annotations
 
+from lockgate.analysis.numbers import number
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.marks import known
 from lockgate.analysis.shell.scope import Arg
@@ -114,7 +115,7 @@ def _is_elsewhere(call: Invocation, named: list[Arg], own: OwnDatabase) -> bool:
         return True
     ports = [option.value[0].static for option in call.matched.options if option.name in _PORTS and option.value]
     ports += [port for word in named if word.static for port in _ports(word.static)]
-    return bool(ports) and all(port is not None and port.isdecimal() and int(port) != own.port for port in ports)
+    return bool(ports) and all(number(port) not in (None, own.port) for port in ports)
 
 
 def _is_here(host: str, own: OwnDatabase) -> bool:

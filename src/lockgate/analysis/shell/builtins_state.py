@@ -224,12 +224,14 @@ def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
 
 def shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``shift``."""
-    count = args[0].static if args else "1"
+    from lockgate.analysis.numbers import number
+
+    count = number(args[0].static) if args else 1
     if count is None or len(args) > 1:
         scope.positional = None
-    elif scope.positional is not None and count.isdecimal() and int(count) <= len(scope.positional):
+    elif scope.positional is not None and count <= len(scope.positional):
         # Else it fails and changes nothing.
-        scope.positional = scope.positional[int(count) :]
+        scope.positional = scope.positional[count:]
     return ""
 
 

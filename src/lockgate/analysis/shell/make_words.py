@@ -10,6 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 
+from lockgate.analysis.numbers import number
 from lockgate.analysis.shell.make_syntax import arguments, closing
 from lockgate.record import Record
 
@@ -184,8 +185,8 @@ def _each(change: Callable[[str], str]) -> Callable[[list[str]], str]:
 
 def _nth(given: list[str]) -> str:
     words = ",".join(given[1:]).split()
-    number = given[0].strip()
-    return words[int(number) - 1] if number.isdecimal() and 0 < int(number) <= len(words) else ""
+    place = number(given[0].strip())
+    return words[place - 1] if place is not None and 0 < place <= len(words) else ""
 
 
 _TEXT: Mapping[str, Callable[[list[str]], str]] = {

@@ -263,9 +263,9 @@ def unescape(text: str) -> str:
         body = match.group(1)
         if body in _ESCAPES:
             return _ESCAPES[body]
-        if body[0] == "x":
+        if body[0] == "x" and body != "x":
             code = int(body[1:], 16)
-        elif body[0] == "0" or body.isdigit():
+        elif body[0] in "01234567":
             code = int(body, 8)
         else:
             return OPAQUE

@@ -90,10 +90,7 @@ def _element(part: Param, scope: Scope) -> str:
             items = scope.arrays[part.name]
             return items[0].text if items else ""
         if part.name.isdigit() and part.name != "0":
-            if scope.positional is None:
-                return OPAQUE
-            position = int(part.name)
-            return scope.positional[position - 1].text if position <= len(scope.positional) else ""
+            return _positional(part.name, scope)
         if part.name == "@" or part.name == "*":
             return " ".join(item.text for item in scope.positional) if scope.positional is not None else OPAQUE
         return scope.value(part.name)
@@ -101,11 +98,24 @@ def _element(part: Param, scope: Scope) -> str:
     index = part.subscript.literal
     if index in ("@", "*") and items:
         return " ".join(item.text for item in items)
-    if index is not None and index.isdigit() and int(index) < len(items):
-        return items[int(index)].text
+    if index is not None and index[:1].isdigit():
+        from lockgate.analysis.numbers import number
+
+        place = number(index)
+        if place is not None and place < len(items):
+            return items[place].text
     if items and all(harmless(item.text) for item in items):
         return PLAIN
     return OPAQUE + marks_of(scope.variables.get(part.name, ""))
+
+
+def _positional(digits: str, scope: Scope) -> str:
+    from lockgate.analysis.numbers import number
+
+    position = number(digits)
+    if scope.positional is None or position == 0:
+        return OPAQUE
+    return scope.positional[position - 1].text if position and position <= len(scope.positional) else ""
 
 
 def _in_zsh(part: Param, scope: Scope, value: str) -> str:

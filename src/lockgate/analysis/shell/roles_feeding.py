@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.numbers import number
 from lockgate.analysis.shell.marks import OPAQUE, blur, known, unknown
 from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
@@ -69,4 +70,4 @@ def _pieces(text: str, given: set[str]) -> list[str] | None:
 def _size(call: Invocation) -> int:
     """How many words a command gets at most; 0 where that is not known."""
     counts = [arg.static for option in call.matched.options if option.name in _COUNT for arg in option.value]
-    return int(counts[0]) if len(counts) == 1 and counts[0] is not None and counts[0].isdecimal() else 0
+    return number(counts[0]) or 0 if len(counts) == 1 else 0
