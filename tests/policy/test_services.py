@@ -70,6 +70,41 @@ def test_the_more_exact_name_wins_whatever_the_order(stronger: str, weaker: str)
             assert kinds(services, tool) == kinds({tool: one}, tool), services
 
 
+@pytest.mark.parametrize("profile", ["quarantine", "cascade"])
+@pytest.mark.parametrize(
+    ("services", "tool", "as_with"),
+    [
+        pytest.param({"mcp__hub": NOTHING}, "mcp__hub__x__act", {}, id="another server whose name begins alike"),
+        pytest.param({"mcp__hub": NOTHING}, "mcp__hub___act", {}, id="an underscore of which"),
+        pytest.param({"mcp__hub": NOTHING}, "mcp__hub" + "__x" * 90, {}, id="too many to look at"),
+        pytest.param(
+            {"mcp__hub": EVERYTHING}, "mcp__hub__x__act", {"mcp__hub__x__act": EVERYTHING}, id="all that one does"
+        ),
+        pytest.param(
+            {"mcp__hub": NOTHING, "mcp__hub__x": NOTHING}, "mcp__hub__x__act", {"*": NOTHING}, id="both declared"
+        ),
+        pytest.param(
+            {"mcp__hub": NOTHING, "mcp__hub__x": EVERYTHING}, "mcp__hub__x__act", {"*": EVERYTHING}, id="the stricter"
+        ),
+        pytest.param({"mcp__hub__x": NOTHING}, "mcp__hub__x__act", {}, id="the longer alone"),
+        pytest.param({"mcp__hub__x__*": NOTHING}, "mcp__hub__x__act", {"*": NOTHING}, id="a glob of tools"),
+        pytest.param(
+            {"mcp__hub": EVERYTHING, "mcp__hub__x__act": NOTHING}, "mcp__hub__x__act", {"*": NOTHING}, id="the tool"
+        ),
+        pytest.param({"mcp__hub": NOTHING}, "mcp__hub__act", {"*": NOTHING}, id="no doubt"),
+        pytest.param({"mcp__hub": NOTHING}, "mcp__hub__an_act", {"*": NOTHING}, id="no doubt, with an underscore"),
+    ],
+)
+def test_where_the_name_of_a_server_may_end_twice(services: Any, tool: str, as_with: Any, profile: str) -> None:
+    assert kinds(services, tool, profile) == kinds(as_with, tool, profile)
+
+
+@pytest.mark.parametrize("server", ["mcp__hub", "mcp__hub__x"])
+def test_who_forbids_a_server_forbids_it_however_its_name_is_read(server: str) -> None:
+    services = {"mcp__hub": NOTHING, "mcp__hub__x": NOTHING, server: {"public_sink": "forbidden"}}
+    assert set(verdicts(services, "mcp__hub__x__act", "quarantine")) == {"deny"}
+
+
 def test_each_flag_comes_from_the_most_exact_name_that_has_it() -> None:
     services = {
         "mcp__*": {"dangerous_writes": True},

@@ -40,8 +40,9 @@ def service_of(tool: str, around: Surroundings) -> Service | None:
     declared = around.rules.service(tool)
     if declared is not None or not is_mcp(tool):
         return declared
-    server, separator, _ = tool[len(PREFIX) :].partition("__")
-    return around.rules.service(PREFIX + server) if separator else None
+    # Where the name does not tell which server it is, what is declared for one of those is not for the other.
+    server, separator, rest = tool[len(PREFIX) :].partition("__")
+    return around.rules.service(PREFIX + server) if separator and "__" not in f"_{rest}" else None
 
 
 def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:

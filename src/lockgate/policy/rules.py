@@ -13,6 +13,8 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+    _Said = dict[str, tuple[Any, str, str]]
+
 _ALIASES = {"Task": "Agent", "Agent": "Task"}
 """Claude Code's tool for sub-agents was called Task when Lockbox was written."""
 _SEVERITY = {"safe": 0, "unsafe": 1, "acting": 2, "unsafe_acting": 3}
@@ -142,20 +144,54 @@ def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> S
 
 
 def flags_of(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> dict[str, tuple[Any, str, str]]:
-    """The flags that hold for a service, each with its layer and the name under which it is declared."""
-    said: dict[str, tuple[Any, str, str]] = {}
-    for *_, declared in sorted(_ranked(services, name)):
+    """The flags that hold for a service, each with its layer and the name under which it is declared.
+
+    Where a tool's name does not tell where that of its server ends (``mcp__a__b__c``), each flag is the strictest of
+    those that it may have; what is not declared for a server is stricter than ``false``.
+    """
+    readings = [_flags_with(services, name, server) for server in _servers(name)]
+    return readings[0] if len(readings) == 1 else _strictest(readings)
+
+
+def _flags_with(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, server: str) -> _Said:
+    said: _Said = {}
+    for *_, declared in sorted(_ranked(services, name, server)):
         said.update({flag: (value, layer, declared) for flag, (value, layer) in services[declared].items()})
     return said
 
 
+def _strictest(readings: Sequence[_Said]) -> _Said:
+    said: _Said = {}
+    for flag in dict.fromkeys(flag for reading in readings for flag in reading):
+        strictest = max((reading.get(flag) for reading in readings), key=_strictness)
+        if strictest is not None:
+            said[flag] = strictest
+    return said
+
+
+def _strictness(said: tuple[Any, str, str] | None) -> int:
+    if said is None:
+        return 1
+    return 3 if said[0] == "forbidden" else 2 * bool(said[0])
+
+
+def _servers(name: str) -> list[str]:
+    """What the server of an MCP tool may be called; one empty text where it has none, or may be any of too many."""
+    if not name.startswith(_MCP):
+        return [""]
+    ends = [at for at in range(len(_MCP) + 1, len(name) - 1) if name.startswith("__", at)]
+    found = [name[:at] for at in ends[:_MOST_SERVERS]] or [""]
+    return found if len(ends) <= _MOST_SERVERS else [*found, ""]
+
+
+_MCP = "mcp__"
+_MOST_SERVERS = 8
 _SERVER_GLOB, _SERVER, _GLOB, _EXACT = range(4)
 
 
-def _ranked(services: Mapping[str, Any], name: str) -> Iterator[tuple[int, int, str]]:
+def _ranked(services: Mapping[str, Any], name: str, server: str) -> Iterator[tuple[int, int, str]]:
     """The declared names that speak about a service, each with how exactly it does."""
     names = (name, _ALIASES[name]) if name in _ALIASES else (name,)
-    server = "__".join(name.split("__")[:2]) if name.startswith("mcp__") and name.count("__") > 1 else ""
     for declared in services:
         letters = len(declared.replace("*", "").replace("?", ""))
         if declared in names:
