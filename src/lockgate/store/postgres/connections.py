@@ -34,6 +34,9 @@ _CONNECT_SECONDS = 2
 """For each host of the address; libpq takes no less."""
 _IDLE = 0
 """``PQTRANS_IDLE``: connected, and in no transaction."""
+OWN_NAMES = "search_path = pg_catalog, pg_temp"
+"""Where names are looked up that say no schema: not in ``public``, in which many databases let everybody make functions
+and operators that fit better than PostgreSQL's own, and would be run with the rights of whoever asks."""
 _EXTRA = 0.5
 """Seconds beyond the database's own limit after which it is not waited for any more."""
 
@@ -122,10 +125,10 @@ class Pool:
 
 
 def configure(connection: Connection, limits: Limits) -> None:
-    """Set the database's own limits on what a connection may wait for."""
+    """Set the database's own limits on what a connection may wait for, and whose names count."""
     busy = int(limits.busy * 1000)
     connection.execute(
-        f"SET statement_timeout = {busy}; SET lock_timeout = {busy};"
+        f"SET {OWN_NAMES}; SET statement_timeout = {busy}; SET lock_timeout = {busy};"
         f" SET idle_in_transaction_session_timeout = {int(IDLE_SECONDS * 1000)};"
         # What was answered must be there after a crash of the database, whatever its owner has set for others.
         " SET synchronous_commit = on",

@@ -6,7 +6,7 @@ import os
 
 from lockgate.errors import StoreError
 from lockgate.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.connections import reason
+from lockgate.store.postgres.connections import OWN_NAMES, reason
 from lockgate.store.postgres.schema import GATE_RIGHTS, MIGRATIONS, READER_RIGHTS, SCHEMA, VERSION
 from lockgate.store.postgres.schema_binding import GATE_ROLES, READER_ROLES
 from lockgate.store.postgres.statements import lock_key
@@ -65,6 +65,7 @@ def _migrated(
 ) -> Migrated:
     from psycopg import sql
 
+    connection.execute(f"SET LOCAL {OWN_NAMES}")
     # A gate looks at the version in each of its transactions: what the migration changes waits for these to end.
     connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
     _take_turn(connection)
