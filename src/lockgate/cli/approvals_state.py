@@ -81,5 +81,10 @@ def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> 
             store.close()
     except LockgateError:
         return []
-    found = [row for row in rows if row.approval.startswith(incomplete)]
+    # What is completed stands on the command line as it is: in a shared store an id can be any text.
+    found = [row for row in rows if row.approval.startswith(incomplete) and _is_plain(row.approval)]
     return [CompletionItem(row.approval, help=click.unstyle(summary(row, now))) for row in found]
+
+
+def _is_plain(approval: str) -> bool:
+    return approval.isascii() and approval.isalnum()

@@ -18,6 +18,7 @@ from lockgate.escape.telling import reaches
 from lockgate.store.rows import ApprovalRow
 from lockgate.text import condensed, visible
 
+_ID = 40
 _NAME = 200
 _SENTENCE = 600
 _LATEST = 1e11
@@ -41,13 +42,17 @@ def summary(row: ApprovalRow, now: float) -> str:
     detail = next(iter(part(about.get("input")).values()), "")
     shown = visible(detail if isinstance(detail, str) else json.dumps(detail), 70)
     tool = visible(str(about.get("tool", "")), 40)
-    return f"{paint(row.approval, 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}"
+    return f"{paint(visible(row.approval, _ID), 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}"
 
 
 def lines(row: ApprovalRow, now: float) -> Iterator[str]:
     """The whole question."""
     about = part(row.about)
-    yield paint(f"Question {row.approval}", None, bold=True) + "  " + paint(left(row, now), _STATES.get(row.state))
+    yield (
+        paint(f"Question {visible(row.approval, _ID)}", None, bold=True)
+        + "  "
+        + paint(left(row, now), _STATES.get(row.state))
+    )
     who = f"{visible(row.client, 60)}, session {visible(row.session, 80)}"
     yield f"  agent    {who}{f', sub-agent {visible(row.agent, 80)}' if row.agent else ''}"
     yield f"  folder   {_uncut(str(about.get('cwd', '')))}"

@@ -21,6 +21,7 @@ from lockgate.escape.waiting import LOOK_SECONDS, WATCHERS
 from lockgate.folders import folders
 from lockgate.store.protocol import Store
 from lockgate.store.rows import ApprovalRow
+from lockgate.text import visible
 
 _BELL = "\a"
 _LINE = 4096
@@ -88,7 +89,7 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
             settle(store, row.approval, approve=False, reason=reason.strip())
             click.echo("denied")
         else:
-            click.echo(f"left open: lockgate approve {row.approval}")
+            click.echo(f"left open: lockgate approve {visible(row.approval)}")
     except click.ClickException as problem:
         problem.show()
 

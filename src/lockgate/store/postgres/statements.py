@@ -152,5 +152,15 @@ def _value(value: Any) -> Any:
 
 
 def given_row(row: Sequence[Any]) -> Row:
-    """A row as it was kept."""
-    return tuple([given(value) if value.__class__ is str else value for value in row])
+    """A row as it was kept, but for times that no gate has kept."""
+    return tuple([value if (read := _READ.get(value.__class__)) is None else read(value) for value in row])
+
+
+def _moment(at: float) -> float:
+    """A time that can be told. Another gate's role can keep any number, and no number (NaN): that is the beginning."""
+    return min(at, _LAST) if at > 0.0 else 0.0
+
+
+_LAST = 253402300799.0
+"""The last second of the year 9999."""
+_READ: dict[type, Callable[[Any], Any]] = {str: given, float: _moment}

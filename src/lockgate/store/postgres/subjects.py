@@ -135,7 +135,8 @@ class SubjectQueries(Statements):
         if not limit:
             return [_taint(row) for row in self._all(f"{query} ORDER BY at, id", subject)]
         if limit == _OLDEST and not subject.agent and subject.session in self._with_session:
-            rows = [given_row(row) for row in parsed(self._with_session[subject.session])]
+            # In JSON a time of whole seconds is another type, and one that is no number is a text.
+            rows = [given_row((float(at), *row)) for at, *row in parsed(self._with_session[subject.session])]
         else:
             rows = self._all(_oldest(limit, "%s", "%s"), (*subject, *subject, *subject))
         return [_taint(row) for row in sorted(rows)]
