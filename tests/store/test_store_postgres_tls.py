@@ -150,6 +150,18 @@ def test_no_variable_makes_a_certificate_good(
         write_something(tmp_path / "other", remote.url(database, sslrootcert=authority(tmp_path / "another")))
 
 
+def test_no_home_of_a_projects_makes_a_certificate_good(
+    remote: Remote, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libpq looks for authorities in the folder that ``HOME`` names."""
+    (tmp_path / ".postgresql").mkdir()
+    shutil.copy(remote.root, tmp_path / ".postgresql" / "root.crt")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    unsaid = remote.url(database).replace(f"&sslrootcert={remote.root}", "")
+    with pytest.raises(StoreError, match="certificate"):
+        write_something(tmp_path / "state", unsaid)
+
+
 def test_a_certificate_instead_of_a_password(remote: Remote, tmp_path: Path) -> None:
     remote.server.store_database()
     remote.server.execute("CREATE DATABASE certified TEMPLATE prepared")

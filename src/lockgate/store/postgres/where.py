@@ -29,6 +29,14 @@ _SCHEMES = ("postgresql://", "postgres://")
 _TRUE_TLS = ("verify-full",)
 _SAID = {"sslcertmode": "allow", "min_protocol_version": "3.0", "max_protocol_version": "3.0", "connect_timeout": "2"}
 """What stands for nothing where libpq takes no empty value."""
+_AT_HOME = {
+    "passfile": ".pgpass",
+    "sslrootcert": ".postgresql/root.crt",
+    "sslcert": ".postgresql/postgresql.crt",
+    "sslkey": ".postgresql/postgresql.key",
+    "sslcrl": ".postgresql/root.crl",
+}
+"""Files that libpq looks for below ``HOME``."""
 
 
 class Where(Record):
@@ -78,7 +86,10 @@ def address_of(url: str) -> Address:
     if not said.get("dbname"):
         raise StoreError("the store's address must name a database: postgresql://host/database")
     _demand_tls(said)
-    return {**_unsaid(psycopg), "target_session_attrs": "read-write", **said}
+    unsaid = _unsaid(psycopg)
+    if "sslcrldir" in said:
+        unsaid.pop("sslcrl", None)  # libpq takes neither where one of the two is not there
+    return {**unsaid, "target_session_attrs": "read-write", **said}
 
 
 def is_local(host: str) -> bool:
@@ -148,9 +159,20 @@ def _unsaid(psycopg: Any) -> dict[str, str]:
     """What libpq would otherwise take from variables: its own defaults, and nothing where it has none."""
     from lockgate.folders import user_name
 
-    found = {"client_encoding": "utf8", "application_name": "lockgate", "user": user_name()}
+    found = {"client_encoding": "utf8", "application_name": "lockgate", "user": user_name(), **_at_home()}
     for option in psycopg.pq.Conninfo.get_defaults():
         name = option.keyword.decode()
         if option.envvar and name not in found and not name.startswith("service"):
             found[name] = (option.compiled or b"").decode() or _SAID.get(name, "")
     return found
+
+
+def _at_home() -> dict[str, str]:
+    """Files of the user that the system knows: a ``HOME`` of somebody else's would bring an authority with it."""
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # as in many containers: libpq has nothing but the variable to go by
+        return {}
+    return {name: os.path.join(home, path) for name, path in _AT_HOME.items()}
