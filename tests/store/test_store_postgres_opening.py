@@ -17,6 +17,7 @@ from lockgate.errors import StoreError
 from lockgate.store.opening import open_existing, open_store
 from lockgate.store.postgres import migrating, schema
 from lockgate.store.postgres.migrating import migrate
+from lockgate.store.postgres.near import database_near
 from lockgate.store.postgres.where import address_of, shown
 from lockgate.store.shared import own_name
 from support.postgres import Server, use, write_something
@@ -128,9 +129,26 @@ def test_a_file_that_others_may_have_put_there_is_refused(tmp_path: Path, monkey
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_no_password_is_shown() -> None:
-    url = "postgresql://ann:secret@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=hidden"
+ODD_PASSWORDS = ["pa#ss", "pa?s=s", "pa[ss", "pa]ss", "pa\u2100ss", "pa:ss", "pa,ss"]
+"""What other addresses have none of without an escape, and libpq takes."""
+
+
+@pytest.mark.parametrize("password", ["", *ODD_PASSWORDS])
+def test_no_password_is_shown(password: str) -> None:
+    url = f"postgresql://ann:{password}@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=hidden"
+    assert address_of(url).get("password", "") == password
     assert shown(url) == "postgresql://ann:***@db.example.org:5433/lockgate?sslmode=verify-full&sslpassword=***"
+
+
+@pytest.mark.parametrize("name", ["scram_client_key", "scram_server_key", "oauth_client_secret", "password"])
+def test_what_is_as_good_as_a_password_is_not_shown(name: str) -> None:
+    assert shown(f"postgresql:///lockgate?{name}=hidden") == f"postgresql:///lockgate?{name}=***"
+
+
+@pytest.mark.parametrize("password", ODD_PASSWORDS)
+def test_a_database_of_this_machine_is_known_whatever_its_password(tmp_path: Path, password: str) -> None:
+    state = use(tmp_path / "state", f"postgresql://ann:{password}@localhost:5433/lockgate")
+    assert database_near(str(state / "store.json")) == ("lockgate", 5433)
 
 
 def test_a_database_without_tables_is_refused(tmp_path: Path, postgres_server: Server) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from lockgate.errors import StoreError
-from lockgate.store.postgres.where import is_local, read_where
+from lockgate.store.postgres.where import is_local, parts_of, read_where
 
 _PORT = 5432
 
@@ -16,19 +16,19 @@ def database_near(path: str) -> tuple[str, int] | None:
     Args:
         path: The file. Where it cannot be read there is no store, and the gate refuses everything.
     """
-    from urllib.parse import parse_qs, unquote, urlsplit
+    from urllib.parse import parse_qs, unquote
 
     try:
-        parts = urlsplit(read_where(path).url)
+        parts = parts_of(read_where(path).url)
         more = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     except (StoreError, ValueError):
         return None
-    places = [_place(text) for text in parts.netloc.rpartition("@")[2].split(",")]
+    places = [_place(text) for text in parts.hosts.split(",")]
     hosts = (more.get("hostaddr") or more.get("host") or ",".join(host for host, _ in places)).split(",")
     if not any(_is_here(unquote(host)) for host in hosts):
         return None
     port = more.get("port", "") or next((port for _, port in places if port), "")
-    return more.get("dbname") or unquote(parts.path[1:]), int(port) if port.isdecimal() else _PORT
+    return more.get("dbname") or unquote(parts.database), int(port) if port.isdecimal() else _PORT
 
 
 def _is_here(host: str) -> bool:

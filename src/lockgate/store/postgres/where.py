@@ -119,16 +119,41 @@ def no_service() -> Iterator[None]:
                 os.environ["PGSERVICE"] = named
 
 
+class Parts(Record):
+    """An address in its parts, as they are written."""
+
+    who: str
+    """User and password; empty where neither is named."""
+    hosts: str
+    database: str
+    query: str
+
+
+def parts_of(url: str) -> Parts:
+    """Take an address apart where libpq does: a password may hold what would end it in other addresses (``#?[``)."""
+    rest = url.partition("://")[2]
+    who, at, after = rest.partition("@")
+    if not at or "/" in who:
+        who, after = "", rest
+    place, _, query = after.partition("?")
+    hosts, _, database = place.partition("/")
+    return Parts(who, hosts, database, query)
+
+
 def shown(url: str) -> str:
     """A URL without its password."""
-    from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+    from urllib.parse import parse_qsl, urlencode
 
-    parts = urlsplit(url)
-    who, at, host = parts.netloc.rpartition("@")
-    user, colon, _ = who.partition(":")
-    query = [(name, "***" if "password" in name else value) for name, value in parse_qsl(parts.query)]
-    netloc = f"{user}{':***' if colon else ''}{at}{host}"
-    return urlunsplit((parts.scheme, netloc, parts.path, urlencode(query, safe="/*:,"), ""))
+    parts = parts_of(url)
+    user, colon, _ = parts.who.partition(":")
+    query = [(name, "***" if _is_secret(name) else value) for name, value in parse_qsl(parts.query)]
+    who = f"{user}{':***' if colon else ''}{'@' if parts.who else ''}"
+    more = f"?{urlencode(query, safe='/*:,')}" if query else ""
+    return f"{url.partition('://')[0]}://{who}{parts.hosts}/{parts.database}{more}"
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name for word in ("password", "secret", "scram_"))
 
 
 def psycopg_here() -> Any:
