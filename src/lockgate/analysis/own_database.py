@@ -28,7 +28,8 @@ _CONNECT = lazy_re(r"\\c(?:onnect)?(?![a-z])[ \t]*(?P<name>[\w-]*)(?P<rest>[^\s\
 """psql goes over to another database within what it runs."""
 _UNKNOWN = ""
 """A database that is only known when the program runs."""
-_ADDRESS = lazy_re(r"(?i)postgres(?:ql)?://(?P<authority>[^/?#]*)/?(?P<name>[^?#]*)(?:\?(?P<more>.*))?$")
+_ADDRESS = lazy_re(r"(?is)postgres(?:ql)?://(?:[^@/]*@)?(?P<authority>[^/?]*)/?(?P<name>[^?]*)(?:\?(?P<more>.*))?$")
+"""As libpq reads it: a password may hold ``?`` and ``#``, and no address has a fragment."""
 _AUTHORITY_PORT = lazy_re(r":(\d+)(?=,|$)")
 _PAIR = lazy_re(r"(?:^|[&\s])(dbname|port|service)\s*=\s*'?([^\s&']*)")
 
