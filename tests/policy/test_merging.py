@@ -18,7 +18,7 @@ from lockgate.policy.commands import STEPS
 from lockgate.policy.decide import decide, strictest
 from lockgate.policy.merging import Layer, compile_layers, merge
 from lockgate.policy.profiles import shipped
-from lockgate.policy.rules import Policy, policy
+from lockgate.policy.rules import Policy, policy, service
 from lockgate.policy.showing import loosenings, values
 
 
@@ -361,6 +361,23 @@ def test_what_loosens_is_said(own: list[dict[str, Any]], project: dict[str, Any]
         assert loosenings(before, after)
 
 
+SERVICES = ("mcp__a", "mcp__a__b", "mcp__a__b__c", "mcp__a*", "mcp__*__c", "mcp__a__b__*", "mcp__?", "*b*", "*")
+declared = st.dictionaries(
+    st.sampled_from(SERVICES), st.fixed_dictionaries({"public_sink": st.sampled_from((True, False, "forbidden"))})
+)
+
+
+@given(declared, declared, st.sampled_from(("mcp__a__b", "mcp__a__c", "mcp__a__b__c", "mcp__a__b__d", "mcp__b__c")))
+def test_what_a_declaration_loosens_is_said(own: dict[str, Any], project: dict[str, Any], tool: str) -> None:
+    before, after = (merge(layers(*({"services": each} for each in some))) for some in ((own,), (own, project)))
+    was, now = (_strictness(service(compiled["services"], tool)) for compiled in (before, after))
+    assert now >= was or loosenings(before, after)
+
+
+def _strictness(found: Service | None) -> int:
+    return 1 if found is None else 2 * found.forbidden or int(found.public_sink is not False)
+
+
 @given(st.lists(contents, max_size=2))
 def test_nothing_loosens_against_itself(own: list[dict[str, Any]]) -> None:
     compiled = merge(layers(*own))
@@ -425,7 +442,14 @@ def test_every_value_is_shown_with_its_layer() -> None:
         ({}, {"services": {"x": {"public_sink": False}}}, ["services: x: public_sink becomes false"]),
         ({"services": {"x": {"public_sink": "forbidden"}}}, {"services": {"x": {"public_sink": True}}}, ["services: x: public_sink becomes true"]),
         ({"services": {"mcp__x": {"public_sink": "forbidden"}}}, {"services": {"mcp__x__y": {"public_sink": True}}}, ["services: mcp__x__y: public_sink becomes true"]),
-        ({"services": {"mcp__x": {"public_sink": False}}}, {"services": {"mcp__x__y": {"public_sink": False}}}, []),
+        ({"services": {"mcp__x": {"public_sink": False}}}, {"services": {"mcp__x": {"public_sink": False}}}, []),
+        ({"services": {"mcp__*": {"public_sink": False}}}, {"services": {"mcp__x__y": {"public_sink": False}}}, []),
+        ({"services": {"mcp__x": {"public_sink": False}}}, {"services": {"mcp__x__y": {"public_sink": False}}}, ["services: mcp__x__y: public_sink becomes false"]),
+        ({"services": {"mcp__x": {"public_sink": False}}}, {"services": {"mcp__x__y*": {"public_sink": False}}}, ["services: mcp__x__y*: public_sink becomes false"]),
+        ({"services": {"mcp__xy": {"public_sink": "forbidden"}}}, {"services": {"mcp__x*__z": {"public_sink": True}}}, ["services: mcp__x*__z: public_sink becomes true"]),
+        ({"services": {"mcp__?": {"public_sink": False}}}, {"services": {"mcp__x": {"public_sink": False}}}, ["services: mcp__x: public_sink becomes false"]),
+        ({"services": {"*Fetch": {"public_sink": False}}}, {"services": {"WebFetch": {"public_sink": False}}}, []),
+        ({"services": {"WebFetch": {"public_sink": "forbidden"}}}, {"services": {"mcp__*": {"public_sink": True}}}, []),
         ({"profile": "cascade"}, {"table": {"execute_runtime": "allow"}}, [f"table: execute_runtime, {column}: contain else {rest} becomes allow" for column, rest in (("untrusted", "judge else ask"), ("secret", "judge else ask"), ("both", "ask"))]),
         ({"profile": "cascade"}, {"table": {"execute": {"both": "allow"}}}, ["table: execute, both: contain else judge else ask becomes allow", "table: execute_runtime, both: contain else ask becomes allow"]),
         ({}, {"table": {"execute_runtime": {"both": "allow"}}}, ["table: execute_runtime, both: contain else ask becomes allow"]),

@@ -153,6 +153,15 @@ def flags_of(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> 
     return readings[0] if len(readings) == 1 else _strictest(readings)
 
 
+def strictest_flags(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> dict[str, tuple[Any, str, str]]:
+    """The same of all that a name without wildcards may mean: ``mcp__a__b`` is a tool, or a server with any tools."""
+    said = flags_of(services, name)
+    if not name.startswith(_MCP):
+        return said
+    of_each_tool = {glob: flags for glob, flags in services.items() if glob == name or glob.endswith("*")}
+    return _strictest((said, _flags_with(of_each_tool, name, "")))
+
+
 def _flags_with(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, server: str) -> _Said:
     said: _Said = {}
     for *_, declared in sorted(_ranked(services, name, server)):

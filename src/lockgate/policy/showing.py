@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from lockgate.analysis.globs import is_wild, names_meet
 from lockgate.policy.commands import NOT_SAFE
 from lockgate.policy.decide import possible
 from lockgate.policy.merging import PATHS, SHIPPED
 from lockgate.policy.profiles import ALL, COLUMNS, FALLS_BACK, LOCKBOX, Profile
-from lockgate.policy.rules import flags_of
+from lockgate.policy.rules import strictest_flags
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -124,13 +125,30 @@ def _loosened_tools(before: Compiled, after: Compiled) -> Iterator[str]:
 
 
 def _loosened_services(before: Compiled, after: Compiled) -> Iterator[str]:
+    services = before["services"]
     for name, flags in after["services"].items():
-        # What a more general name says holds for this one too, until it says something itself.
-        old = flags_of(before["services"], name)
         for flag, (value, _) in flags.items():
-            was = old[flag][0] if flag in old else None
+            old = services.get(name, {}).get(flag)
+            was = old[0] if old is not None else _inherited(services, name, flag)
             if (value is False and was is not False) or (was == "forbidden" and value != "forbidden"):
                 yield f"services: {name}: {flag} becomes {str(value).lower()}"
+
+
+def _inherited(services: Mapping[str, Any], name: str, flag: str) -> Any:
+    """What holds of a flag for all that a name means, until the name says something itself; ``None`` for nothing.
+
+    A wild name wins over others that are wild or of servers. Nobody can count for what it then wins: what one of those
+    forbids may be forbidden there, and nothing is ``False`` for all of it.
+    """
+    if not is_wild(name):
+        return strictest_flags(services, name).get(flag, (None,))[0]
+    meant = (flags[flag][0] for other, flags in services.items() if flag in flags and _may_be_of(other, name))
+    return "forbidden" if "forbidden" in meant else None
+
+
+def _may_be_of(declared: str, name: str) -> bool:
+    """Whether a name may be one that a wild name means, or a server with such a tool."""
+    return names_meet(name, declared) or names_meet(name, f"{declared}__*")
 
 
 def _loosened_rules(before: Compiled, after: Compiled) -> Iterator[str]:
