@@ -67,6 +67,23 @@ def test_too_many_to_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mo
     assert nested_skills("commit", str(tmp_path)) is None
 
 
+@pytest.mark.parametrize("target", ["stuff", "../elsewhere/stuff", "gone", ".claude", ".."])
+def test_a_folder_that_is_a_link(tmp_path: Path, target: str) -> None:
+    for folder in ("work/x/stuff", "work/x/other/.claude", "elsewhere/stuff"):
+        _skill(tmp_path, f"{folder}/skills/commit", folder)
+    (tmp_path / "work/x/.claude").symlink_to(target.replace("..", "../..") if "/" in target else target)
+    linked = {"stuff": ("work/x/stuff",), "../elsewhere/stuff": ("elsewhere/stuff",)}.get(target, ())
+    assert nested_skills("commit", str(tmp_path / "work")) == (*linked, "work/x/other/.claude")
+
+
+def test_folders_that_take_long_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _skill(tmp_path, "x/.claude/skills/commit")
+    monkeypatch.setattr(skills, "_LONGEST", -1)
+    assert nested_skills("commit", str(tmp_path)) == (PUSHES,)
+    monkeypatch.setattr(skills, "_AT_ONCE", 3)
+    assert nested_skills("commit", str(tmp_path)) is None
+
+
 def _kinds(name: str, around: Surroundings) -> set[EffectKind]:
     call = ToolCall("Skill", {"skill": name}, around.workspace)
     return {effect.kind for effect in analyse_tool(call, around._replace(skills_run=True)).effects}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from itertools import chain, islice
 
@@ -16,9 +17,11 @@ _MOST_FILES = 2000
 _DEEPEST = 4
 _MOST_FOLDERS = 20_000
 """So many folders of a project are looked through for skills."""
+_LONGEST, _AT_ONCE = 0.5, 200
+"""Seconds that this may take, where folders lie far away; and after how many of them that is asked."""
 _NOT_LOOKED_INTO = frozenset({".git", "node_modules", "site-packages"})
 """No clone brings the first, and whoever installs what lies in the others runs its code."""
-_SKILL = "skill.md"
+_SKILL, _CLIENT = "skill.md", ".claude"
 _PLUGIN = "--plugin-dir"
 _FLAGS = frozenset({_PLUGIN, "--add-dir"})
 _ADMINISTERED = ("/etc/claude-code", "/Library/Application Support/ClaudeCode")
@@ -76,7 +79,7 @@ def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
         workspace: The project's root folder, absolute; empty where it is not known.
 
     Returns:
-        As :func:`read_skills`; ``None`` where the project has too many folders or files of skills to look at each.
+        As :func:`read_skills`; ``None`` where the project has too many folders or skills to look at each in time.
     """
     wanted = name.rpartition(":")[2]
     if not wanted or not workspace:
@@ -91,24 +94,30 @@ def nested_skills(name: str, workspace: str) -> tuple[str | None, ...] | None:
 
 
 def _having_skills(workspace: str) -> list[str] | None:
-    """All folders called ``.claude`` below the root of a project, in a fixed order; links are not followed."""
+    """All folders called ``.claude`` below the root of a project, in a fixed order; no other links are followed.
+
+    ``None`` where there are too many to look at, or looking takes too long.
+    """
     found = []
     folders = [workspace]
-    for folder in folders:
-        if len(folders) > _MOST_FOLDERS:
+    until = time.monotonic() + _LONGEST
+    for number, folder in enumerate(folders, start=1):
+        if len(folders) > _MOST_FOLDERS or (number % _AT_ONCE == 0 and time.monotonic() > until):
             return None
         below = sorted(_folders_in(folder))
-        found += [os.path.join(folder, name) for name in below if name.lower() == ".claude" and folder != workspace]
-        folders += [os.path.join(folder, name) for name in below if name not in _NOT_LOOKED_INTO]
+        found += [os.path.join(folder, name) for name, _ in below if name.lower() == _CLIENT and folder != workspace]
+        folders += [os.path.join(folder, name) for name, linked in below if not (linked or name in _NOT_LOOKED_INTO)]
     return found
 
 
-def _folders_in(folder: str) -> list[str]:
+def _folders_in(folder: str) -> list[tuple[str, bool]]:
+    """The names of the folders in a folder, and of what is called ``.claude`` and is a link; whether each is one."""
     try:
         with os.scandir(folder) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            each = [(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False)) for entry in entries]
     except OSError:
         return []
+    return [(name, linked) for name, linked, real in each if real or (linked and name.lower() == _CLIENT)]
 
 
 def shares_tasks(home: str) -> bool:
