@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from lockgate.lazy import function_at
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.scope import Arg, Scope
@@ -65,7 +65,7 @@ BUILTINS = {
     **dict.fromkeys(_QUIET.split(), "state.nothing"),
     **dict.fromkeys(_TALKING.split(), "state.anything"),
 }
-"""Name to the module and the function."""
+"""Name to the function that plays it, as ``state.cd`` for ``cd`` in ``builtins_state.py``."""
 
 
 def builtin(word: str) -> Builtin | None:
@@ -76,20 +76,5 @@ def builtin(word: str) -> Builtin | None:
 
 @cache
 def _function(place: str) -> Builtin:
-    room, _, name = place.partition(".")
-    found: Builtin = getattr(_room(room), name)
+    found: Builtin = function_at(f"lockgate.analysis.shell.builtins_{place}")
     return found
-
-
-def _room(name: str) -> ModuleType:
-    if name == "names":
-        from lockgate.analysis.shell import builtins_names
-
-        return builtins_names
-    if name == "declaring":
-        from lockgate.analysis.shell import builtins_declaring
-
-        return builtins_declaring
-    from lockgate.analysis.shell import builtins_state
-
-    return builtins_state

@@ -11,11 +11,11 @@ from functools import cache
 from lockgate.analysis.shell.findings import WORDS
 from lockgate.analysis.shell.options import HARMLESS, assign
 from lockgate.analysis.shell.scope import Arg
+from lockgate.lazy import function_at
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.shell.knowledge import Entry
@@ -132,7 +132,8 @@ ROLES = {
     "socket": "clients.socket",
     "socat": "clients.socat",
 }
-"""Role to the function that plays it; after a colon, what that function is made for."""
+"""Role to the function that plays it, as ``files.name`` for ``name`` in ``roles_files.py``; after a colon, what that
+function is made for."""
 
 
 def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
@@ -153,9 +154,8 @@ def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
 @cache
 def _player(role: str) -> Player:
     """The function that plays a role."""
-    name, _, made_for = ROLES[role].partition(":")
-    room, _, function = name.partition(".")
-    found = getattr(_room(room), function)
+    place, _, made_for = ROLES[role].partition(":")
+    found = function_at(f"lockgate.analysis.shell.roles_{place}")
     player: Player = found(made_for) if made_for else found
     return player
 
@@ -190,7 +190,9 @@ def play_operands(call: Invocation, options: list[Option]) -> None:
         operands = [Arg(text) for text in entry.default]
     if entry.here and _means_here(call, len(operands), roles):
         operands = [*operands, Arg(".")]
-    for role, values in assign(roles, operands) if operands else ():
+    if not operands:
+        return
+    for role, values in assign(roles, operands):
         if role in WORDS and values:
             call.add(role)
         elif role not in HARMLESS and values:
@@ -237,46 +239,3 @@ def _reads_on(call: Invocation) -> bool:
     entry = call.entry
     reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"
     return bool(reads) and not any(arg.text != "-" for arg in call.read_words)
-
-
-def _room(name: str) -> ModuleType:
-    # A command needs one or two of them, and a hook pays for each.
-    if name == "files":
-        from lockgate.analysis.shell import roles_files
-
-        return roles_files
-    if name == "folders":
-        from lockgate.analysis.shell import roles_folders
-
-        return roles_folders
-    if name == "compiling":
-        from lockgate.analysis.shell import roles_compiling
-
-        return roles_compiling
-    if name == "inside":
-        from lockgate.analysis.shell import inside
-
-        return inside
-    if name == "network":
-        from lockgate.analysis.shell import roles_network
-
-        return roles_network
-    if name == "clients":
-        from lockgate.analysis.shell import roles_clients
-
-        return roles_clients
-    if name == "databases":
-        from lockgate.analysis.shell import roles_databases
-
-        return roles_databases
-    if name == "packages":
-        from lockgate.analysis.shell import roles_packages
-
-        return roles_packages
-    if name == "settings":
-        from lockgate.analysis.shell import roles_settings
-
-        return roles_settings
-    from lockgate.analysis.shell import roles_running
-
-    return roles_running

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell, roles
+from lockgate.analysis.shell import analyse_shell, builtins, roles
+from lockgate.analysis.shell.builtins import BUILTINS
 from lockgate.analysis.shell.findings import NEEDS, WORDS
 from lockgate.analysis.shell.programs import build
 from lockgate.analysis.shell.roles import ROLES
@@ -84,5 +85,9 @@ def _quiet(raw):
 
 @pytest.mark.parametrize("role", sorted(ROLES))
 def test_every_role_has_a_function(role: str) -> None:
-    room, _, function = ROLES[role].partition(":")[0].partition(".")
-    assert callable(getattr(roles._room(room), function))
+    assert callable(roles._player(role))
+
+
+@pytest.mark.parametrize("word", sorted(BUILTINS))
+def test_every_builtin_has_a_function(word: str) -> None:
+    assert callable(builtins.builtin(word))
