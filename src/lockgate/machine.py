@@ -18,6 +18,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.analysis.surroundings import ScriptFile
     from lockgate.escape.containment.rewriting import Launch
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
@@ -45,6 +46,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
     asked = caller.environ()
     variables = {name: asked[name] for name in _VARIABLES if name in asked}
     variables["HOME"] = where.home
+    files = _Files(workspace)
     return Surroundings(
         home=where.home,
         real_home=real_path(where.home),
@@ -58,15 +60,15 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         may_be_zsh=_may_be_zsh(),
         python_files=_python_files,
         is_git_folder=_is_git_folder,
-        git_settings=_looking("read_git_settings", workspace),
+        git_settings=files.git_settings,
         hook_folders=_hook_folders(where.home, workspace),
-        read_script=_looking("read_script", workspace),
+        read_script=files.read_script,
         read_skills=_skill_reader(where.home, workspace),
         nested_skills=_nested_skill_reader(workspace),
         shares_tasks=_shares_tasks(where.home),
-        is_there=_looking("is_there", workspace),
-        names_in=_looking("names_in", workspace),
-        found_below=_looking("found_below", workspace),
+        is_there=files.is_there,
+        names_in=files.names_in,
+        found_below=files.found_below,
     )
 
 
@@ -140,15 +142,36 @@ def _python_files(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-def _looking(look: str, workspace: str) -> Callable[..., Any]:
-    """A function of :mod:`lockgate.scripts` for one workspace; most commands need none of them."""
+class _Files:
+    """The functions of :mod:`lockgate.scripts` for one workspace; most commands need none of them."""
 
-    def looked(*asked: str) -> Any:
-        from lockgate import scripts
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
 
-        return getattr(scripts, look)(*asked, workspace)
+    def git_settings(self, folder: str) -> str | None:
+        from lockgate.scripts import read_git_settings
 
-    return looked
+        return read_git_settings(folder, self._workspace)
+
+    def read_script(self, path: str) -> ScriptFile | None:
+        from lockgate.scripts import read_script
+
+        return read_script(path, self._workspace)
+
+    def is_there(self, path: str) -> bool:
+        from lockgate.scripts import is_there
+
+        return is_there(path, self._workspace)
+
+    def names_in(self, folder: str) -> tuple[str, ...] | None:
+        from lockgate.scripts import names_in
+
+        return names_in(folder, self._workspace)
+
+    def found_below(self, folder: str, name: str) -> tuple[str, ...] | None:
+        from lockgate.scripts import found_below
+
+        return found_below(folder, name, self._workspace)
 
 
 def _skill_reader(home: str, workspace: str) -> Callable[[str, str], tuple[str | None, ...]]:
