@@ -28,24 +28,18 @@ from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
 
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any
 
     from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
     from lockgate.rules.consulting import Objectors
     from lockgate.sight import Sight
     from lockgate.store.protocol import Store
 
-    _T = TypeVar("_T")
-
 _TRACEPARENT = 55
 """Characters of the header's value."""
 _NO_RULES = RuleSets()
-_UNSEEN = float("-inf"), None
-"""What is remembered of what was never looked up: when it was, and what was found."""
 LOADING = 1.5
 """Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
-_REMEMBERED = 1024
-"""Projects, transcripts and callers of which a long-lived process remembers what it has looked up."""
 
 
 def open_gate(
@@ -136,7 +130,7 @@ def _configuring(
 
     look_up: Callable[[Context], Configuration] = read
     if sight is not None:
-        look_up = remembering(read, sight, lambda context: context.workspace)
+        look_up = sight.remembering(read, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
         found = look_up(context)
@@ -153,11 +147,11 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
         return lambda context, rules: in_client(
             surroundings_of(where, context.workspace, context.transcript, rules), context.client
         )
-    look = remembering(
-        lambda context, _: (surroundings_in(where, context.workspace), task_folders()),
-        sight,
-        lambda context: (context.workspace, caller.mark()),
-    )
+
+    def look_around(context: Context, _: object) -> tuple[Surroundings, list[str]]:
+        return surroundings_in(where, context.workspace), task_folders()
+
+    look = sight.remembering(look_around, lambda context: (context.workspace, caller.mark()))
     kept: dict[Hashable, tuple[object, Surroundings]] = {}
     """What a project's surroundings are in a session of a client, with what they were made of."""
 
@@ -166,7 +160,7 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
         name = (context.workspace, context.transcript, context.client, caller.mark())
         made_of, found = kept.get(name, (None, None))
         if found is None or made_of is not project:
-            if len(kept) >= _REMEMBERED:
+            if len(kept) >= sight.MOST:
                 kept.clear()
             found = in_client(in_session(*project, where, context.transcript), context.client)
         elif found.rules is rules:
@@ -275,30 +269,3 @@ def _rule_sets(configuration: Configuration) -> RuleSets:
     from lockgate.rules import consulting
 
     return consulting.rule_sets(configuration)
-
-
-def remembering(
-    read: Callable[[Context, _T | None], _T], sight: Sight, about: Callable[[Context], Hashable]
-) -> Callable[[Context], _T]:
-    """The same look-up, which looks at the machine only so often for each thing that it is about.
-
-    Args:
-        read: Looks at the machine; told what it has found before.
-        sight: For how long a look holds.
-        about: What it depends on.
-    """
-    kept: dict[Hashable, tuple[float, _T]] = {}
-
-    def look_up(context: Context) -> _T:
-        name = about(context)
-        now = time.monotonic()
-        at, found = kept.get(name, _UNSEEN)
-        if found is not None and sight.holds(at, now):
-            return found
-        if len(kept) >= _REMEMBERED:
-            kept.clear()
-        found = read(context, found)
-        kept[name] = (now, found)
-        return found
-
-    return look_up

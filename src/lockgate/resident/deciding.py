@@ -233,9 +233,8 @@ class Decider:
     def _made(self, client: Adapter) -> Monitor:
         from lockgate.gate import Monitor
         from lockgate.machine import containing, why_uncontained
-        from lockgate.runtime import remembering
 
-        problem = remembering(lambda *_: why_uncontained(self._where), self._sight, lambda _: "")
+        problem = self._sight.remembering(lambda *_: why_uncontained(self._where), lambda _: "")
         contain, original = containing(self._where, has_rule(client, self._where), problem)
         parts = self._parts._replace(
             contain=contain, original=original, parents=client.parents_of, history=client.has_history

@@ -21,7 +21,7 @@ from lockgate.gate import Consultants, Guard, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.model import Effect, Subject, ToolCall
 from lockgate.remote.messages import CONTAIN, Request
-from lockgate.runtime import open_parts, remembering
+from lockgate.runtime import open_parts
 from lockgate.server.groups import Group
 from lockgate.sight import Sight
 
@@ -111,7 +111,7 @@ def _configure(
             before=before,
         )
 
-    return remembering(read, sight, lambda _: current().group.profile)
+    return sight.remembering(read, lambda _: current().group.profile)
 
 
 def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
