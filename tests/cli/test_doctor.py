@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.adapters import claude_look, native_client
+from lockgate.cli import doctor_clients
 from lockgate.cli.main import cli
 from lockgate.guardrails import opening
 from lockgate.remote.keys import Key, key_file
@@ -99,6 +100,19 @@ def test_its_own_call_is_no_session_of_an_agent(machine: Machine, monkeypatch: p
         told = [json.loads(row.body) for row in tx.audit()]
         assert [(body["event"], body["verdict"], body["trial"]) for body in told] == [("decision", "deny", True)]
         assert tx.settings("trial:") == {}, "the name serves once"
+
+
+def test_a_doctor_that_is_interrupted_takes_its_announcement_back(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor_clients, "_tried", interrupted)
+    machine.run("doctor", "--project", str(machine.project))
+    store = open_store(str(machine.home / ".local" / "state" / "lockgate"))
+    with contextlib.closing(store), store.reading() as tx:
+        assert tx.settings("trial:") == {}
 
 
 def test_a_shared_store_that_cannot_be_reached(machine: Machine) -> None:

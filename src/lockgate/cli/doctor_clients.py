@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from lockgate.adapters import claude_doctor, other_doctor
 from lockgate.adapters.claude_look import Check, Look, enabled_plugins, hook_commands
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _SECONDS = 20
+_SELF_TEST = "self-test"
 
 
 def claude_version() -> str:
@@ -78,32 +79,27 @@ def self_tests(seen: Look) -> Iterator[Check]:
 def _announced(seen: Look) -> Iterator[str]:
     """A session whose call the gate knows for the doctor's own, as long as this lasts."""
     session = TRIAL + secrets.token_hex(16)
-    with suppress(StoreError), _writing(seen) as tx:  # another check says what is wrong with the store
-        announce_trial(tx, session)
-    yield session
-    with suppress(StoreError), _writing(seen) as tx:
-        take_trial(tx, session)
+    with suppress(StoreError), _writing(seen) as (tx, now):  # another check says what is wrong with the store
+        announce_trial(tx, session, now)
+    try:
+        yield session
+    finally:
+        with suppress(StoreError), _writing(seen) as (tx, now):
+            take_trial(tx, session, now)
 
 
 @contextmanager
-def _writing(seen: Look) -> Iterator[Transaction]:
-    store = open_store(seen.folders.state)
-    try:
-        with store.transaction() as tx:
-            yield tx
-    finally:
-        store.close()
+def _writing(seen: Look) -> Iterator[tuple[Transaction, float]]:
+    """A transaction, and the store's time."""
+    with closing(open_store(seen.folders.state)) as store, store.transaction() as tx:
+        yield tx, store.clock()
 
 
 def _self_test(seen: Look) -> Check:
     """Send a call that must be refused through the registered hook, as the client does."""
-    name = "self-test"
-    command, not_run = _registered(seen)
-    if not_run:
-        says = f"what {not_run} has for a hook is not what this version registers there: it was not run"
-        return Check(name, "fail", says, "look at it; then: lockgate install claude-code")
-    if not command:
-        return Check(name, "fail", "there is no registered hook to try", "run: lockgate install claude-code")
+    command = _registered(seen)
+    if isinstance(command, Check):
+        return command
     target = os.path.join(seen.folders.state, "lockgate.db")
     payload = {
         "transcript_path": "",
@@ -114,7 +110,7 @@ def _self_test(seen: Look) -> Check:
     }
     with _announced(seen) as session:
         ids = {"session_id": session, "tool_use_id": session}
-        return _tried(name, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
+        return _tried(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
 
 
 def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
@@ -139,22 +135,29 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend
     return Check(name, "fail", "the hook let a call through that it must refuse", mend)
 
 
-def _registered(seen: Look) -> tuple[str, str]:
-    """The registered command; or, where somebody else can have written it, the file that it stands in."""
+def _registered(seen: Look) -> str | Check:
+    """The registered command; or, where there is none that may be run, why."""
     own = hook_commands(seen, "PreToolUse")
-    tried = [command for layer, command in own if claude_doctor.may_be_tried(seen, layer, command)]
-    if tried or own:
-        return (tried[0], "") if tried else ("", own[0][0].file)
-    if not enabled_plugins(seen):
-        return "", ""
-    copies = claude_doctor.plugin_copies(seen)
+    for layer, command in own:
+        if claude_doctor.may_be_tried(seen, layer, command):
+            return command
+    if own:
+        return _not_run(own[0][0].file)
+    copies = claude_doctor.plugin_copies(seen) if enabled_plugins(seen) else ()
     if not copies:
-        return "", ""
+        says = "there is no registered hook to try"
+        return Check(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
     script = copies[-1] / "hooks" / "run.sh"
     if not claude_doctor.is_usual(seen):
-        return "", str(script)
+        return _not_run(str(script))
     data = os.path.join(seen.claude, "plugins", "data", "lockgate")
-    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2", ""
+    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
+
+
+def _not_run(file: str) -> Check:
+    """What is said of a command that somebody else can have written into a file."""
+    says = f"what {file} has for a hook is not what this version registers there: it was not run"
+    return Check(_SELF_TEST, "fail", says, "look at it; then: lockgate install claude-code")
 
 
 def _denied(stdout: str) -> bool:

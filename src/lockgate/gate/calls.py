@@ -106,7 +106,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
     entered = parts.timer()
     with parts.store.transaction() as tx:
         now = parts.clock()
-        trial = session.take_trial(tx, context.subject.session)
+        trial = session.take_trial(tx, context.subject.session, now)
         if not trial:
             _enter(parts, tx, context, now)
         # Whoever writes a secret into a call knows it, whatever becomes of the call.
