@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+OBJECT = (dict, Mapping)
+"""What a JSON object is in a tool's input or result, for ``isinstance``. It is the last to be asked for, as to ask an
+abstract class takes far longer than all others together: for what is no object too."""
+ARRAY = (list, tuple)
+"""What a JSON array is. To write ``list | tuple`` for ``isinstance`` would make a type each time."""
+
+
 class Label(StrEnum):
     """What a subject has been exposed to."""
 
@@ -25,9 +32,6 @@ class Label(StrEnum):
     """Integrity: text that somebody else wrote, and that may carry instructions."""
     SECRET = "secret"
     """Confidentiality: data that must not leave."""
-
-
-_NONE: frozenset[Label] = frozenset()
 
 
 class LabelState(StrEnum):
@@ -69,7 +73,6 @@ class EffectKind(StrEnum):
 
 REACHING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 """Kinds of effects that talk to somebody else, and can carry something out."""
-
 
 SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 """Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
@@ -229,7 +232,7 @@ class Analysis(Record):
     def gives(self) -> frozenset[Label]:
         """The labels that the call's result gives to its subject."""
         if not self.effects:
-            return _NONE
+            return frozenset()
         return frozenset(effect.gives for effect in self.effects if effect.gives is not None)
 
     @property

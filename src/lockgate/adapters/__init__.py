@@ -69,6 +69,7 @@ _MODULES = {
     "opencode": "opencode",
     "cursor": "cursor",
 }
+_LOADED: dict[str, Adapter] = {}
 CLIENTS = tuple(_MODULES)
 """The names of the clients, as a command line spells them."""
 
@@ -89,6 +90,3 @@ def adapter(client: str) -> Adapter:
         raise BadInputError(f"unknown client {client!r}; known: {', '.join(CLIENTS)}")
     _LOADED[client] = found = __import__(f"lockgate.adapters.{module}", fromlist=["EVENTS"])
     return found
-
-
-_LOADED: dict[str, Adapter] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
-from lockgate.adapters.payload import OBJECT, decoder_of, identifier, kind, mapping, optional, text
+from lockgate.adapters.payload import decoder_of, identifier, kind, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
@@ -27,7 +27,7 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
-from lockgate.model import Subject, ToolCall
+from lockgate.model import OBJECT, Subject, ToolCall
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

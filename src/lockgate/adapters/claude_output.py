@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from lockgate.adapters.payload import ARRAY, OBJECT
 from lockgate.lazy import lazy_re
+from lockgate.model import ARRAY, OBJECT
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockgate.adapters.payload import ARRAY, OBJECT
+from lockgate.model import ARRAY, OBJECT
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:

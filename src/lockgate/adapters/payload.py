@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from lockgate.errors import BadInputError
+from lockgate.model import OBJECT
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     _Decoder = TypeVar("_Decoder")
 
 _MAX_ID = 256
-OBJECT = (dict, Mapping)
-"""For ``isinstance``; in this order, as to ask an abstract class takes far longer."""
-ARRAY = (list, tuple)
-"""For ``isinstance``: to write ``list | tuple`` there makes a type each time. To be asked before ``OBJECT``."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,7 +47,8 @@ def parse(data: bytes) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
     try:
-        payload, end = _DECODER.raw_decode(text := text.strip(_SPACE))
+        text = text.strip(_SPACE)
+        payload, end = _DECODER.raw_decode(text)
         if end != len(text):
             raise BadInputError("the payload is not JSON (Extra data)")
         if b"\\ud" in data or b"\\uD" in data:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 
 from lockgate.digests import sha256
+from lockgate.model import ARRAY, OBJECT
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -113,15 +114,15 @@ def _value(value: Any, depth: int, contents: bool, mark: str | None) -> Any:
         return value
     if depth >= _DEPTH:
         return f"[... {type(value).__name__} ...]"
-    if type(value) is dict or isinstance(value, Mapping):
+    if isinstance(value, ARRAY):
+        shown = [_value(item, depth + 1, contents, mark) for item in value[:_ITEMS]]
+        return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
+    if isinstance(value, OBJECT):
         recorded = {}
         for name, item in list(value.items())[:_ITEMS]:
             inner, its_contents, its_mark = _of_name(name)
             recorded[inner] = _value(item, depth + 1, its_contents, None if mark is None else its_mark)
         return recorded
-    if isinstance(value, (list, tuple)):
-        shown = [_value(item, depth + 1, contents, mark) for item in value[:_ITEMS]]
-        return shown if len(value) <= _ITEMS else [*shown, f"[... {len(value) - _ITEMS} more ...]"]
     return f"[{type(value).__name__}]"
 
 
