@@ -41,17 +41,18 @@ def canonical_json(*, default: Callable[[Any], Any] | None = None, allow_nan: bo
         A function that raises ``ValueError`` (NaN), ``TypeError`` (a value that JSON does not have) and
         ``RecursionError`` (nested too deep, or for ever).
     """
-    return _json(True, ",", ":", default, allow_nan)
+    return _writer(",", ":", sort_keys=True, default=default, allow_nan=allow_nan)
 
 
 def usual_json() -> Callable[[Any], str]:
     """What writes a value as ``json.dumps`` does, but for one that holds itself, which is nested too deep here."""
-    return _json(False, ", ", ": ", None, True)
+    return _writer(", ", ": ", sort_keys=False, default=None, allow_nan=True)
 
 
-def _json(
-    sort_keys: bool, item: str, key: str, default: Callable[[Any], Any] | None, allow_nan: bool
+def _writer(
+    item: str, key: str, *, sort_keys: bool, default: Callable[[Any], Any] | None, allow_nan: bool
 ) -> Callable[[Any], str]:
+    """What writes a value, with these texts behind each item and behind each key."""
     encoder = json.JSONEncoder(
         sort_keys=sort_keys, separators=(item, key), default=default, allow_nan=allow_nan, check_circular=False
     )
