@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.globs import is_wild, names_meet
 from lockgate.analysis.paths import (
-    OWN_BELOW,
-    OWN_STATE,
     read_effects,
     recursive_read_effects,
     recursive_write_effects,
@@ -14,23 +11,18 @@ from lockgate.analysis.paths import (
 )
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.spelling import absolute, inside, is_of_a_process, outside_workspace
+from lockgate.analysis.spelling import is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
-    from lockgate.analysis.surroundings import Surroundings
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
-_ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
-_STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
-"""Names in the gate's state whose contents can answer for a person, or tell what does."""
-_OWN_NAMES = "the gate's own state lies below it, with files of such names"
-_MARKS = "*/_."
+MARKS = "*/_."
 """What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
 OPTION_NAME = "place:persist/option-name"
@@ -55,24 +47,12 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
     look = recursive_read_effects if below else read_effects
     found = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
     if arg.static is None or "**" in arg.text:
-        found += _others_meant(arg, machine, scope)
+        from lockgate.analysis.shell.files_meant import others_read
+
+        found += others_read(arg, machine, scope)
     if _may_be_any_file(arg.text, machine, scope):
         because = "it cannot be told before it runs which file this reads"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-read", because))
-    return found
-
-
-def _others_meant(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
-    """Effects of reading what a word may mean of which not all is known, beside the files that it is spelt like."""
-    found: list[Effect] = []
-    if (folder := _any_file_in(arg.text)) is not None:
-        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
-    for cwd in scope.cwds:
-        found += _state_meant(arg, cwd, machine)
-        if (named := _looked_for(arg.text)) is not None:
-            from lockgate.analysis.named_places import named_read_effects
-
-            found += named_read_effects(*named, cwd, machine.around)
     return found
 
 
@@ -91,19 +71,6 @@ def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
         return at == 0 or ("" in scope.cwds and not text.startswith(("/", "~")))
     folder = text[:at].rpartition("/")[0] or ("/" if text.startswith("/") else ".")
     return any(recursive_read_effects(folder, cwd, machine.around) for cwd in scope.cwds)
-
-
-def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
-    """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
-    if arg.static is None and not _pattern(arg.text).strip(_MARKS):
-        return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
-    parts = arg.text.split("/")
-    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)
-    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
-    if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
-        return []
-    folder = "/".join(parts[:at]).replace(PLAIN, "*") or ("/" if arg.text.startswith("/") else ".")
-    return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
 
 
 def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> list[Effect]:
@@ -136,18 +103,21 @@ def write(
             heed_descriptor(machine, text.rpartition("/")[2])
         return []
     if text.startswith(_DEVICES):
-        return [Effect(EffectKind.DESTROY, text, "shell:device", "writing to a device destroys what is on it")]
-    found, relative = list[Effect](), not text.startswith(("/", "~"))
+        because = "writing to a device destroys what is on it"
+        return [Effect(EffectKind.DESTROY, text, "shell:device", because)]
+    found: list[Effect] = []
+    relative = not text.startswith(("/", "~"))
     machine.findings.relative_writes += relative
     linked = text.startswith("/dev/fd/") or any(is_of_a_process(text, cwd) for cwd in scope.cwds)
     if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
-    path = _pattern(_one_level(arg))
-    machine.written.add(path if path.strip(_MARKS) else arg.static or "")
-    if (folder := _any_file_in(text)) is not None:
-        found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
-    found += [effect for cwd in scope.cwds for effect in _found_below(text, cwd, machine, there=there)]
+    path = pattern(_one_level(arg))
+    machine.written.add(path if path.strip(MARKS) else arg.static or "")
+    if not known(text):
+        from lockgate.analysis.shell.files_meant import others_written
+
+        found += others_written(text, machine, scope, there=there)
     machine.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
     found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
@@ -200,68 +170,6 @@ def _only_by_name(source: Arg, target: Arg, inside: list[Effect], machine: Machi
     return here.issuperset(effect.rule for effect in inside)
 
 
-def _any_file_in(text: str) -> str | None:
-    """The folder of which a word may name any file, where that is all that is known of it."""
-    folder, slash, name = text.rpartition("/")
-    return (folder or "/") if slash and name == PLAIN and known(folder) else None
-
-
-def _looked_for(text: str) -> tuple[str, str] | None:
-    """The folder and the name where a word says what is looked for at any depth of a folder."""
-    if OPAQUE in text or (PLAIN not in text and ENVIRONMENT not in text):
-        return None
-    *folders, name = text.split("/")
-    name = name.replace(PLAIN, "*").replace(ENVIRONMENT, "*")
-    at = next((at for at, part in enumerate(folders) if not known(part)), len(folders))
-    return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
-
-
-def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
-    """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
-    folder, slash, name = text.rpartition("/")
-    around = machine.around
-    if PLAIN in name and name.strip(PLAIN):
-        # What is unknown of the name can hold folders, too.
-        name = name.replace(PLAIN, "*")
-        above = absolute(folder or slash or ".", cwd, around) if known(folder + name) else None
-        return _swept(above, name, cwd, around) if above is not None else []
-    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name.strip(PLAIN + "*"):
-        return []
-    above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
-    if above is None:
-        return []
-    if is_wild(name):
-        return _swept(above, name, cwd, around)
-    from lockgate.analysis.named_places import named_write_effects
-
-    found = [*named_write_effects(above, name, cwd, around)]
-    if found and there:
-        from lockgate.analysis.shell.stars import settled
-
-        # What is there tells, as long as nothing on the line can have changed that.
-        paths = around.found_below(above, name) if settled(machine) else None
-        found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
-    for own in around.own_paths:
-        if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
-            found += write_effects(own, "", around)
-    return found
-
-
-def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
-    """What is meant by a name with stars, where it is looked for in a folder that the gate's state lies below.
-
-    In all others, a project's above all, such names are the ordinary way to say which files are meant.
-    """
-    if not any(inside(state, above) for state in around.state_paths):
-        return []
-    from lockgate.analysis.named_places import named_write_effects
-
-    found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
-    if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
-        found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
-    return found
-
-
 def _one_level(arg: Arg) -> str:
     """The word, where ``**`` is for the shell what ``*`` is: below it are folders, and none that begins with a dot."""
     return arg.text.replace("**", "*") if arg.glob else arg.text
@@ -274,8 +182,8 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     """
     if arg.static is not None:
         return [(arg.text, cwd) for cwd in scope.cwds if arg.text]
-    path = _pattern(_one_level(arg))
-    if path.strip(_MARKS):
+    path = pattern(_one_level(arg))
+    if path.strip(MARKS):
         found = [(path, cwd) for cwd in scope.cwds]
         if arg.glob:
             from lockgate.analysis.shell.stars import through_links
@@ -287,7 +195,7 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     return [(path if far else ordinary, cwd) for cwd, far in zip(scope.cwds, away, strict=True)]
 
 
-def _pattern(text: str) -> str:
+def pattern(text: str) -> str:
     """The path as a file name pattern. A component that is wholly unknown stands for an ordinary name."""
     if OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text:
         return text

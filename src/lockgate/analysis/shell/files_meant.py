@@ -1,0 +1,133 @@
+"""What a word may mean beside the files that it is spelt like, where not all of it is known.
+
+That is any file of a folder, one that is looked for at any depth of it, and what the gate itself keeps there.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.globs import is_wild, names_meet
+from lockgate.analysis.paths import (
+    OWN_BELOW,
+    OWN_STATE,
+    read_effects,
+    recursive_read_effects,
+    recursive_write_effects,
+    write_effects,
+)
+from lockgate.analysis.shell.files import MARKS, pattern
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.spelling import absolute, inside
+from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.surroundings import Surroundings
+
+_ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
+_STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
+"""Names in the gate's state whose contents can answer for a person, or tell what does."""
+_OWN_NAMES = "the gate's own state lies below it, with files of such names"
+
+
+def others_read(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of reading what a word may mean, beside the files that it is spelt like."""
+    found: list[Effect] = []
+    if (folder := _any_file_in(arg.text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _state_meant(arg, cwd, machine)
+        if (named := _looked_for(arg.text)) is not None:
+            from lockgate.analysis.named_places import named_read_effects
+
+            found += named_read_effects(*named, cwd, machine.around)
+    return found
+
+
+def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) -> list[Effect]:
+    """Effects of changing what a word may mean, beside the files that it is spelt like.
+
+    With ``there`` nothing happens unless it is there already.
+    """
+    found: list[Effect] = []
+    if (folder := _any_file_in(text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _found_below(text, cwd, machine, there=there)
+    return found
+
+
+def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
+    """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
+    if arg.static is None and not pattern(arg.text).strip(MARKS):
+        return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
+    parts = arg.text.split("/")
+    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)
+    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
+    if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
+        return []
+    folder = "/".join(parts[:at]).replace(PLAIN, "*") or ("/" if arg.text.startswith("/") else ".")
+    return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
+
+
+def _any_file_in(text: str) -> str | None:
+    """The folder of which a word may name any file, where that is all that is known of it."""
+    folder, slash, name = text.rpartition("/")
+    return (folder or "/") if slash and name == PLAIN and known(folder) else None
+
+
+def _looked_for(text: str) -> tuple[str, str] | None:
+    """The folder and the name where a word says what is looked for at any depth of a folder."""
+    if OPAQUE in text or (PLAIN not in text and ENVIRONMENT not in text):
+        return None
+    *folders, name = text.split("/")
+    name = name.replace(PLAIN, "*").replace(ENVIRONMENT, "*")
+    at = next((at for at, part in enumerate(folders) if not known(part)), len(folders))
+    return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
+
+
+def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
+    """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
+    folder, slash, name = text.rpartition("/")
+    around = machine.around
+    if PLAIN in name and name.strip(PLAIN):
+        # What is unknown of the name can hold folders, too.
+        name = name.replace(PLAIN, "*")
+        above = absolute(folder or slash or ".", cwd, around) if known(folder + name) else None
+        return _swept(above, name, cwd, around) if above is not None else []
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name.strip(PLAIN + "*"):
+        return []
+    above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
+    if above is None:
+        return []
+    if is_wild(name):
+        return _swept(above, name, cwd, around)
+    from lockgate.analysis.named_places import named_write_effects
+
+    found = [*named_write_effects(above, name, cwd, around)]
+    if found and there:
+        from lockgate.analysis.shell.stars import settled
+
+        # What is there tells, as long as nothing on the line can have changed that.
+        paths = around.found_below(above, name) if settled(machine) else None
+        found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
+    for own in around.own_paths:
+        if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
+            found += write_effects(own, "", around)
+    return found
+
+
+def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
+    """What is meant by a name with stars, where it is looked for in a folder that the gate's state lies below.
+
+    In all others, a project's above all, such names are the ordinary way to say which files are meant.
+    """
+    if not any(inside(state, above) for state in around.state_paths):
+        return []
+    from lockgate.analysis.named_places import named_write_effects
+
+    found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
+    if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
+        found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
+    return found
