@@ -1,7 +1,7 @@
 """The words of the whole product, as frozen types.
 
-Nothing here does I/O, and nothing here imports another module of ours. The types are ``NamedTuple`` and ``Enum``, not
-dataclasses: this module is imported by every hook process, where a dataclass costs several times as much to define.
+Nothing here does I/O, and of our other modules only ``record`` is imported. The types are records and enumerations,
+not dataclasses: this module is imported by every hook process, where a dataclass costs several times as much to define.
 
 Vocabulary (see ``docs/concepts.md``): a *tool call* is made by a *subject*; a subject carries *labels* for what it was
 exposed to; a call has *effects*; effects, labels and a profile's table give a *verdict*.

@@ -134,6 +134,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    # By its whole name: docs/architecture.md, "The hot path".
     import lockgate.adapters.claude_asking as asking
 
     call = _call(payload, context)
@@ -275,7 +276,7 @@ def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
 # ---------------------------------------------------------------- answers
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer: what to write to stdout, and the exit code."""
-    # By its whole name, as wherever each decision comes by: `from` looks each time whether a module is a package.
+    # By its whole name: docs/architecture.md, "The hot path".
     import lockgate.adapters.claude_answers as answers
 
     return answers.encode(event_name, answer, event)

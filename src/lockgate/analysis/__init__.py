@@ -31,7 +31,7 @@ def analyse(call: ToolCall, around: Surroundings) -> Analysis:
 def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
-        # By its whole name, as below: `from` would look each time whether the module is a package.
+        # By its whole name: docs/architecture.md, "The hot path".
         import lockgate.analysis.shell.effects as effects
 
         return effects.analyse_shell(command, call.cwd, around)

@@ -212,7 +212,12 @@ def _own_read(form: Path, path: str, around: Surroundings) -> list[Effect]:
 
 def _is_session_result(form: Path, around: Surroundings) -> bool:
     """Whether a path is a stored result of this session, whose labels were given when the call ran."""
-    return not form.wild and any(path_matches(each[:-1], form.names) for each in _inside(around.session_results)[0])
+    return not form.wild and any(path_matches(each, form.names) for each in _patterns_of(around.session_results))
+
+
+@lru_cache(maxsize=64)
+def _patterns_of(paths: tuple[str, ...]) -> tuple[Names, ...]:
+    return tuple(map(names_of, paths))
 
 
 def _is_record(form: Path, around: Surroundings) -> bool:

@@ -102,9 +102,9 @@ def _table() -> _Table:
 @lru_cache(maxsize=1024)
 def _of_odd_name(name: str) -> tuple[Sequence[int], ...]:
     """Of the patterns that are known by no name: those that a path can match which ends in this one."""
-    # Nearly none of them does, and for nearly each its last letter tells.
+    # Nearly none of them does, and for nearly each its last letter tells; but of a long name only a part is compared.
     odd = _odd()
-    ends = (name[-1:], "") if len(name) <= LONGEST else odd
+    ends = (name[-1:], "") if len(name) <= LONGEST else tuple(odd)
     return tuple(hit for end in ends for hit, last in odd.get(end, ()) if last == "**" or name_matches(last, name))
 
 

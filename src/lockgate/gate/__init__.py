@@ -66,7 +66,7 @@ class Monitor:
 
         Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
         """
-        # By their whole names: `from` would look each time whether the module is a package.
+        # By their whole names: docs/architecture.md, "The hot path".
         if isinstance(event, ToolRequested):
             import lockgate.gate.calls as calls
 

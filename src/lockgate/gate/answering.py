@@ -34,7 +34,8 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
         return Answer(decision=decision)
-    import lockgate.messages as messages  # and not `from` its package, which would be looked through each time
+    # By its whole name: docs/architecture.md, "The hot path".
+    import lockgate.messages as messages
 
     if decision.verdict is Verdict.CONTAIN:
         return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)

@@ -56,7 +56,7 @@ class PatternGuard:
             PatternError: The library cannot be loaded.
             StoreError: The state cannot be read.
         """
-        # By its whole name, as below: `from` would look each time whether the module is a package.
+        # By its whole name: docs/architecture.md, "The hot path".
         import lockgate.analysis.patterns.fields as texts
 
         result = self._check(context, call, Side.INPUT, list(texts.fields_of(call.tool_input)))

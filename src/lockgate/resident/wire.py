@@ -83,14 +83,14 @@ def request(head: bytes, payload: bytes) -> Request:
     if len(parts) < 3 or not head.endswith(b"\0"):
         raise BadInputError("the head does not end where it should")
     parent, count, rest = parts
-    if not (parent.isdigit() and count.isdigit()) or len(parent) > _LONGEST_NUMBER or len(count) > _LONGEST_NUMBER:
+    if not (parent.isdigit() and count.isdigit() and max(len(parent), len(count)) <= _LONGEST_NUMBER):
         raise BadInputError("the head does not begin with two numbers")
     words = rest.split(b"\0", int(count))
     if len(words) != int(count) + 1:
         raise BadInputError("the head does not say how many arguments it has")
     variables = words.pop()
     environ, mark = _KNOWN.get(variables) or _environment(variables)
-    arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()
+    arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
     return Request(int(parent), tuple(arguments), environ, payload, mark)
 
 

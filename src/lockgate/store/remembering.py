@@ -118,6 +118,7 @@ class RememberingTransaction(SqliteTransaction):
         known = self._memory.sessions[session]
         if known.row is None:
             known.row = super().session(session)
+            # Where it is about to begin, all its calls are known from here on.
             if known.row is None and known.all_calls is None and not self.calls(session):
                 known.all_calls = set()
         return known.row

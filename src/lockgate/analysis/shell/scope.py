@@ -265,7 +265,7 @@ class Scope:
     def join(self, *others: Scope) -> None:
         """Become what holds in this state and in all others: control flow meets."""
         for other in others:
-            # Mostly nothing differs, which is quickly told.
+            # Mostly nothing differs, which is quickly told. A value depends on what is pinned and on the folder, too.
             if self.variables != other.variables or self.pinned != other.pinned or self.cwds != other.cwds:
                 for name in self.variables.keys() | other.variables.keys():
                     mine, theirs = self.value(name), other.value(name)

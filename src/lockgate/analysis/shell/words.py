@@ -185,7 +185,8 @@ def text_of(part: Part, machine: Machine, scope: Scope) -> str:
     if isinstance(part, Tilde):
         return _home(part, machine, scope)
     if isinstance(part, Param):
-        import lockgate.analysis.shell.parameters as parameters  # which `from` would look through each time
+        # By its whole name: docs/architecture.md, "The hot path".
+        import lockgate.analysis.shell.parameters as parameters
 
         return parameters.parameter(part, machine, scope)
     if isinstance(part, CommandSub):
