@@ -94,3 +94,9 @@ def test_the_sample_of_explain_is_what_it_prints() -> None:
     words = ["explain", "--tool", "WebFetch", "--input", '{"url": "https://example.com/"}']
     assert sample[1] == """explain --tool WebFetch --input '{"url": "https://example.com/"}'"""
     assert CliRunner().invoke(cli, words).output == sample[2]
+
+
+def test_the_architecture_names_modules_that_are_there() -> None:
+    there = [*(ROOT / "src").rglob("*.*"), *(ROOT / "evals").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    named = set(re.findall(r"[\w/*]+\.(?:py|yaml)\b", DOCS["architecture.md"])) - {"lockgate.yaml"}
+    assert {name for name in named if not any(path.match(name) for path in there)} == set()
