@@ -48,3 +48,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run([*command, "-days", "2", "-keyout", key, "-out", file, *names], check=True, capture_output=True)
     return file, key
+
+
+@pytest.fixture
+def approval(machine: Machine) -> Iterator[str]:
+    """A question that waits. Whatever is tried, nobody answers it."""
+    approval = machine.asked()
+    yield approval
+    assert machine.row(approval).state == "pending"
