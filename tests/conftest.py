@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from support.dispositions import let_children_hear
 from support.gates import end_gates
 from support.postgres import postgres_server, postgres_url  # noqa: F401 - fixtures for every folder
 
@@ -32,7 +33,8 @@ _SANDBOXED = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lead every test away from the person's own settings, state and identity."""
+    """Lead every test away from the person's own settings, state and identity, and from how the tests were started."""
+    let_children_hear()
     for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
         del os.environ[name]
     home = tempfile.mkdtemp(prefix="lockgate-tests-")
