@@ -18,8 +18,9 @@ MOST = 384
 1,024 files, as most may, enough for its work."""
 TLS_SECONDS = 5.0
 """How long a TLS handshake may take; and the farewell, after which the connection is closed whatever comes."""
-_AT_ONCE = 64
-"""Connections that are let in before those that are in already have their turn."""
+_AT_ONCE = 16
+"""Connections that are let in before those that are in already have their turn: few, for each may have to make another
+one's room, and what was done for that one takes some turns to end. Until then uvicorn counts it, and refuses others."""
 _BREATH = 0.1
 """Seconds of rest where the system has no more files: the socket stays ready, and must not be spun on."""
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
 import time
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from lockgate.dashboard.tokens import add
-from support.api_server import Machine, Server
+from support.api_server import Machine, Server, read_all
 
 PATIENCE = 1.0
 SECONDS = 20.0
@@ -147,6 +148,29 @@ def test_who_has_waited_longest_makes_room(
             while said := crowd[-1].recv(65536):
                 assert said.startswith(b"HTTP/1.1 4")
             raise AssertionError("the last was dropped too")
+
+
+@pytest.mark.parametrize("waiting", [100, 250])
+def test_a_crowd_that_came_while_the_server_was_held_up_keeps_nobody_out(machine: Machine, waiting: int) -> None:
+    with machine.serve(patience=10 * SECONDS) as server, ExitStack() as held:
+        body = BODY.replace(b"%(port)d", str(server.port).encode())
+
+        def come(said: bytes) -> socket.socket:
+            connection = held.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS))
+            with suppress(ConnectionError):
+                connection.sendall(said)
+            return connection
+
+        for _ in range(CROWD):
+            come(body)
+        assert httpx.get(f"{server.url}/", timeout=SECONDS).status_code == 200
+        held.callback(server.process.send_signal, signal.SIGCONT)  # whatever happens: it could not be ended
+        server.process.send_signal(signal.SIGSTOP)
+        for _ in range(waiting):
+            come(body)
+        person = come(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n\r\n".encode())
+        server.process.send_signal(signal.SIGCONT)
+        assert read_all(person).startswith(b"HTTP/1.1 200 ")
 
 
 def test_what_others_send_does_not_fill_the_terminal(plain: Server) -> None:
