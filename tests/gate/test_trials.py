@@ -56,7 +56,9 @@ def test_what_a_doctor_announced_that_was_killed_is_no_trial_later_and_does_not_
         announce_trial(tx, f"{SESSION}1", NOW - 10)
         tx.put_setting(f"trial:{SESSION}2", "announced")  # as an earlier version put it
     assert not call(world)
+    assert not call(world, f"{SESSION}2")
     with world.store.transaction() as tx:
+        tx.put_setting(f"trial:{SESSION}2", str(NOW - 3600))
         announce_trial(tx, f"{SESSION}3", NOW)
         assert list(tx.settings("trial:")) == [f"trial:{SESSION}1", f"trial:{SESSION}3"]
     assert call(world, f"{SESSION}1"), "another doctor is at work"
