@@ -1,7 +1,8 @@
 """Who may use the dashboard: one-time links, and the sessions that they begin. All sessions end with the process.
 
 A link that is used twice is known to two: one of them may be a thief, and nothing says which. So the session that the
-first use began ends, and the person is told. In the browser that the first use was in, a second one is an accident.
+first use began ends, and the person is told. In the browser that the first use was in, a second one is an accident:
+that browser has both secrets of the session. The cookie alone proves nothing, for another port can have planted it.
 
 A session has two secrets. The cookie is the browser's, out of reach of scripts; but a browser sends it to every port of
 a host, and so to a server of somebody else on this machine. The other, which a page sends in a header, is told once to
@@ -90,8 +91,8 @@ class Access:
         self._link: tuple[bytes, float] | None = None
         self._sessions: dict[str, _Session] = {}
         self._wrong: deque[float] = deque(maxlen=MOST_WRONG)
-        self._used: dict[bytes, str] = {}
-        """The session that each used link began, the oldest link first."""
+        self._used: dict[bytes, tuple[str, bytes]] = {}
+        """The session that each used link began, and its CSRF token's hash; the oldest link first."""
         self._twice: set[str] = set()
         """Those sessions whose link was used by another browser too."""
         self.on_link_over: Callable[[], None] = lambda: None
@@ -106,12 +107,13 @@ class Access:
         self._link = (_hash(token), self._clock() + LINK_SECONDS)
         return token
 
-    def login(self, token: str, cookies: Sequence[str] = ()) -> tuple[str, str, float]:
+    def login(self, token: str, cookies: Sequence[str] = (), csrf: str = "") -> tuple[str, str, float]:
         """Begin a session.
 
         Args:
             token: The link's.
             cookies: Those that the browser has from this dashboard.
+            csrf: The CSRF token of the session that it has already; empty where it knows of none.
 
         Returns:
             The cookie's value, the CSRF token, and when it ends, in seconds since the epoch.
@@ -122,21 +124,21 @@ class Access:
         now = self._clock()
         expected, until = self._link or (b"", 0.0)
         if not hmac.compare_digest(_hash(token), expected) or now >= until:
-            raise self._used_again(token, cookies) or self._wrong_login(now)
+            raise self._used_again(token, cookies, csrf) or self._wrong_login(now)
         self._link = None
         self.on_link_over()
         cookie, csrf, ends = self._begin(now)
-        self._used[_hash(token)] = _name(cookie)
+        self._used[_hash(token)] = _name(cookie), _hash(csrf)
         if len(self._used) > _MOST_USED:
-            self._twice.discard(self._used.pop(next(iter(self._used))))
+            self._twice.discard(self._used.pop(next(iter(self._used)))[0])
         return cookie, csrf, ends
 
-    def _used_again(self, token: str, cookies: Sequence[str]) -> Refused | None:
+    def _used_again(self, token: str, cookies: Sequence[str], csrf: str) -> Refused | None:
         """What a link comes to that was used before; ``None`` where it was not."""
-        session = self._used.get(_hash(token))
-        if session is None:
+        session, expected = self._used.get(_hash(token), ("", b""))
+        if not session:
             return None
-        if session in map(_name, cookies):
+        if session in map(_name, cookies) and hmac.compare_digest(_hash(csrf), expected):
             return Refused(401, "this browser has used this link already", code=USED_HERE)
         self._sessions.pop(session, None)
         if session not in self._twice:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from lockgate import __version__
 from lockgate.dashboard import approvals, said
-from lockgate.dashboard.access import Caller, cookies_named
+from lockgate.dashboard.access import CSRF_HEADER, Caller, cookies_named
 from lockgate.dashboard.desk import Desk, caller
 from lockgate.dashboard.problems import documented, of_every_route
 from lockgate.dashboard.schemas_access import Health, LoggedIn, Login, Me
@@ -61,7 +61,8 @@ def _add_login(api: APIRouter, desk: Desk) -> None:
     async def login(link: Login, request: Request, response: Response) -> LoggedIn:
         """Begin a session with the token of a one-time link."""
         cookies = cookies_named(desk.names.cookie, request.headers)
-        cookie, csrf, ends = desk.access.login(link.token, cookies)
+        known = request.headers.get(CSRF_HEADER, "")
+        cookie, csrf, ends = desk.access.login(link.token, cookies, known)
         response.set_cookie(
             desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
         )

@@ -69,6 +69,19 @@ def test_the_same_browser_may_follow_a_link_twice(server: Server) -> None:
     assert browser.get("me").status_code == 200
 
 
+@pytest.mark.parametrize("csrf", ["", "x", "own"])
+def test_a_thief_cannot_pass_for_the_persons_browser(server: Server, csrf: str) -> None:
+    """Their cookie can get into it: a server at another port of this host sets it for all of them."""
+    earlier, thief = server.person(), server.browser()
+    token = server.another_link()
+    thief.headers["X-CSRF-Token"] = thief.post("login", json={"token": token}).json()["csrf"]
+    person = server.browser(cookies=dict(thief.cookies))
+    person.headers["X-CSRF-Token"] = earlier.headers["X-CSRF-Token"] if csrf == "own" else csrf
+    assert person.post("login", json={"token": token}).json()["code"] == "link-twice"
+    assert thief.get("me").status_code == 401
+    server.wait_for("used by two browsers")
+
+
 def test_a_used_link_is_told_apart_from_a_wrong_one_for_as_long_as_it_is_remembered(access: Access) -> None:
     told: list[int] = []
     access.on_twice = lambda: told.append(1)

@@ -35,6 +35,22 @@ def test_a_link_logs_in_once_and_leaves_the_address(served: Served, open_page: O
     troubles.clear()
 
 
+def test_a_planted_cookie_does_not_hide_that_a_link_was_stolen(
+    served: Served, open_page: Open, troubles: list[str]
+) -> None:
+    link = served.link()
+    thief, page = open_page(), open_page()
+    thief.goto(link)
+    thief.get_by_role("link", name="fix-issue-7").wait_for()
+    page.context.add_cookies(thief.context.cookies())
+    page.goto(link)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Two browsers have used the same link")
+    thief.reload()
+    expect(thief.get_by_role("heading", level=1)).to_have_text("Two browsers have used the same link")
+    assert [trouble for trouble in troubles if "401" not in trouble] == []
+    troubles.clear()
+
+
 def test_who_only_knows_the_address_is_told_how_to_log_in(served: Served, open_page: Open, troubles: list[str]) -> None:
     page = open_page()
     page.goto(f"{served.url}#/approvals")
@@ -49,6 +65,17 @@ def test_another_tab_of_the_same_browser_is_logged_in_too(served: Served, open_p
     other = page.context.new_page()
     other.goto(f"{served.url}#/decisions")
     expect(other.get_by_role("heading", level=1)).to_have_text("Decisions")
+
+
+def test_a_fresh_login_is_that_of_all_tabs(served: Served, open_page: Open) -> None:
+    page = open_page()
+    served.login(page)
+    fresh, again, link = page.context.new_page(), page.context.new_page(), served.link()
+    for tab in (fresh, again):
+        tab.goto(link)
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Sessions")
+    page.get_by_role("link", name=re.compile("Decisions")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Decisions")
 
 
 def test_a_login_that_is_over_takes_everything_away(served: Served, open_page: Open, troubles: list[str]) -> None:

@@ -3,6 +3,7 @@
 const BASE = "api/v1/";
 const CSRF = "lockgate-csrf";
 const SECONDS = 30;
+const PATIENCE = 200; // milliseconds for another tab to answer
 
 /** The server said no, or said nothing. */
 export class ApiError extends Error {
@@ -33,25 +34,30 @@ function kept(value) {
 }
 
 let csrf = kept();
+let told = () => {};
 
 // Another tab of this browser has logged in: it tells a new one what proves that. Only pages of this origin hear it.
+// All tabs share one cookie, so that a fresh login is that of all of them.
 const tabs = new BroadcastChannel("lockgate");
 tabs.addEventListener("message", ({ data }) => {
   if (data === "who?" && csrf !== null) {
     tabs.postMessage({ csrf });
-  } else if (typeof data?.csrf === "string" && csrf === null) {
+  } else if (typeof data?.csrf === "string" && (csrf === null || data.fresh)) {
     csrf = kept(data.csrf);
+    told();
   }
 });
 
 /** Find out whether this browser is logged in already, in another tab. */
 export async function ask() {
-  for (let left = csrf === null ? 10 : 0; left > 0 && csrf === null; left -= 1) {
-    if (left === 10) {
-      tabs.postMessage("who?");
-    }
-    await new Promise((done) => setTimeout(done, 20));
+  if (csrf !== null) {
+    return;
   }
+  await new Promise((done) => {
+    told = done;
+    setTimeout(done, PATIENCE);
+    tabs.postMessage("who?");
+  });
 }
 
 /** Send one request with what proves who asks. Throws `ApiError` where it is refused, or where nobody answers. */
@@ -108,11 +114,12 @@ export function part(text) {
   return encodeURIComponent(text);
 }
 
-/** Exchange the token of a one-time link for a session. */
+/** Exchange the token of a one-time link for a session. Whether this browser used it before, another tab can prove. */
 export async function login(token) {
-  const told = await post("login", { token });
-  csrf = told.csrf;
+  await ask();
+  ({ csrf } = await post("login", { token }));
   kept(csrf);
+  tabs.postMessage({ csrf, fresh: true });
 }
 
 /** End the session. */
