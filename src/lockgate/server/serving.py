@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from contextlib import ExitStack
 
 import uvicorn
 
@@ -73,7 +72,7 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
     groups = Groups(where.state)
     workers = Workers(where, settings.workers)
     desk = Desk(workers)
-    sockets: list[socket.socket] = []
+    sockets = ExitStack()
     post: PostOffice | None = None
     try:
         stop = asyncio.Event()
@@ -88,22 +87,18 @@ async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None 
             tasks.append(asyncio.create_task(post.run()))
         web = Web(groups, desk)
         if settings.unix:
-            sockets.append(unix_socket(settings.unix))
-            tasks.append(asyncio.create_task(_server(web, sockets[-1], Settings())))
+            listening = sockets.enter_context(unix_socket(settings.unix))
+            tasks.append(asyncio.create_task(_server(web, listening, Settings())))
         if settings.listen:
-            sockets.append(tcp_socket(*address(settings.listen)))
-            tasks.append(asyncio.create_task(_server(web, sockets[-1], settings)))
+            listening = sockets.enter_context(tcp_socket(*address(settings.listen)))
+            tasks.append(asyncio.create_task(_server(web, listening, settings)))
         if ready is not None:
             ready.set()
         await _until(stop, tasks)
     finally:
         if post is not None:
             post.close()
-        for each in sockets:
-            each.close()
-        if settings.unix:
-            with suppress(OSError):
-                os.unlink(settings.unix)
+        sockets.close()
         desk.close()
         workers.close()
 

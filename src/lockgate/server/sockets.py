@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from lockgate.errors import RemoteError
 
@@ -19,21 +20,53 @@ def address(listen: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def unix_socket(path: str) -> socket.socket:
-    """A socket that this machine's users can connect to; who they are is asked of the kernel."""
+@contextmanager
+def unix_socket(path: str) -> Iterator[socket.socket]:
+    """A socket that this machine's users can connect to; who they are is asked of the kernel.
+
+    It is removed afterwards, and nothing else is that has its name by then.
+
+    Raises:
+        RemoteError: Another process listens there, something else lies there, or it cannot be made.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        try:
+            _make_way(path)
+            listening.bind(path)
+            own = os.lstat(path)
+            os.chmod(path, 0o666)  # noqa: S103 - each request has a token, and its peer is checked
+            listening.listen(512)
+        except OSError as error:
+            raise RemoteError(f"{path} cannot be listened on: {error.strerror or error}") from error
+        try:
+            yield listening
+        finally:
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(path), own):
+                    os.unlink(path)
+
+
+def _make_way(path: str) -> None:
+    """Remove the socket of a process that was killed."""
     with suppress(FileNotFoundError):
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise RemoteError(f"{path} is there already, and is no socket")
+        if not _is_dead(path):
+            raise RemoteError(f"another process listens at {path} already")
         os.unlink(path)
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listening.bind(path)
-        os.chmod(path, 0o666)  # noqa: S103 - each request has a token, and its peer is checked
-        listening.listen(512)
-    except OSError as error:
-        listening.close()
-        raise RemoteError(f"{path} cannot be listened on: {error.strerror}") from error
-    return listening
+
+
+def _is_dead(path: str) -> bool:
+    """Whether nobody listens at a socket. One that cannot be asked is left to whoever made it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except BlockingIOError:  # it has more waiting than the system allows
+            return False
+    return False
 
 
 def tcp_socket(host: str, port: int) -> socket.socket:
