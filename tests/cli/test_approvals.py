@@ -177,6 +177,38 @@ def test_ids_are_completed(desk: Desk) -> None:
     assert approval in done.stdout
 
 
+HOSTILE = "x\nplain\n$(touch ran)\n`touch ran` \x1b]0;t\x07 * ; \u202e"
+"""What an agent asks to run, made to become further completions, commands, or a terminal's orders."""
+
+
+@pytest.mark.parametrize(("shell", "lines"), [("zsh", 3), ("fish", 1)])
+def test_what_a_question_asks_stays_the_help_of_its_id(desk: Desk, shell: str, lines: int) -> None:
+    desk.asked(input={"command": HOSTILE}, tool=HOSTILE)
+    asked = {"zsh": {"COMP_WORDS": "lockgate approve ", "COMP_CWORD": "2"}, "fish": {"COMP_WORDS": "lockgate approve "}}
+    done = desk.run(_LOCKGATE_COMPLETE=f"{shell}_complete", **{"COMP_CWORD": "", **asked[shell]})
+    told = done.stdout.splitlines()
+    assert len(told) == lines
+    assert all(line.replace("\t", "").isprintable() for line in told)
+
+
+def test_a_real_shell_completes_the_id_alone(desk: Desk) -> None:
+    approval = desk.asked(input={"command": HOSTILE}, tool=HOSTILE)
+    program = desk.home / "lockgate"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m lockgate "$@"\n')
+    program.chmod(0o755)
+    completed = """
+        complete() { :; }
+        eval "$(./lockgate completion bash)"
+        COMP_WORDS=(./lockgate approve "") COMP_CWORD=2
+        _lockgate_completion ./lockgate
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    command = ["bash", "--norc", "-c", completed]
+    done = subprocess.run(command, env=desk.environment, cwd=desk.home, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{approval}\n", "")
+    assert not (desk.home / "ran").exists()
+
+
 # ---------------------------------------------------------------- answering
 @pytest.mark.parametrize("keys", ["y", "n", ""])
 def test_a_person_reads_and_answers(desk: Desk, keys: str) -> None:
