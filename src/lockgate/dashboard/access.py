@@ -33,6 +33,8 @@ MOST_WRONG = 10
 """Wrong logins within a minute, after which the asker is told to wait."""
 _WINDOW = 60.0
 _MOST_SESSIONS = 32
+_MOST_COOKIES = 200
+"""Cookies of the name that are looked at: more than a browser keeps of a host, so that none hides the session's."""
 _MOST_USED = 64
 """Used links that are remembered."""
 USED_HERE, TWICE = "link-here", "link-twice"
@@ -197,7 +199,7 @@ class Access:
 def cookies_named(name: str, headers: Mapping[str, str]) -> list[str]:
     """The values of all cookies of a name (RFC 6265): another port of this host may have set more of them."""
     pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return [value for key, _, value in pairs if key == name and value][:8]
+    return [value for key, _, value in pairs if key == name and value][:_MOST_COOKIES]
 
 
 def _name(cookie: str) -> str:

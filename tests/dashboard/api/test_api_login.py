@@ -234,11 +234,14 @@ def test_a_session_ends(access: Access, clock: Clock, steps: list[float], lives:
     assert (caller is not None) is lives
 
 
-def test_another_cookie_of_the_same_name_does_not_lock_out(server: Server) -> None:
+@pytest.mark.parametrize("count", [1, 8, 180])
+def test_other_cookies_of_the_same_name_do_not_lock_out(server: Server, count: int) -> None:
+    """A page of any server at another port of this host can set as many as a browser keeps of a host."""
     person = server.person()
     cookie = "; ".join(f"{name}={value}" for name, value in person.cookies.items())
     person.cookies.clear()
-    for sent in (f"lockgate=planted; {cookie}", f"{cookie}; lockgate=planted"):
+    planted = "; ".join(f"lockgate=planted{number}" for number in range(count))
+    for sent in (f"{planted}; {cookie}", f"{cookie}; {planted}"):
         assert person.get("me", headers={"Cookie": sent}).status_code == 200
 
 
