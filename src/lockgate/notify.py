@@ -28,9 +28,9 @@ _BUSY = 20.0
 def main(state: str) -> None:
     """Detach, tell the person each way that standard input says, and put into the audit what came of it."""
     given = json.loads(sys.stdin.buffer.read())
+    os.setsid()  # before anybody stops waiting: what comes next may be a signal to the group that this was in
     if os.fork():
         os._exit(0)
-    os.setsid()
     try:
         for way in ("notify_command", "webhook"):
             # Each by itself: a program that hangs must not keep a server from being told.
