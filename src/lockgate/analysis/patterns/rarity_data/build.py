@@ -1,12 +1,12 @@
-"""Make the table of trigrams: ``python -m lockgate.analysis.patterns.rarity_data.build [--check] [FOLDER|FILE]...``.
+"""Make the table of trigrams: ``python -m lockgate.analysis.patterns.rarity_data.build [--anew] [FOLDER|FILE]...``.
 
 Written text is the sources of Python's standard library (PSF licence, of the interpreter that runs this), the word
 list of ``/usr/share/dict/words`` (SCOWL, permissive) and whatever is named on the command line; to these come dummies
 made here. Random text is made here, from the alphabets that keys have. For each three characters in a row the table
 holds the logarithm of how much likelier they are in random text.
 
-What is compiled depends on an interpreter's sources, so ``--check`` makes nothing anew: it sees that the table has
-its size and still tells the texts of ``examples.yaml`` apart.
+What is compiled depends on an interpreter's sources, so nothing is made without ``--anew``: it is only seen that the
+table has its size and still tells the texts of ``examples.yaml`` apart.
 """
 
 from __future__ import annotations
@@ -137,10 +137,10 @@ def wrong_examples() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Make the table, or check the one that is there."""
-    if "--check" not in arguments:
+    if "--anew" in arguments:
         library = Path(sysconfig.get_paths()["stdlib"])
         sources = [path for path in sorted(library.iterdir()) if path.name not in ("site-packages", "test", "idlelib")]
-        TABLE.write_bytes(table([*sources, WORDS, *map(Path, arguments)]))
+        TABLE.write_bytes(table([*sources, WORDS, *(Path(path) for path in arguments if path != "--anew")]))
     elif TABLE.stat().st_size != rarity.CLASSES**3:
         print(f"{TABLE.name} is not the size of a table of trigrams", file=sys.stderr)
         return 1

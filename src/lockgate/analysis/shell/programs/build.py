@@ -31,6 +31,10 @@ READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look",
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 
+_NUMBERS = " ".join(f"-{digit}=#" for digit in range(10))
+"""What ``-NUM`` stands for: a number as an option of its own (``head -20``)."""
+
+
 class KnowledgeError(Exception):
     """Knowledge that does not hold together: says where, and what is wrong."""
 
@@ -181,7 +185,7 @@ def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bo
     result: dict[str, list[Any]] = {}
     tables = raw if isinstance(raw, list) else [raw]
     for role, names in (row for table in tables for row in table.items()):
-        for written in names.split():
+        for written in names.replace("-NUM", _NUMBERS).split():
             name, words = written, 0
             if written.endswith("==") and not keyed:
                 name, words = written[:-2], 4

@@ -1,0 +1,61 @@
+"""What a program's own documents say of one option."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+NOTHING, VALUE, ATTACHED, TWO, UNSAID = "", "=", "=~", "==", "?"
+"""What an option takes: nothing, a value, a value only when attached, two values; or the source does not say."""
+
+SOURCES = ("manual", "help", "zsh", "fish", "usage", "bash")
+"""Kinds of sources, the most exact first."""
+
+
+class Documented(NamedTuple):
+    """One spelling of an option, as one source has it."""
+
+    name: str
+    """``--color``, ``-c``; ``-NUM`` where digits themselves are the option."""
+    takes: str
+    about: str
+    """One line, empty where the source has none."""
+    source: str
+    """A word of `SOURCES`."""
+
+
+class Option(NamedTuple):
+    """One spelling of an option, as all sources together have it."""
+
+    name: str
+    takes: str
+    about: str
+    sources: tuple[str, ...]
+
+
+def merged(found: Iterable[Documented]) -> dict[str, Option]:
+    """All spellings by name. The most exact source that says what an option takes is believed."""
+    by_name: dict[str, list[Documented]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    return {name: _one(name, same) for name, same in sorted(by_name.items())}
+
+
+def _one(name: str, same: list[Documented]) -> Option:
+    same.sort(key=lambda one: SOURCES.index(one.source))
+    said = [one.takes for one in same if one.takes != UNSAID and one.source == same[0].source]
+    said = said or [one.takes for one in same if one.takes != UNSAID]
+    # A source that names a value once has it; where it is left out elsewhere that is for shortness.
+    takes = next((takes for takes in (TWO, ATTACHED, VALUE) if takes in said), said[0] if said else UNSAID)
+    about = next((one.about for one in same if one.about), "")
+    return Option(name, takes, about, tuple(dict.fromkeys(one.source for one in same)))
+
+
+def surely(options: Mapping[str, Option]) -> dict[str, Option]:
+    """Those that this program has: its manual or help says so, or a completion where it has neither.
+
+    A completion may be of another system's program with the same name, and a word of a bash script may be anything.
+    """
+    own = frozenset({"manual", "help", "usage"})
+    told = {name: option for name, option in options.items() if not own.isdisjoint(option.sources)}
+    return told or {name: option for name, option in options.items() if option.sources != ("bash",)}

@@ -1,0 +1,58 @@
+"""Which programs and subcommands the everyday corpora use, and how often."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lockgate.analysis.shell import invoke
+from lockgate.analysis.shell.options import Option
+
+_CORPORA = Path(__file__).resolve().parents[1] / "shell" / "run.py"
+
+
+@cache
+def commands() -> Counter[str]:
+    """How often each entry is met (``git/log``) when all commands of the everyday corpora are analysed."""
+    counted: Counter[str] = Counter()
+    descend = invoke.Invocation._descend
+
+    def counting(self: invoke.Invocation, args: list[Any]) -> list[Option]:
+        options = descend(self, args)
+        counted[self.entry.name] += 1
+        return options
+
+    corpora = _loaded()
+    invoke.Invocation._descend = counting  # type: ignore[method-assign]
+    try:
+        for name in ("everyday", "heldout/everyday"):
+            for case in corpora.EVERYDAY._replace(name=name).cases():
+                corpora.analysed(case)
+    finally:
+        invoke.Invocation._descend = descend  # type: ignore[method-assign]
+    return counted
+
+
+def most_used(count: int) -> list[str]:
+    """The programs that are used most."""
+    programs: Counter[str] = Counter()
+    for name, times in commands().items():
+        programs[name.partition("/")[0]] += times
+    return [name for name, _ in programs.most_common(count)]
+
+
+def _loaded() -> Any:
+    """The corpora's own reader, which is a script."""
+    if (there := sys.modules.get("shell_corpora")) is not None:
+        return there
+    spec = importlib.util.spec_from_file_location("shell_corpora", _CORPORA)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["shell_corpora"] = module
+    spec.loader.exec_module(module)
+    return module

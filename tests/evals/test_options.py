@@ -1,0 +1,123 @@
+"""Documented options are read as they are meant, and those of the programs used most are listed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockgate.analysis.shell import knowledge
+from lockgate.analysis.shell.options import match
+from lockgate.analysis.shell.programs import build
+from lockgate.analysis.shell.scope import Arg
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "evals/options"))
+
+import add
+import completions
+import documented
+import listed
+import texts
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("  -a, --all                  do not ignore entries starting with .", "-a --all"),
+        ("      --color[=WHEN]         color the output WHEN", "--color=~"),
+        ("  -I, --ignore=PATTERN       do not list", "-I= --ignore="),
+        ("  -p, --indicator-style=slash  append / to directories", "-p --indicator-style="),
+        ("  -f, --file string          Name of the file", "-f= --file="),
+        ("      --no-cache             Do not use it", "--no-cache"),
+        ("  -j, --jobs <N>             Number of jobs", "-j= --jobs="),
+        ("  -C [<n>], --find-copies[=<n>]   copies", "-C=~ --find-copies=~"),
+        ("  --[no-]renames             find them", "--renames --no-renames"),
+        ("  -n <number>, --max-count=<number>", "-n= --max-count="),
+        ("  -<number>                  so many", "-NUM"),
+        ("  -o FILE, --output FILE     write there", "-o= --output="),
+        ("  --color {auto,always}      when", "--color="),
+        ("  --null-input / -n:", "--null-input -n"),
+        ("  -count n\trun each test n times", "-count="),
+        ("  --add-host list            Add a host", "--add-host="),
+        ("  --arg NAME VALUE           set it", "--arg=="),
+        ("  -v, --verbose...           more", "-v --verbose"),
+        ("  - a list of things", ""),
+        ("  -x is what everybody uses for that", ""),
+    ],
+)
+def test_a_line_of_help(line, names):
+    assert " ".join(one.name + one.takes for one in texts.options(line, "help")) == names
+
+
+def test_a_synopsis():
+    found = texts.usage("usage: x [-abC] [-o file | --out=FILE] [--[no-]y]", clusters=True)
+    assert " ".join(one.name + one.takes for one in found) == "-a -b -C -o= --out= --y --no-y"
+
+
+def test_completions(tmp_path):
+    (tmp_path / "zsh").write_text("'(-q --quiet)'{-q,--quiet}'[say less]'\n '--depth=[levels]:number:'\n")
+    assert {one.name + one.takes for one in completions.zsh(tmp_path / "zsh")} == {"-q", "--quiet", "--depth="}
+    (tmp_path / "fish").write_text(
+        "complete -c x -s a -l all -d 'all of them'\n"
+        "complete -c x -n '__fish_seen_subcommand_from get' -l limit -x -d 'at most'\n"
+    )
+    assert [one.name for one in completions.fish(tmp_path / "fish", ())] == ["-a", "--all"]
+    assert [one.name + one.takes for one in completions.fish(tmp_path / "fish", ("get",))] == ["--limit="]
+
+
+def test_the_manual_is_believed_before_a_completion():
+    one = documented.Documented
+    found = documented.merged([one("-x", "=", "", "zsh"), one("-x", "", "flag", "manual"), one("-y", "", "", "fish")])
+    assert found["-x"].takes == ""
+    assert set(documented.surely(found)) == {"-x"}
+
+
+def test_an_abbreviation_is_not_listed():
+    entry = knowledge.Entry("x", options={"--color-moved": ("local", 0)})
+    assert not listed.standing(entry, "--color", "").listed
+    assert listed.standing(entry, "--color-moved", "").listed
+
+
+@pytest.mark.parametrize(("word", "unknown"), [("-20", 0), ("-5q", 0), ("-x", 1)])
+def test_a_number_can_be_an_option(word, unknown):
+    entry = knowledge.Entry("x", options=build.options("", {"local": "-NUM -q"}, keyed=False))
+    assert len(match(entry, [Arg(word)]).unknown) == unknown
+
+
+FAMILY = """\
+family: x
+shared: {a: &a {local: -q}}
+programs:
+  one: {about: a thing}
+  two three:
+    about: things
+    options: {write: -o=, local: "-x --y"}
+    commands:
+      get put: {options: *a}
+      all:
+        options: [*a, {read: -f=}]
+  four:
+    about: a thing
+    options:
+      local: >-
+        --x
+        --y
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "role", "line"),
+    [
+        ("one", "local", "  one: {options: {local: --new}, about: a thing}"),
+        ("two", "local", '    options: {write: -o=, local: "--new -x --y"}'),
+        ("three", "read", '    options: {read: --new, write: -o=, local: "-x --y"}'),
+        ("two put", "local", "      get put: {options: [*a, {local: --new}]}"),
+        ("two all", "local", "        options: [*a, {read: -f=}, {local: --new}]"),
+        ("four", "local", "        --new --x"),
+    ],
+)
+def test_an_option_is_added(command, role, line):
+    changed = add.edited(FAMILY, tuple(command.split()), role, "--new").splitlines()
+    assert line in changed
+    assert len(set(changed) - set(FAMILY.splitlines())) == 1
