@@ -52,10 +52,9 @@ def _one(name: str, same: list[Documented]) -> Option:
 
 
 def surely(options: Mapping[str, Option]) -> dict[str, Option]:
-    """Those that this program has: its manual or help says so, or a completion where it has neither.
+    """Those that this program has, as its manual or its help says.
 
     A completion may be of another system's program with the same name, and a word of a bash script may be anything.
     """
     own = frozenset({"manual", "help", "usage"})
-    told = {name: option for name, option in options.items() if not own.isdisjoint(option.sources)}
-    return told or {name: option for name, option in options.items() if option.sources != ("bash",)}
+    return {name: option for name, option in options.items() if not own.isdisjoint(option.sources)}

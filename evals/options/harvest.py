@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from documented import UNSAID, Option, surely
-from listed import contradicts, entry, standing, subcommands
+from listed import anywhere, contradicts, entry, standing, subcommands
 from packages import place
 from sources import ask
 from used import most_used
@@ -54,15 +54,31 @@ class Finding(NamedTuple):
 
 def harvested(program: str) -> Iterator[Finding]:
     """One finding for a program, and one for each subcommand that its entry names."""
+    for command, options, source in _documents(program, None):
+        below = entry(command)
+        if below is not None:
+            yield compared(below, command, options, source)
+
+
+def documented_of(program: str, meant: set[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], list[Option], str]]:
+    """What a program documents of each of its commands that are meant: command, options, package and version."""
+    for command, options, source in _documents(program, meant):
+        sure = [option for name, option in surely(options).items() if name not in _ALWAYS]
+        yield command, sure, source
+
+
+def _documents(
+    program: str, meant: set[tuple[str, ...]] | None
+) -> Iterator[tuple[tuple[str, ...], dict[str, Option], str]]:
     top, where = knowledge.lookup(program), place(program)
     if top is None or where is None:
         sys.stderr.write(f"{program}: {'no entry' if top is None else 'not here, and packages.tsv does not name it'}\n")
         return
     for command in subcommands(program):
         below = entry(command)
-        if below is not None:
+        if below is not None and (meant is None or command in meant):
             documents = ask(command, where, clusters=below.style == "gnu")
-            yield compared(below, command, documents.options, documents.version)
+            yield command, documents.options, documents.version
 
 
 def compared(where: Entry, command: tuple[str, ...], options: dict[str, Option], version: str) -> Finding:
@@ -75,7 +91,7 @@ def compared(where: Entry, command: tuple[str, ...], options: dict[str, Option],
     ]
     unlisted, differ = [], []
     for option in sure.values():
-        stands = standing(where, option.name, option.takes)
+        stands = anywhere(where, option.name, option.takes)
         if not stands.listed:
             unlisted.append(option)
         elif contradicts(stands, option):

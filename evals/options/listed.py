@@ -54,6 +54,15 @@ def standing(where: Entry, name: str, takes: str) -> Standing:
     return Standing(not matched.unknown, role, _WORDS[count])
 
 
+def anywhere(where: Entry, name: str, takes: str) -> Standing:
+    """The same, of an entry or of one of its subcommands: a page of a program describes their options too."""
+    own = standing(where, name, takes)
+    if own.listed or not where.commands:
+        return own
+    below = [found for word in where.commands if (found := knowledge.subcommand(where, word)) is not None]
+    return next((stands for one in below if (stands := standing(one, name, takes)).listed), own)
+
+
 def contradicts(standing: Standing, option: Option) -> bool:
     """Whether the entry takes another number of words for an option's value than its documents say."""
     if not standing.listed or option.takes == UNSAID or standing.takes == ";" or option.name == "-NUM":

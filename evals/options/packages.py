@@ -121,8 +121,10 @@ def _installed(found: str | None) -> str:
     if found is None:
         return ""
     for path in dict.fromkeys((found, os.path.realpath(found), found.removeprefix("/usr"))):
-        owner = subprocess.run(["dpkg", "-S", path], capture_output=True, text=True, check=False).stdout
-        if name := owner.partition(":")[0].split(",")[0].strip():
+        told = subprocess.run(["dpkg", "-S", path], capture_output=True, text=True, check=False).stdout
+        owners = [line.partition(":")[0] for line in told.splitlines() if not line.startswith("diversion")]
+        if owners:
+            name = owners[0].split(",")[0].strip()
             return "Debian " + _run("dpkg-query", "-W", "-f", "${Package} ${Version}", name, cwd=HERE)
     return ""
 

@@ -18,6 +18,7 @@ import add
 import completions
 import documented
 import listed
+import record
 import texts
 
 
@@ -83,6 +84,23 @@ def test_an_abbreviation_is_not_listed():
 def test_a_number_can_be_an_option(word, unknown):
     entry = knowledge.Entry("x", options=build.options("", {"local": "-NUM -q"}, keyed=False))
     assert len(match(entry, [Arg(word)]).unknown) == unknown
+
+
+RECORDED = [
+    (command, fact)
+    for file in sorted(record.FOLDER.glob("*.json"))
+    for command, fact in record.facts(file.stem).items()
+]
+
+
+@pytest.mark.parametrize(("command", "fact"), RECORDED, ids=[command for command, _ in RECORDED])
+def test_every_documented_option_is_listed(command, fact):
+    entry = listed.entry(tuple(command.split()))
+    assert entry is not None
+    written = [(word.rstrip("=~"), word[len(word.rstrip("=~")) :]) for word in fact["options"].split()]
+    assert [name for name, takes in written if not listed.anywhere(entry, name, takes).listed] == []
+    contained = fact.get("contained", "").split()
+    assert [name for name in contained if listed.standing(entry, name, "").listed] == []
 
 
 FAMILY = """\

@@ -23,6 +23,9 @@ _cache: dict[str, Any] = {}
 NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO, DIGITS = 0, 1, 2, 3, 4, 5
 """How many words an option takes: none, one, one if attached, all up to ``;`` or ``+``, two, digits if attached."""
 
+SUFFIXES = {"": NO_VALUE, "=": VALUE, "=~": OPTIONAL, "==": TWO, "=#": DIGITS}
+"""What is written behind an option's name, and how many words it takes then."""
+
 
 SAME = "."
 """What stands for a subcommand that is a group: after it come the subcommands of the same table."""
@@ -126,8 +129,25 @@ def lookup(program: str) -> Entry | None:
         return None
     raw = _row(family, name)
     # Of a group that shares an entry, messages and rules name the program that was meant.
-    _cache[program] = entry = Entry(**(_row(family, raw) if isinstance(raw, str) else raw))._replace(name=name)
+    _cache[program] = entry = Entry(**_unpacked(_row(family, raw) if isinstance(raw, str) else raw))._replace(name=name)
     return entry
+
+
+def _unpacked(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A compiled entry with its harmless options, which stand in one text, beside the others."""
+    result = dict(raw)
+    if harmless := result.pop("local", ""):
+        result["options"] = {**_harmless(harmless), **raw.get("options", {})}
+    return result
+
+
+@cache
+def _harmless(text: str) -> Mapping[str, tuple[str, int]]:
+    options = {}
+    for written in text.split(" "):
+        name, equals, kind = written.partition("=")
+        options[name] = ("local", SUFFIXES[equals + kind])
+    return options
 
 
 def family(entry: Entry) -> str:
@@ -152,6 +172,7 @@ def subcommand(entry: Entry, word: str) -> Entry | None:
         raw = entry.commands[raw]
     if raw is None:
         return None
+    raw = _unpacked(raw)
     if not entry.before_only and entry.options:
         raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
     return Entry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})

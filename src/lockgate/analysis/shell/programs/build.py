@@ -18,6 +18,7 @@ import yaml
 from lockgate.analysis.shell.findings import WORDS
 from lockgate.analysis.shell.knowledge import SAME
 from lockgate.analysis.shell.options import HARMLESS
+from lockgate.analysis.shell.programs.packing import packed
 from lockgate.analysis.shell.roles import ROLES
 
 FOLDER = Path(__file__).resolve().parent
@@ -59,7 +60,8 @@ def compiled() -> dict[str, str]:
             if name in index:
                 raise KnowledgeError(f"{path.name}: {name} is in the family {index[name]} already")
             index[name] = path.stem
-        files[f"{path.stem}.json"] = '{"programs":{\n' + rows(programs) + "\n}}\n"
+        compact_rows = {name: packed(item) if isinstance(item, dict) else item for name, item in programs.items()}
+        files[f"{path.stem}.json"] = '{"programs":{\n' + rows(compact_rows) + "\n}}\n"
     files["index.json"] = "{\n" + rows(dict(sorted(index.items()))) + "\n}\n"
     files["tables.json"] = json.dumps(load(FOLDER / "tables.yaml"), separators=(",", ":"), sort_keys=True) + "\n"
     return files

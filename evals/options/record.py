@@ -1,0 +1,86 @@
+"""Writes what is documented to ``documented/FAMILY.json``: ``python evals/options/record.py [--used N | PROGRAM...]``.
+
+Of each program those subcommands are recorded that the everyday corpora use. With ``--contained OPTIONS COMMAND`` some
+documented options are marked: they stay unlisted on purpose, so that a labelled session runs them contained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from harvest import documented_of
+from listed import entry
+from used import commands, most_used
+
+from lockgate.analysis.shell import knowledge
+
+FOLDER = Path(__file__).resolve().parent / "documented"
+
+
+def facts(family: str) -> dict[str, dict[str, str]]:
+    """What is recorded of a family, by command."""
+    file = FOLDER / f"{family}.json"
+    found: dict[str, dict[str, str]] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    return found
+
+
+def write(family: str, known: dict[str, dict[str, str]]) -> None:
+    """Write a family's facts, one command a line."""
+    FOLDER.mkdir(exist_ok=True)
+    rows = [f"{json.dumps(name)}: {json.dumps(fact, ensure_ascii=False)}" for name, fact in sorted(known.items())]
+    (FOLDER / f"{family}.json").write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+
+
+def record(program: str) -> None:
+    """Record a program and its subcommands that are used."""
+    top = knowledge.lookup(program)
+    if top is None:
+        return
+    family = knowledge.family(top)
+    known = facts(family)
+    occurring = {tuple(name.split("/")) for name in commands()} | {(program,)}
+    for command, options, source in documented_of(program, occurring):
+        if not options:
+            continue
+        name = " ".join(command)
+        contained = known.get(name, {}).get("contained", "")
+        kept = [one for one in options if one.name not in contained.split()]
+        fact = {"source": source, "options": " ".join(one.name + one.takes.replace("?", "") for one in kept)}
+        known[name] = {**fact, "contained": contained} if contained else fact
+    write(family, known)
+
+
+def contain(command: str, options: str) -> None:
+    """Mark documented options of a command as unlisted on purpose."""
+    top = knowledge.lookup(command.split()[0])
+    family = knowledge.family(top) if top else ""
+    known = facts(family)
+    if entry(tuple(command.split())) is None or command not in known:
+        sys.exit(f"{command} is not recorded")
+    fact = known[command]
+    marked = {*options.split(), *fact.get("contained", "").split()}
+    kept = [word for word in fact["options"].split() if word.rstrip("=~") not in marked]
+    known[command] = {"source": fact["source"], "options": " ".join(kept), "contained": " ".join(sorted(marked))}
+    write(family, known)
+
+
+def main(argv: list[str] | None = None) -> Any:
+    """Record, or mark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM")
+    parser.add_argument("--used", type=int, default=0, metavar="N")
+    parser.add_argument("--contained", default="", metavar="OPTIONS")
+    asked = parser.parse_args(argv)
+    if asked.contained:
+        contain(" ".join(asked.programs), asked.contained)
+        return
+    for program in most_used(asked.used) if asked.used else asked.programs:
+        record(program)
+
+
+if __name__ == "__main__":
+    main()
