@@ -155,6 +155,43 @@ def aims_at(name: str, wanted: str) -> bool:
     return any(character not in "*?[]" for character in spelt)
 
 
+@lru_cache(maxsize=2048)
+def spells_some_of(name: str, wanted: str) -> bool:
+    """Whether a wild name spells a letter of what a wild pattern spells, where the two meet.
+
+    Else the stars of each stand for all that the other says: ``* *`` and ``mise.*.toml`` meet in names that nobody
+    has. An ending that both have says nothing where the pattern spells more than that.
+    """
+    stem, _, extension = name.rpartition(".")
+    wanted_stem, _, wanted_extension = wanted.rpartition(".")
+    if stem and extension == wanted_extension and wanted_stem.strip("*?") and not is_wild(extension):
+        name, wanted = stem, wanted_stem
+    telling = "".join(filter(str.isalnum, wanted)) or wanted.strip("*?")
+    return _share(_tokens(name), _tokens(wanted), telling)
+
+
+def _share(left: Sequence[str], right: Sequence[str], telling: str) -> bool:
+    """Whether two patterns stand for one name in which both of them spell one of some characters."""
+    meets, shares = [True], [False]
+    for other in right:
+        meets.append(meets[-1] and other == _ANY)
+        shares.append(False)
+    for item in left:
+        star = item == _ANY
+        now, shared = [meets[0] and star], [False]
+        for index, other in enumerate(right):
+            if star or other == _ANY:
+                now.append(now[index] or meets[index + 1])
+                shared.append(shared[index] or shares[index + 1])
+            else:
+                fits = _meet(item, other)
+                now.append(meets[index] and fits)
+                spelt = item[0] == other[0] == "=" and any(c in telling for c in item[1:] if c in other[1:])
+                shared.append(fits and (shares[index] or (meets[index] and spelt)))
+        meets, shares = now, shared
+    return shares[-1]
+
+
 def aims_at_folder(name: str) -> bool:
     """Whether a wild name says of which folders it speaks: hidden ones (``.clau*``, ``.????``), but not all (``.*``).
 

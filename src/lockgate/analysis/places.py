@@ -18,9 +18,12 @@ from lockgate.analysis.globs import (
     names_meet,
     path_matches,
     paths_meet,
+    spells_some_of,
 )
 from lockgate.record import Record
 
+_READ = frozenset({"secret", "transcript", "vendored"})
+"""Kinds of places that matter where they are read."""
 HOME = "~"
 """First name of a path that is told from a home folder."""
 
@@ -215,6 +218,16 @@ def _reaches(pattern: Names, path: Path) -> bool:
     return (not floats(pattern) or aims_at(path.names[-1], pattern[-1])) and paths_meet(pattern, view)
 
 
+def _says(pattern: Names, path: Path) -> bool:
+    """Whether a wild path says something of what a pattern for any folder spells.
+
+    Only where it is written: ``server.*`` is the ordinary way to read ``server.key``, and none to make such a file.
+    """
+    name, wanted = path.names[-1], pattern[-1]
+    both = floats(pattern) and wanted != "**" and is_wild(wanted) and is_wild(name)
+    return not both or spells_some_of(name, wanted)
+
+
 @lru_cache(maxsize=256)
 def find(path: Path) -> tuple[Place, ...]:
     """All places that a path is, or where a shell still expands it, can become. In the order of the table."""
@@ -230,7 +243,7 @@ def find(path: Path) -> tuple[Place, ...]:
             place = table[number]
             if number in found or _harmless_below(place, path) or _harmless_ending(place, path):
                 continue
-            if _reaches(pattern, path):
+            if _reaches(pattern, path) and (place.kind in _READ or _says(pattern, path)):
                 found.add(number)
     return tuple(table[number] for number in sorted(found))
 

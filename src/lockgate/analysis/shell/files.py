@@ -81,7 +81,8 @@ def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> 
     """
     made = machine.made
     found = write(arg, machine, scope, below=below, there=True)
-    if found and arg.names:
+    # The pattern by itself says nothing of hidden names, which some shells give.
+    if arg.names and (found or any("/." in f"/{name}" for name in arg.names)):
         found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below, there=True)]
     machine.made, machine.changed = made, True
     return found

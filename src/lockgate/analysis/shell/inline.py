@@ -53,6 +53,15 @@ def _sql(client: str) -> Callable[[Invocation, str], None]:
     return read
 
 
+def _unread(language: str) -> Callable[[Invocation, str], None]:
+    def look(call: Invocation, text: str) -> None:
+        from lockgate.analysis.shell.unread import unread
+
+        unread(call, language, text)
+
+    return look
+
+
 # ---------------------------------------------------------------- awk
 
 _AWK_TOKEN = lazy_re(
@@ -208,4 +217,6 @@ LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
     "sqlite": _sql("sqlite"),
     "psql": _sql("psql"),
     "mysql": _sql("mysql"),
+    "sql": _unread("sql"),
+    "mongo": _unread("mongo"),
 }

@@ -49,11 +49,24 @@ def reader(client: str) -> Callable[[Invocation, str], None]:
     """The reader of what a client gets: ``sqlite``, ``psql`` or ``mysql``."""
 
     def read(call: Invocation, text: str) -> None:
-        problem = _Script(call, client).problem(text)
+        script = _Script(call, client)
+        problem = script.problem(text)
         if problem:
             call.opaque(problem)
+        # A database of SQLite is a file like any other.
+        if client != "sqlite" and not (script.undone and not problem):
+            from lockgate.analysis.shell.sql_losses import loses
+
+            if loses(text):
+                call.add("destroy")
 
     return read
+
+
+def only_reads(call: Invocation, text: str) -> bool:
+    """Whether a text for ``sqlite3`` is read exactly, and only reads the database that is open."""
+    script = _Script(call, "sqlite")
+    return not script.problem(text) and script.reads
 
 
 class _Script:
@@ -62,6 +75,10 @@ class _Script:
         known = language("sql")
         self.words = {name: frozenset(words.upper().split()) for name, words in known.items()}
         self.commands = frozenset(known.get(f"{client}_commands", "").split())
+        self.reads = True
+        """Whether no statement that was looked at writes anything."""
+        self.undone = False
+        """Whether all of it happens in one transaction that is rolled back at the end."""
 
     def problem(self, text: str) -> str:
         """Why a text may reach outside the database, or an empty text."""
@@ -71,10 +88,12 @@ class _Script:
             line.split()[0].strip(";").upper() in self.words["mysql_own"] for line in text.splitlines() if line.split()
         ):
             return "a command of the client can run programs and write files"
-        text, problem = self._without_commands(text)
-        tokens = None if problem else self._tokens(text)
+        plain, problem = self._without_commands(text)
+        tokens = None if problem else self._tokens(plain)
         if tokens is None:
             return problem or _NOT_READ
+        # MySQL ends a transaction before it drops or truncates a table.
+        self.undone = self.client == "psql" and plain == text and _rolled_back(tokens)
         statement: list[tuple[str, str]] = []
         for kind, token in [*tokens, ("mark", ";")]:
             if token not in (";", "\\G", "\\g"):
@@ -132,6 +151,7 @@ class _Script:
         first = upper[start]
         if first not in self.words["statements"]:
             return f"the statement `{first}` is not known to stay inside the database"
+        self.reads = self.reads and (first in self.words["reading"] or self._asks(first, upper[start + 1 :]))
         names = {token.strip('"`').upper() for _, token in tokens}
         if hidden := sorted(names & self.words["forbidden"]):
             return f"`{hidden[0].lower()}` reaches outside the database"
@@ -152,10 +172,16 @@ class _Script:
         """What is wrong with making, changing or dropping something."""
         kind = next((word for word in rest if word not in self.words["adjectives"]), "")
         if kind in self.words["containers"] and first != "ALTER":
-            if first == "DROP":
-                self.call.add("destroy")
             return "" if _copies_none(rest) else "the new database is a copy of another one"
         return "" if kind in self.words["objects"] else f"`{first} {kind}` can make code that the server runs"
+
+    def _asks(self, first: str, rest: list[str]) -> bool:
+        """Whether a setting of SQLite is asked for and not set, or a query begins with tables of its own."""
+        if first == "WITH":
+            return self.words["writing"].isdisjoint(rest)
+        return first == "PRAGMA" and (
+            ("=" not in rest and "(" not in rest) or self._pragma(rest) in self.words["asking"]
+        )
 
     def _pragma(self, rest: list[str]) -> str:
         return next((rest[i] for i in range(len(rest)) if rest[i + 1 : i + 2] != ["."] and rest[i] != "."), "")
@@ -176,6 +202,14 @@ class _Script:
             if not (plain and (upper[index] in self.words["keywords"] or upper[index] in self.words["functions"])):
                 return f"nothing is known about the function `{token}`"
         return ""
+
+
+def _rolled_back(tokens: list[tuple[str, str]]) -> bool:
+    """Whether a transaction begins with the first statement and ends, undone, with the last one."""
+    words = [token.upper() for _, token in tokens]
+    begins = [words[at] for at in range(len(words)) if (at == 0 or words[at - 1] == ";") and words[at] != ";"]
+    opens = begins[:1] == ["BEGIN"] or words[:2] == ["START", "TRANSACTION"]
+    return opens and begins[-1] == "ROLLBACK" and not {"COMMIT", "END", "ROLLBACK"}.intersection(begins[1:-1])
 
 
 def _copies_none(rest: list[str]) -> bool:

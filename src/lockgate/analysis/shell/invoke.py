@@ -30,6 +30,7 @@ _ZSH = """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKING = frozenset({"--help", "--version"})
+_HELP = frozenset({"--help", "-help", "-h", "help"})
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
 
 
@@ -140,6 +141,8 @@ class Invocation:
     ) -> None:
         self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
         self.own = own
+        self.started = scope
+        """The state of the shell before an option names another folder."""
         self.before = len(machine.findings.programs)
         """How many programs were met up to this one."""
         self.contact = Contact()
@@ -235,8 +238,14 @@ class Invocation:
             self.own = [effect._replace(uncontainable=why) for effect in self.own]
 
     def _asks_about_subcommand(self) -> bool:
-        """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``."""
-        return self.descended > 0 and len(self.args) == self.descended + 2 and self.args[-1].static == "--help"
+        """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``, or how else this program is asked for help."""
+        if self.args[-1].text not in _HELP:
+            return False
+        from lockgate.analysis.shell.help_asked import about_subcommand
+
+        words = [arg.static for arg in self.args[1:]]
+        below = len(words) - 1 if self.named else self.descended
+        return about_subcommand(self.entry.name.partition("/")[0], words, self.descended, below)
 
     def _disguised(self) -> None:
         from lockgate.analysis.shell.git_folders import disguised

@@ -6,7 +6,7 @@ import re
 
 from lockgate.analysis.hosts import canonical_host
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, known
-from lockgate.analysis.shell.roles_files import edit
+from lockgate.analysis.shell.roles_files import edit, read
 from lockgate.analysis.shell.scope import Arg
 from lockgate.record import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ _SEVERAL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 _SERVER = re.compile(r"^tcp:(?!//)|,\d{1,5}$")
 """What Microsoft's clients write around a host: ``tcp:host,1433``."""
 _SQLITE_ADDRESS = re.compile(r"file:(?://[^/?#]*)?(?P<path>[^?#]*).*", re.DOTALL)
+_CLIENTS = frozenset({"sqlite3"})
+"""Programs whose operands behind the database are SQL, and which have no commands but those of ``sqlite3``."""
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
 SOCKET = "/"
 """What stands for a socket of this machine, among hosts."""
@@ -53,15 +55,29 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
 
 def sqlite(call: Invocation, words: list[Arg], _: str) -> None:
     """A SQLite database: its file, or a ``file:`` address of it (https://sqlite.org/uri.html)."""
+    opened = read if _only_read(call) else edit
     for word in words:
         address = _SQLITE_ADDRESS.fullmatch(word.text)
         if address is None:
-            edit(call, [word], "")
+            opened(call, [word], "")
             continue
         from urllib.parse import unquote
 
         # A zero byte ends the name; what follows it is passed over.
-        edit(call, [Arg(unquote(address.group("path")).partition("\0")[0], word.glob)], "")
+        opened(call, [Arg(unquote(address.group("path")).partition("\0")[0], word.glob)], "")
+
+
+def _only_read(call: Invocation) -> bool:
+    """Whether a client of SQLite is told to write nothing, or all that it is given only reads."""
+    from lockgate.analysis.shell.inline_sql import only_reads
+
+    if "-readonly" in call.matched.given and not call.matched.unknown:
+        return True
+    texts = [word.text for word in call.matched.operands[1:]]
+    texts = texts or ([call.stdin] if call.entry.stdin and call.stdin is not None else [])
+    first = [value.text for option in call.matched.options if option.role == "first-sqlite" for value in option.value]
+    takes = call.entry.name in _CLIENTS and not call.matched.unknown and "-init" not in call.matched.given
+    return takes and bool(texts) and all(known(text) and only_reads(call, text) for text in (*first, *texts))
 
 
 def hosts_in(text: str) -> list[str]:

@@ -121,6 +121,8 @@ def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
     for cwd in call.scope.cwds:
         if not cwd or inside(root, cwd) or inside(cwd, root):
             call.opaque(f"`{call.what}` writes files here whose names nobody knows: they can be settings or hooks")
+            if cwd:
+                call.own += files.write(Arg(f"{cwd}/_"), call.machine, call.scope)
         else:
             call.own += files.write(Arg(cwd), call.machine, call.scope, below=True)
             call.own += files.write(Arg(f"{cwd}/{PLAIN}"), call.machine, call.scope)
@@ -208,7 +210,7 @@ def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
         # Where there is nothing in it, nothing is lost.
         named = [name for name in names or () if name != find_expression.EMPTY]
         for found in (f"{root.text.rstrip('/')}/{place}{name}" for name in named for place in ("", f"{PLAIN}/")):
-            call.own += files.change(Arg(found, glob=True), call.machine, call.scope)
+            call.own += removing.delete(Arg(found, glob=True), call.machine, call.scope, below=False)
 
 
 def cwd(call: Invocation, words: list[Arg], _: str) -> None:
@@ -232,7 +234,10 @@ def archive(call: Invocation, words: list[Arg], option: str) -> None:
     """An archive that is written or read: ``host:path`` lies on another machine, to which ``ssh`` connects."""
     from lockgate.analysis.shell.roles_network import host
 
+    # It is opened before the program goes to the folder that an option names.
+    inner, call.scope = call.scope, call.started
     write(call, words, option)
+    call.scope = inner
     for word in words:
         place, colon, _ = word.text.partition(":")
         if colon and "/" not in place and "--force-local" not in call.matched.given:

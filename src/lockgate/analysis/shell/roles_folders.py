@@ -8,7 +8,7 @@ from lockgate.analysis.shell import files
 from lockgate.analysis.shell.marks import OPAQUE, PLAIN
 from lockgate.analysis.shell.roles_files import ADDRESS, into, read, read_below
 from lockgate.analysis.shell.scope import Arg
-from lockgate.analysis.spelling import absolute, folders, has_state_below, inside, outside_workspace
+from lockgate.analysis.spelling import absolute, inside, outside_workspace
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
 _SOURCE = frozenset({"source", "src"})
-_ABOVE = "the gate's own state lies below it, which this can open to others or close to the gate"
 _HERE = Arg(".")
 _LISTS = frozenset({"--pathspec-from-file", "--targets"})
 """Options that name a file with the names of what is kept."""
@@ -78,15 +77,6 @@ def either(call: Invocation, words: list[Arg], _: str) -> None:
     for word in words:
         if not word.text.isdecimal():
             call.own += files.read(word, call.machine, call.scope, below=below)
-
-
-def rights(call: Invocation, words: list[Arg], _: str) -> None:
-    """Files get other rights: those of a folder also decide who comes to what lies below it."""
-    for word in words:
-        call.own += files.change(word, call.machine, call.scope, below=call.recursive)
-        around = call.machine.around
-        if any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around)):
-            call.own.append(Effect(EffectKind.TAMPER, word.shown, "place:own/state-above", _ABOVE))
 
 
 def source_below(call: Invocation, words: list[Arg], option: str) -> None:

@@ -36,6 +36,9 @@ def argv(call: Invocation, words: list[Arg], option: str) -> None:
         inner, changed = findings.effects, machine.written
         findings.effects, machine.written = {**effects, **inner}, written
     does = changed or len(machine.traps) > traps or any(effect.kind not in _READING for effect in inner)
+    # What a client there removes is lost, wherever it ran. Of files nothing is known: they are the container's.
+    lost = [effect for effect in inner if effect.kind is EffectKind.DESTROY and effect.rule.startswith("program:")]
+    call.own += lost
     if does or not all(map(_looks, findings.programs[programs:])):
         call.add("execute")
 

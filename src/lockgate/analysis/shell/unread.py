@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 OTHER_SHELL = "other-shell"
 """The language of shells that are not of the Bourne family."""
 
+_SQL = frozenset({"sql", "psql", "mysql"})
+"""Languages of databases that are no files."""
 _HINT = "write it for bash or sh: other shells' languages are not read"
 
 
@@ -36,8 +38,20 @@ def unread(call: Invocation, language: str, text: str, because: str = "") -> Non
         call.machine.findings.hints[_HINT] = None
     else:
         call.opaque(because or f"`{call.what}` runs code that cannot be seen through")
+    if _loses(language, text):
+        call.add("destroy")
     if talks(" ".join((*(arg.text for arg in call.args), text))):
         call.add("ingest")
+
+
+def _loses(language: str, text: str) -> bool:
+    """Whether code for a database shows that it removes what cannot be brought back."""
+    if language in _SQL:
+        from lockgate.analysis.shell.sql_losses import loses
+
+        return loses(text)
+    words = table("losing_words").get(language)
+    return words is not None and re.search(words, text) is not None
 
 
 def answering(text: str) -> set[str]:

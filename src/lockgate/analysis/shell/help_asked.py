@@ -1,0 +1,38 @@
+"""Whether a command only asks a program for help about one of its subcommands."""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_RUNS = lazy_re(r"run|exec|ssh|shell|console|dlx")
+_SUBCOMMAND = lazy_re(r"[a-z][a-z0-9:_-]{0,40}")
+
+
+def about_subcommand(program: str, words: Sequence[str | None], listed: int, below: int) -> bool:
+    """Whether nothing happens but that help is printed.
+
+    Args:
+        program: The program, as its entry calls it.
+        words: All words behind it; ``None`` for one that is not known.
+        listed: How many of them are subcommands that the entry has.
+        below: How many of them stand in the place of a subcommand.
+    """
+    *names, last = words
+    if last == "--help" and listed == len(names) > 0:
+        return True
+    asking = table("subcommand_help")
+    if last is None or last not in asking.get(program, "").split():
+        return False
+    # What is no subcommand that is listed can be an alias, which runs anything.
+    aliased = listed < len(names) and program in asking["aliasing"].split()
+    return below == len(names) and not aliased and all(map(_is_name, names[listed:]))
+
+
+def _is_name(word: str | None) -> bool:
+    """Whether a word is a subcommand's name, of one that gives no words to another program."""
+    return word is not None and _SUBCOMMAND.fullmatch(word) is not None and not _RUNS.search(word)
