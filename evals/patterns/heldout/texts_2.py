@@ -1,7 +1,8 @@
-"""Writes ``texts_2.jsonl`` and ``texts_3.jsonl``: notations of credentials in twelve kinds of places, and what looks like them without one.
+"""Writes ``texts_2.jsonl`` and ``texts_3.jsonl``: notations of credentials, and what looks like them without one.
 
-All tables were written before the library's rules were looked at. In a text of ``texts_2_secrets.txt`` the values stand
-in ``«»``, which are taken out; ``values`` says where they are. The rest is as in ``texts_1.py``.
+Credentials stand in twelve kinds of places. All tables were written before the library's rules were looked at. In a
+text of ``texts_2_secrets.txt`` the values stand in ``«»``, which are taken out; ``values`` says where they are. The
+rest is as in ``texts_1.py``.
 
     python evals/patterns/heldout/texts_2.py --write [--seed 2]   # another draw
     python evals/patterns/heldout/texts_2.py --measure [--show] [--set 3]
@@ -133,7 +134,8 @@ def measure(found: Sequence[Mapping[str, object]], *, show: bool) -> None:
     for (label, kind), answers in sorted(kinds.items(), key=str):
         told, clean, exact = (sum(answer[part] for answer in answers) for part in range(3))
         print(
-            f"{'secret' if label else 'harmless':9}{kind:9}{len(answers):4}  found {told:4}  clean {clean:4}  exact {exact:4}"
+            f"{'secret' if label else 'harmless':9}{kind:9}{len(answers):4}  "
+            f"found {told:4}  clean {clean:4}  exact {exact:4}"
         )
     report(kinds)
 

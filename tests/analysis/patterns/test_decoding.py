@@ -125,6 +125,35 @@ def test_an_escape_is_undone_where_it_stands(text: bytes, meaning: bytes) -> Non
     assert any(meaning in view.data for view in all_views(text))
 
 
+ENDS_IN_PADDING = [
+    b"PrivateKey = " + base64.b64encode(b"k" * 32) + b"\nAddress = 10.0.0.2/32\n",
+    b"KEY=" + base64.b64encode(b"k" * 32) + b"\nDEBUG=1\n",
+    b"KEY=" + base64.b64encode(b"k" * 31) + b"\r\nDEBUG=1\r\n",
+    b"secret: " + base64.b64encode(b"k" * 47) + b"\nother: words without a sign\n",
+    b"    key: '" + base64.b64encode(b"k" * 50) + b"\n  and more text of an ordinary length here\n",
+    base64.b64encode(b"k" * 56) + b"\n-----END CERTIFICATE-----\n",
+]
+
+
+@pytest.mark.parametrize("text", ENDS_IN_PADDING)
+def test_padding_at_the_end_of_a_line_joins_no_lines(text: bytes) -> None:
+    line, _, following = text.partition(b"\n")
+    joined = line.rstrip(b"=\r")[-4:] + following[:4]
+    assert not any(joined in view.data for view in all_views(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        quopri.encodestring(b"Dear reader, the key that you asked for in your letter of Monday is " + KEY + b"."),
+        quopri.encodestring(b"api_key=" + KEY * 2),
+        quopri.encodestring("Grüße aus Köln, ".encode() * 4 + KEY),
+    ],
+)
+def test_a_line_that_an_encoder_broke_is_joined(text: bytes) -> None:
+    assert with_key(text)
+
+
 def test_of_escapes_the_place_is_exact() -> None:
     text = b'x = "\\"name\\": \\"value\\"" # and more'
     view = with_key(text, b'"name"')

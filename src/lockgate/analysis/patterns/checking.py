@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field, is_for
-from lockgate.analysis.patterns.judging import Judge, is_weak
+from lockgate.analysis.patterns.judging import Judge, is_weak, narrowed
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
     GuardrailDecision,
@@ -155,7 +155,7 @@ class Check:
             began = clock()
             left = self._time.left(use, began)
 
-            def accept(found: Found, use: Use = use, until: float = began + left) -> bool:
+            def accept(found: Found, use: Use = use, until: float = began + left) -> int:
                 if clock() > until:
                     raise _Over
                 return self._accept(found, use, text)
@@ -170,18 +170,20 @@ class Check:
                 pass
             self._time.spend(use, clock() - began)
 
-    def _accept(self, found: Found, use: Use, text: _Text) -> bool:
+    def _accept(self, found: Found, use: Use, text: _Text) -> int:
+        """Keep a match where its validators accept it; where it ends, or 0."""
         rule = self._matcher.rule(found.rule)
+        found = narrowed(rule, found, text.data)
         proven = self._judge.answer(rule, found, text.data)
         if proven is False:
-            return False
+            return 0
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
             span = (found.value_start, found.value_end)
             if is_weak(rule, text.data[slice(*span)]):
                 rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
             self._keep(rule, use, text, span, validated=proven is True)
-        return True
+        return found.end
 
     def _count(self, index: int, rule: Rule, use: Use) -> None:
         count = self._counts[use.group.id, index] = self._counts.get((use.group.id, index), 0) + 1

@@ -70,6 +70,7 @@ _SIGN = lazy_re(r"[!@#$%^&*?+~]")
 _LONGEST_WORD, _RANDOM_WORD = 16, 0.5
 """Characters of a plain word, and the rarity from which letters are none."""
 _LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
+_GOES_ON = lazy_re(r"[(\[]|\.[A-Za-z_]")
 _FILE = lazy_re(r".*\.[a-z]{1,5}$")
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
@@ -133,7 +134,7 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     if not value.isascii() and not any(map(str.isdigit, value)):
         return True  # text for people, in their language
     quoted = is_quoted(candidate)
-    if candidate.key and not quoted and candidate.after[:1] in ("(", "[", "."):
+    if candidate.key and not quoted and _GOES_ON.match(candidate.after):
         return True  # a call, an element, a member
     return credential_values.is_no_value(value, quoted=quoted)
 

@@ -157,6 +157,55 @@ def _word_end(data: bytes, place: int) -> int:
     return min((end for end in ends if end >= 0), default=highest)
 
 
+# ---------------------------------------------------------------- soft line breaks
+_SOFT_BREAK = lazy_re(rb"=[ \t]*\r?\n")
+_QUOTED = rb"(?:[0-2][0-9A-F]|3[A-F]|40|5[B-F]|60|7[B-F]|[C-F][0-9A-F](?:=[89AB][0-9A-F])+)"
+"""What stands behind ``=`` in quoted-printable: the codes of characters that nobody may or would leave as they are."""
+_BARE = lazy_re(rb"=(?!=?" + _QUOTED + rb"|[ \t]*\r?\Z)")
+_ESCAPED = lazy_re(b"=" + _QUOTED)
+_PADDED = lazy_re(rb"[A-Za-z0-9+/_-]{11,}=\Z")
+_USUAL = range(70, 78)
+"""Characters of a line that an encoder breaks: RFC 2045 allows 76, and encoders come near."""
+_LONGEST_LINE = 1000
+"""Bytes that are looked at on each side of a break."""
+
+
+def _quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
+    """Quoted-printable. An ``=`` that ends a value, as the padding of base64 does, joins no lines."""
+    if not ends:
+        return
+    for start, end in _windows(data, marked(data, b"=")):
+        for low, high in _cut_at_padding(data, start, end):
+            if budget.over():
+                return
+            made = QUOTED_PRINTABLE.apply(data[low:high])
+            if made is not None:
+                yield Decoded(made, low, high, ("quoted-printable",), QUOTED_PRINTABLE)
+
+
+def _cut_at_padding(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for found in _SOFT_BREAK.finditer(data, start, end):
+        if not _is_soft(data, found.start(), found.end()):
+            yield start, found.start() + 1
+            start = found.end() - 1
+    yield start, end
+
+
+def _is_soft(data: bytes, place: int, behind: int) -> bool:
+    """Whether the ``=`` at the end of a line joins it to the next: both look as an encoder leaves them."""
+    line = data[data.rfind(b"\n", max(0, place - _LONGEST_LINE), place) + 1 : place + 1]
+    stop = data.find(b"\n", behind, behind + _LONGEST_LINE)
+    following = data[behind : stop if stop >= 0 else behind + _LONGEST_LINE]
+    if _BARE.search(line.rpartition(b" ")[2]) or _BARE.search(following):
+        return False
+    if _ESCAPED.search(line):
+        return True
+    padded = _PADDED.search(line)
+    if padded is not None and len(padded.group()) % 4 == 0:
+        return False
+    return len(line) in _USUAL or _ESCAPED.search(following) is not None
+
+
 def _inline(name: str, respelling: Respelling, mark: bytes) -> Decoder:
     def decode(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
         return respelled(data, name, respelling, marked(data, mark), budget) if ends else iter(())
@@ -168,5 +217,5 @@ DECODERS: dict[str, Decoder] = {
     "escape": _inline("escape", ESCAPE, b"\\"),
     "percent": _inline("percent", PERCENT, b"%"),
     "entity": _inline("entity", ENTITY, b"&"),
-    "quoted-printable": _inline("quoted-printable", QUOTED_PRINTABLE, b"="),
+    "quoted-printable": _quoted_printable,
 }

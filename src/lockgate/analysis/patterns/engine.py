@@ -213,8 +213,10 @@ class Matcher:
         room = len(data) - least
         return [end for end in ends if end - before <= room] if room >= 0 else []
 
-    def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], bool]) -> None:
+    def confirm(self, index: int, data: bytes, hits: Hits, accept: Callable[[Found], int]) -> None:
         """Hand each match of one rule in a piece to ``accept``; after one that it refuses, look within it again.
+
+        ``accept`` gives where the match ends, or 0 where it refuses it.
 
         RE2 looks at the window around each hit, or once at the whole piece where the windows together are larger.
         """
@@ -229,9 +231,7 @@ class Matcher:
                 stop = min(len(data), end + behind)
                 done = max(done, self._search(index, data, max(done, end - before), end, stop, accept))
 
-    def _search(
-        self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], bool]
-    ) -> int:
+    def _search(self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], int]) -> int:
         """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
         (pattern, value, key), rule = self.pattern(index), self.rule(index)
         anywhere = any(name in PROOFS for name, _ in rule.validate)
@@ -245,8 +245,9 @@ class Matcher:
             if inner < 0:
                 inner, outer = begin, end
             alone = _bounded(data, begin, end, rule.boundary)
-            if accept(Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"", alone)):
-                start = done = end
+            found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"", alone)
+            if accepted := accept(found):
+                start = done = accepted
                 continue
             refused += 1
             if alone:

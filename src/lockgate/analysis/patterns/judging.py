@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.patterns.engine import PROOFS, Found
 from lockgate.analysis.patterns.model import Candidate, Rule
+from lockgate.lazy import lazy_re
 
 _AROUND = 80
 """Characters beside a match that validators see."""
@@ -12,6 +13,12 @@ _OFTEN = 16
 _NEAR = 8
 """Bytes on each side that must be the same too: else whoever wrote a value where it counts for nothing, a few times,
 could then write it where it counts."""
+_QUOTES = frozenset((b'"', b"'", b"`"))
+_NEXT_PARAMETER = lazy_re(rb"&(?:amp;?|[A-Za-z_][\w.\[\]-]{0,40}=)")
+_BEHIND = lazy_re(rb"(?<![.])(?:[.)\]}]|\xc2\xbb|\xe2\x80[\x99\x9c\x9d]|\*\*)\Z")
+"""A sign of the sentence, or of the text around: ``»`` and closing quotes too. The dots of ``abc...`` belong to it."""
+_COOKIE_NAME = lazy_re(rb"[A-Za-z0-9_.-]{1,40}=")
+_OPENED_BY = {b")": b"(", b"]": b"[", b"}": b"{"}
 
 
 class Judge:
@@ -36,9 +43,37 @@ class Judge:
         return proven
 
 
+def narrowed(rule: Rule, found: Found, data: bytes) -> Found:
+    """A match without what stands beside its value: the next parameter of an address, the full stop, a cookie's name.
+
+    Rules for values without a format take all up to the next blank, since people write anything into passwords.
+    """
+    start, end = found.value_start, found.value_end
+    if data[start - 1 : start] in _QUOTES or not rule.generic or not _is_judged(rule):
+        return found
+    if found.key[-6:].lower() == b"cookie" and (name := _COOKIE_NAME.match(data, start, end)):
+        start = name.end()
+    value = data[start:end]
+    parameter = _NEXT_PARAMETER.search(value, 1)
+    if parameter is not None:
+        value = value[: parameter.start()]
+    while len(value) > 1 and (behind := _BEHIND.search(value)) is not None:
+        if value.count(_OPENED_BY.get(behind.group(), b"\0")) >= value.count(behind.group()):
+            break
+        value = value[: behind.start()]
+    if start + len(value) == end:
+        return found._replace(value_start=start)
+    end = start + len(value)
+    return found._replace(value_start=start, value_end=end, end=end)
+
+
+def _is_judged(rule: Rule) -> bool:
+    return any(name == "credential" for name, _ in rule.validate)
+
+
 def is_weak(rule: Rule, value: bytes) -> bool:
     """Whether what is found is a default password or a plain word."""
-    if all(name != "credential" for name, _ in rule.validate):
+    if not _is_judged(rule):
         return False
     from lockgate.analysis.patterns import credential
 
