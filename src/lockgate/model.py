@@ -93,6 +93,11 @@ class Variant(StrEnum):
 
     A table without the row ``execute_runtime`` decides it by ``execute``.
     """
+    UNLISTED = "unlisted"
+    """A command of which no table says all: an option, a variable or the name of a file that it writes is not known.
+
+    A table without the row ``execute_unlisted`` decides it by ``execute``.
+    """
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, strictest
-from lockgate.policy.profiles import COLUMNS, FINAL, Profile, chain, shipped
+from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, Profile, chain, shipped
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
 LABELS = {
@@ -33,6 +33,7 @@ ROWS = {
     "egress": (EffectKind.EGRESS, Variant.PLAIN),
     "execute": (EffectKind.EXECUTE, Variant.PLAIN),
     "execute_runtime": (EffectKind.EXECUTE, Variant.RUNTIME),
+    "execute_unlisted": (EffectKind.EXECUTE, Variant.UNLISTED),
     "persist": (EffectKind.PERSIST, Variant.PLAIN),
     "destroy": (EffectKind.DESTROY, Variant.PLAIN),
     "tamper": (EffectKind.TAMPER, Variant.PLAIN),
@@ -58,6 +59,7 @@ QUARANTINE = {
     "egress": ([A, D, A, D], [A, D, A, D]),
     "execute": ([A, Q, A, Q], [A, C, A, C]),
     "execute_runtime": ([A, Q, A, Q], [A, C, A, C]),
+    "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, D, A, D], [A, D, A, D]),
     "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
@@ -72,6 +74,7 @@ CASCADE = {
     "egress": ([A, Q, Q, Q], [A, J, J, Q]),
     "execute": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_runtime": ([A, Q, Q, Q], [A, C, C, C]),
+    "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, Q, Q, Q], [A, J, J, Q]),
     "destroy": ([A, Q, Q, Q], [A, J, J, Q]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
@@ -86,6 +89,7 @@ TRIFECTA = {
     "egress": ([A, A, A, D], [A, A, A, D]),
     "execute": ([A, A, A, Q], [A, A, A, C]),
     "execute_runtime": ([A, A, A, Q], [A, A, A, C]),
+    "execute_unlisted": ([A, A, A, Q], [A, A, A, C]),
     "persist": ([A, A, A, Q], [A, A, A, Q]),
     "destroy": ([A, A, A, A], [A, A, A, A]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
@@ -111,8 +115,9 @@ def test_every_cell(profile: str, row: str, column: str, able: frozenset[Verdict
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_profile_has_every_row_and_no_other(name: str) -> None:
-    own = {"execute_runtime"} if name == "cascade" else set()
-    assert set(shipped()[name].table) == (set(ROWS) - {"execute_runtime"}) | own | {"local"}
+    general = set(ROWS) - set(FALLS_BACK)
+    own = {"cascade": {"execute_runtime"}, "quarantine": {"execute_unlisted"}}.get(name, set())
+    assert set(shipped()[name].table) == general | own | {"local"}
     assert {effect(row).row for row in ROWS} == set(ROWS)
 
 
@@ -208,7 +213,7 @@ def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozen
     cannot = {word for word in ("contain", "judge") if Verdict[word.upper()] not in able}
     worst = 0
     for kind in kinds:
-        cell = table.get(kind) or table.get(kind.removesuffix("_runtime"), "deny")
+        cell = table.get(kind) or table.get(kind.removesuffix("_runtime").removesuffix("_unlisted"), "deny")
         cell = cell[column] if isinstance(cell, dict) else cell
         can = [word for word in ([cell] if isinstance(cell, str) else cell) if word not in cannot]
         worst = max(worst, words.index(can[0]))

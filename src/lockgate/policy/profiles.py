@@ -28,7 +28,7 @@ FIXED_ROWS = frozenset({"local", "tamper_self"})
 """Rows that no configuration changes."""
 FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 """What every host can do; a chain ends in one of these."""
-FALLS_BACK = {"execute_runtime": "execute"}
+FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute"}
 """Rows that are a kind of another row: that one says what they do not say themselves."""
 DEFAULT = "quarantine"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))

@@ -18,6 +18,8 @@ from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.syntax import Function
 
@@ -158,6 +160,8 @@ class Invocation:
         self.found: dict[frozenset[str], list[str]] = {}
         """What was worked out of the names that some actions of ``find`` are for: each asks."""
         self.matched: Matched
+        self.not_listed: list[Arg] = []
+        """Options that neither the entry nor one above it lists."""
 
     @property
     def what(self) -> str:
@@ -190,23 +194,13 @@ class Invocation:
         if self._asks_about_subcommand() or (entry.help and asks_only(entry, options, self.matched)):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
+        self.not_listed += self.matched.unknown
         play_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
         play_operands(self, options)
         play_standard_input(self)
-        words = entry.effects
-        if entry.recipes:
-            from lockgate.analysis.shell.recipes import run_recipes
-
-            words = [word for word in words if word != "execute"] if run_recipes(self) else words
-        for word in words:
-            if word in ("query", "fetch-own", "compose-file"):
-                from lockgate.analysis.shell.queries import asked
-
-                word = asked(self, word, options)
-            if word:
-                self.add(word)
+        words = self._always(options)
         self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
         if self.matched.surprises:
             self._surprised()
@@ -218,6 +212,10 @@ class Invocation:
 
             found = unprinted(found) if saves(self, options) else found
         self.own += found
+        if self.not_listed:
+            from lockgate.analysis.shell.unlisted import heed_options
+
+            heed_options(self)
         if entry.keeps and any(effect.gives for effect in self.own):
             self.machine.may_save = self.machine.findings.loud = True
         self._needs()
@@ -225,6 +223,22 @@ class Invocation:
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
+
+    def _always(self, options: list[Option]) -> Sequence[str]:
+        """Add what every invocation of this entry does; give the words that stand for it."""
+        words = self.entry.effects
+        if self.entry.recipes:
+            from lockgate.analysis.shell.recipes import run_recipes
+
+            words = [word for word in words if word != "execute"] if run_recipes(self) else words
+        for word in words:
+            if word in ("query", "fetch-own", "compose-file"):
+                from lockgate.analysis.shell.queries import asked
+
+                word = asked(self, word, options)
+            if word:
+                self.add(word)
+        return words
 
     def _changed(self, options: list[Option]) -> Entry:
         """The entry as it is where such options are given."""
@@ -271,6 +285,7 @@ class Invocation:
                 return options + self._other(entry, word, rest)
             entry = below
             self.descended += 1
+            self.not_listed += self.matched.unknown
             self.matched = match(entry, rest)
             options += self.matched.options
         self.entry = entry
@@ -283,7 +298,11 @@ class Invocation:
         self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
         # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
         self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
-        return [] if entry.before_only else match(entry._replace(commands={}, stops=False), rest).options
+        if entry.before_only:
+            return []
+        behind = match(entry._replace(commands={}, stops=False), rest)
+        self.not_listed += behind.unknown
+        return behind.options
 
     def _surprised(self) -> None:
         """A word that is put together at run time may turn out to be any option."""

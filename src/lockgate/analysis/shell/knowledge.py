@@ -55,6 +55,8 @@ class Entry(Record):
     """Whether this program's options stand before the subcommand only."""
     stops: bool = False
     """Whether options end at the first operand."""
+    ends: Sequence[str] = ()
+    """Options after which each word is an operand, whatever it looks like (``python -c CODE --word``)."""
     bundle: bool = False
     """Whether the first operand is a bundle of options without a dash (``tar xf``)."""
     replaces_first: Sequence[str] = ()

@@ -162,6 +162,9 @@ class _Matcher:
         if found is None:
             self._not_known(arg, name)
             return
+        if found not in (name, _other_dash(name)):
+            # It is short for this option, or an option of its own that nobody has listed.
+            self.result.unknown.append(arg)
         role, words = self.entry.options[found]
         if words == COMMAND:
             values = self._until_semicolon()
@@ -171,7 +174,13 @@ class _Matcher:
             values = self._next() if words in (VALUE, TWO) else ()
             values += self._next() if words == TWO else ()
         holds = not equals or words in (VALUE, TWO, COMMAND) or (known(value) and value.casefold() not in _NO)
-        self.result.options.append(Option(found, role, values, holds))
+        self._keep(Option(found, role, values, holds))
+
+    def _keep(self, option: Option) -> None:
+        """Keep an option; after some all words that follow are the operands of what it runs."""
+        self.result.options.append(option)
+        if option.name in self.entry.ends:
+            self._rest()
 
     def _attached(self, text: str) -> str:
         """The short option with an effect that a word begins with (``-o/etc/x``), where words begin with one dash."""
@@ -185,7 +194,7 @@ class _Matcher:
     def _similar(self, name: str, *, exact: bool) -> str | None:
         options = self.entry.options
         if self.entry.style in ("single-dash", "find"):
-            other = name[1:] if name.startswith("--") else f"-{name}"
+            other = _other_dash(name)
             return other if other in options else None
         if exact or not known(name) or len(name) < 3:
             return None
@@ -208,8 +217,7 @@ class _Matcher:
                 self.result.surprises.append(arg)
             name = f"-{letter}"
             if name not in self.entry.options:
-                if not letter.isdigit() or position == 2:
-                    self.result.unknown.append(arg)
+                self.result.unknown.append(arg)
                 continue
             role, words = self.entry.options[name]
             values: tuple[Arg, ...] = ()
@@ -220,7 +228,7 @@ class _Matcher:
                 values = self._next()
             elif words == COMMAND:
                 values = self._until_semicolon()
-            self.result.options.append(Option(name, role, values))
+            self._keep(Option(name, role, values))
             if words == DIGITS:
                 position = len(text) - len(rest.lstrip("0123456789"))
             elif words != NO_VALUE:
@@ -259,6 +267,11 @@ class _Matcher:
         values = tuple(self.args[start : self.at])
         self.at += 1
         return values
+
+
+def _other_dash(name: str) -> str:
+    """A long option with one dash for two, or with two for one."""
+    return name[1:] if name.startswith("--") else f"-{name}"
 
 
 def _is_bundle(arg: Arg, entry: Entry) -> bool:

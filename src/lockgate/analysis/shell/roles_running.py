@@ -272,10 +272,12 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
 
         if problem := shadow(call.machine, call.scope):
             call.opaque(problem)
-        read(call, call.matched.operands, "")
         if name in ("json", "json.tool"):
-            # Python 3.14 has the first name for it too. A file after the first is where the result goes.
-            write(call, call.matched.operands[1:], "")
+            # Python 3.14 has the first name for it too.
+            invoke_words(call, [Arg("json.tool"), *call.matched.operands])
+            return
+        read(call, call.matched.operands, "")
+        call.not_listed += [arg for arg in call.matched.operands if arg.text.startswith("-")]
     else:
         because = f"`python -m {name}` runs code that can lie in this folder"
         if lookup(name) is None:

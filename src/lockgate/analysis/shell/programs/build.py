@@ -23,7 +23,7 @@ from lockgate.analysis.shell.roles import ROLES
 
 FOLDER = Path(__file__).resolve().parent
 LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces_last", "default", "help", "composes",
-         "saves")  # fmt: skip
+         "saves", "ends")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
          "feeds", "keeps", "any_case", "recipes", "needs", "here", "hint")  # fmt: skip
 READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "packed", "paged", "source",

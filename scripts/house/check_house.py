@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Progress measure for the house: circles of imports, and imports that run against the direction of the rooms.
+
+Usage: check_house.py SRC [--rooms rooms.tsv] [--no-typing] [--short]
+
+SRC         the folder of the package (src/lockgate)
+--rooms     where each module is to go (old, new, why); a module without a row lies in the room that its folder says
+--no-typing leave out imports under TYPE_CHECKING
+--short     counts only
+Counted: imports at the top, in functions, under TYPE_CHECKING, and modules that a table names for a loader.
+"""
+
+import argparse
+import ast
+import collections
+import csv
+import os
+import re
+import sys
+
+ROOMS = "core system resources shell patterns analysis policy store configuration containment gate clients service cli"
+SHELL = "grammar state knowledge expansion effects interpreter inline scripts programs secret_flow * report"
+LEVEL = {room: number for number, room in enumerate(ROOMS.split())}
+SHELL_LEVEL = {folder: number for number, folder in enumerate(SHELL.split())}
+LOADERS = {"__import__", "import_module", "function_at"}
+Import = collections.namedtuple("Import", "source target line kind name")
+
+
+def modules_of(src):
+    package, found = os.path.basename(os.path.abspath(src)), {}
+    for folder, _, files in os.walk(src):
+        for file in files:
+            if file.endswith(".py"):
+                path = os.path.relpath(os.path.join(folder, file), src)
+                parts = [package, *path[:-3].split(os.sep)]
+                found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(module, path, src, modules):
+    tree = ast.parse(open(os.path.join(src, path), encoding="utf-8").read())
+    package, here = module.split(".")[0], module if path.endswith("__init__.py") else module.rpartition(".")[0]
+    found, texts, heads, loads = [], [], [], False
+
+    def visit(node, kind):
+        nonlocal loads
+        for child in ast.iter_child_nodes(node):
+            inner = kind
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and kind == "top":
+                inner = "lazy"  # inside a function
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                visit(ast.Module(child.body, []), "typing")
+                visit(ast.Module(child.orelse, []), kind)
+                continue
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    if alias.name.split(".")[0] == package:
+                        add(alias.name, child.lineno, inner, "*")
+            elif isinstance(child, ast.ImportFrom):
+                base = child.module or ""
+                if child.level:
+                    above = here.split(".")[: len(here.split(".")) - child.level + 1]
+                    base = ".".join([*above, base] if base else above)
+                for alias in child.names if base.split(".")[0] == package else ():
+                    whole = f"{base}.{alias.name}"
+                    add(whole if whole in modules else base, child.lineno, inner, alias.name)
+            elif isinstance(child, ast.Constant) and isinstance(child.value, str):
+                texts.append((child.value, child.lineno))
+            elif isinstance(child, ast.JoinedStr) and isinstance(child.values[0], ast.Constant):
+                heads.append(child.values[0].value)
+            loads |= getattr(child, "id", getattr(child, "attr", "")) in LOADERS
+            visit(child, inner)
+
+    def add(target, line, kind, name):
+        while target not in modules:
+            target = target.rpartition(".")[0]
+        if target != module:
+            found.append(Import(module, target, line, kind, name))
+
+    visit(tree, "top")
+    if loads:
+        heads += [f"{text}." for text, _ in texts if text in modules]
+        for text, line in texts:
+            for head in ("", *(head for head in heads if head.startswith(package))):
+                name = head + re.split("[:.]" if head else ":", text)[0]
+                if name in modules and "." in name:
+                    add(name, line, "table", text)
+    return found
+
+
+def circles(nodes, edges):
+    graph, index, low, stack, result = collections.defaultdict(set), {}, {}, [], []
+    for source, target in edges:
+        graph[source].add(target)
+
+    def walk(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                walk(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                result.append(sorted(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10_000)
+    for node in sorted(nodes):
+        if node not in index:
+            walk(node)
+    return sorted(result, key=len, reverse=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("src")
+    parser.add_argument("--rooms")
+    for flag in ("--no-typing", "--short"):
+        parser.add_argument(flag, action="store_true")
+    given = parser.parse_args()
+    modules, place = modules_of(given.src), {}
+    if given.rooms:
+        strip = re.compile(r"^.*?src/[^/]+/")
+        rows = csv.DictReader(open(given.rooms, encoding="utf-8"), delimiter="\t")
+        place = {strip.sub("", row["old"]): strip.sub("", row["new"]) for row in rows}
+    place = {module: place.get(path, path).split("/") for module, path in modules.items()}
+    every = [one for module, path in modules.items() for one in imports_of(module, path, given.src, modules)]
+    every = [one for one in every if one.kind != "typing" or not given.no_typing]
+
+    def level(module):
+        room, *rest = place[module]
+        inner = SHELL_LEVEL.get(rest[0] if len(rest) > 1 else "*", 99) if room == "shell" else 0
+        return (LEVEL.get(room, 99) if rest else -1 if module.count(".") == 0 else 98, inner)
+
+    back = []
+    for one in every:
+        source, target = level(one.source), level(one.target)
+        if place[one.source][1:] and (target[0] == -1 or source < target):
+            back.append(("/".join(place[one.source][:-1]), "/".join(place[one.target][:-1]) or "root", one))
+    loops = circles(modules, {(one.source, one.target) for one in every})
+    unknown = [path for module, path in modules.items() if place[module][1:] and place[module][0] not in LEVEL]
+    told = [
+        f"back  {source} -> {target}: {modules[one.source]}:{one.line} {one.kind} {one.target} {one.name}"
+        for source, target, one in sorted(back)
+    ]
+    told += [f"circle of {len(loop)}: {' '.join(modules[module] for module in loop)}" for loop in loops]
+    print(*(() if given.short else [*told, *(f"no room: {path}" for path in unknown), ""]), sep="\n", end="")
+    loose = sum(not place[module][1:] for module in modules)
+    print(
+        f"{len(modules)} modules, {loose} loose in the root, {len(unknown)} in no room; {len(back)} imports against "
+        f"the direction; {len(loops)} circles, of {[len(loop) for loop in loops]} modules"
+    )
+    sys.exit(bool(back or loops))
+
+
+main()

@@ -1,0 +1,94 @@
+"""What no table lists: a command of which not everything is known is contained in a session with labels."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.shell.unlisted import OPTION
+from lockgate.model import Analysis, EffectKind, Label, Variant, Verdict
+from lockgate.policy.decide import decide
+from lockgate.policy.profiles import shipped
+from support.analysed import AROUND, PROJECT
+
+A, C, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.ASK, Verdict.DENY
+CLEAN: frozenset[Label] = frozenset()
+UNTRUSTED, SECRET = frozenset({Label.UNTRUSTED}), frozenset({Label.SECRET})
+STATES = (CLEAN, UNTRUSTED, SECRET, UNTRUSTED | SECRET)
+
+
+def analysed(command: str) -> Analysis:
+    return analyse_shell(command, PROJECT, AROUND)
+
+
+def rules(command: str) -> list[str]:
+    return [effect.rule for effect in analysed(command).effects if effect.variant is Variant.UNLISTED]
+
+
+def verdicts(command: str, *, contains: bool = True) -> list[Verdict]:
+    able = frozenset({C}) if contains else frozenset()
+    return [decide(analysed(command).effects, state, shipped()["quarantine"], able=able).verdict for state in STATES]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("ls --no-such-option", id="a long option"),
+        pytest.param("ls --no-such-option=x", id="with a value"),
+        pytest.param("git --frob status", id="before the subcommand"),
+        pytest.param("git status --frob", id="behind the subcommand"),
+        pytest.param("ls -l~", id="a letter in a cluster"),
+        pytest.param("cat -7 a.txt", id="a number that the program does not take"),
+        pytest.param("ls --alm", id="short for an option that is listed"),
+        pytest.param("find . -frobnicate x", id="a test of find"),
+        pytest.param("xargs ls --frob", id="in a command that another one runs"),
+        pytest.param("for f in a b; do wc --frob $f; done", id="in a loop"),
+        pytest.param("python3 -m json.tool --frob a.json", id="of a module"),
+    ],
+)
+def test_an_option_that_no_table_lists_is_contained(command):
+    assert set(rules(command)) == {OPTION}
+    assert verdicts(command) == [A, C, C, C]
+    assert verdicts(command, contains=False) == [A, Q, Q, Q]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("head -20 a.txt", id="a number as an option"),
+        pytest.param("ls -la --color=always", id="listed"),
+        pytest.param("ls -- --frob", id="no option at all"),
+        pytest.param("python3 -c 'print(1)' --frob", id="a word of the code's own"),
+        pytest.param("frobnicate=1; echo --frob", id="a builtin's word"),
+    ],
+)
+def test_what_is_listed_runs_as_it_is(command):
+    assert rules(command) == []
+    assert verdicts(command) == [A, A, A, A]
+
+
+def test_what_acts_outside_needs_no_second_reason():
+    assert rules("git push --frob") == []
+    assert verdicts("git push --frob") == [A, D, A, D]
+
+
+def test_an_address_behind_an_unlisted_option_is_not_known():
+    """In the sandbox it could only fail, and outside the option may add to what is sent."""
+    fetches = [e for e in analysed("curl --frob https://docs.example/").effects if e.kind is EffectKind.FETCH]
+    assert [(effect.variant, effect.address) for effect in fetches] == [(Variant.PLAIN, "")]
+    assert "no table says what `--frob` does" in fetches[0].because
+
+
+def test_a_reader_with_an_unlisted_value_may_show_a_strangers_text():
+    assert analysed("cat --frob=x a.txt").gives == {Label.UNTRUSTED}
+    assert analysed("cat --frob a.txt").gives == frozenset()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ls --" + "x" * 60_000, "ls " + " ".join(f"--o{number}" for number in range(5_000)), "ls --\udcff=\udc80"],
+    ids=["a long one", "many", "no UTF-8"],
+)
+def test_bad_input_has_a_verdict(command):
+    assert verdicts(command)[1] >= C
+    assert all(len(effect.because) < 1_000 for effect in analysed(command).effects)
