@@ -1,4 +1,4 @@
-"""Puts the native hook client into what is installed, where there is a C compiler; everything works without it."""
+"""Puts the native programs into what is installed, where there is a C compiler; everything works without them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-CLIENT = "lockgate-hook"
-"""The client's file, beside ``lockgate/hook.py``."""
+CLIENT, LAUNCHER = "lockgate-hook", "lockgate-contain"
+"""Their files, beside ``lockgate/hook.py``. The launcher is for Linux alone."""
 SWITCH = "LOCKGATE_NATIVE"
-"""The variable that says ``off`` for no client, and ``required`` for no installation without one."""
+"""The variable that says ``off`` for none of them, and ``required`` for no installation without them."""
 
 
 class NativeClient(BuildHookInterface[Any]):
@@ -36,22 +36,27 @@ class NativeClient(BuildHookInterface[Any]):
         root = Path(self.root)
         editable = version == "editable"
         self._folder = "" if editable else tempfile.mkdtemp(prefix="lockgate-")
-        target = root / "src" / "lockgate" / CLIENT if editable else Path(self._folder, CLIENT)
-        target.unlink(missing_ok=True)
+        folder = root / "src" / "lockgate" if editable else Path(self._folder)
+        names = (CLIENT, LAUNCHER) if sys.platform == "linux" else (CLIENT,)
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
         switch = os.environ.get(SWITCH, "")
         if switch == "off":
             return
         native = _load(root / "native" / "compile.py")
         try:
-            way = native.compile_client(target)
+            for name in names:
+                make = native.compile_launcher if name == LAUNCHER else native.compile_client
+                way = make(folder / name)
         except native.NotCompiledError as error:
             if switch == "required":
                 self.finalize(version, build_data, "")
                 raise
-            self.app.display_warning(f"without the native hook client: {error}")
+            self.app.display_warning(f"without the native programs: {error}")
             return
         if not editable:
-            build_data["force_include"][str(target)] = f"lockgate/{CLIENT}"
+            for name in names:
+                build_data["force_include"][str(folder / name)] = f"lockgate/{name}"
             build_data["pure_python"] = False
             build_data["tag"] = native.wheel_tag(way)
 

@@ -1,5 +1,7 @@
 """Compiles the native hook client: ``python native/compile.py TARGET``. Needs a C compiler, and nothing else.
 
+A target named ``lockgate-contain`` is the launcher of contained commands; it is for Linux alone.
+
 The build of wheels (``hatch_build.py``) and the tests use it too. See docs/native-client.md.
 """
 
@@ -17,10 +19,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
+LAUNCHER = "lockgate-contain"
 ABOUT = "lockgate-hook LOCKGATE1\n"
 """What a client that runs says of itself: its name, and the protocol that it speaks."""
+LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE1 1\n"
+"""The same of the launcher, with the version of the plans that it reads."""
 
-PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "reply.c")
+PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "reply.c", "request.c")
+LAUNCHER_PARTS = (
+    *("bytes.c", "confine.c", "contain.c", "gate.c", "local.c", "names.c", "namespaces.c", "places.c", "plan.c"),
+    *("reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
+)
 WARNINGS = (
     *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),
     *("-Wstrict-prototypes", "-Wmissing-prototypes"),
@@ -87,7 +96,7 @@ def built(target: Path, parts: Sequence[str], flags: Sequence[str]) -> str:
 
 
 def compile_client(target: Path) -> Way:
-    """Compile the client, in the best of the ways in which the result runs on this machine.
+    """Compile the hook client.
 
     Args:
         target: The program's file. It is replaced at once, or stays as it was.
@@ -95,13 +104,25 @@ def compile_client(target: Path) -> Way:
     Raises:
         NotCompiledError: There is no compiler, or the client does not run in any way.
     """
+    return _compile(target, PARTS, ABOUT)
+
+
+def compile_launcher(target: Path) -> Way:
+    """Compile the launcher of contained commands; arguments and errors as for the client."""
+    if not sys.platform.startswith("linux"):
+        raise NotCompiledError("the launcher is for Linux")
+    return _compile(target, LAUNCHER_PARTS, LAUNCHER_ABOUT)
+
+
+def _compile(target: Path, parts: Sequence[str], about: str) -> Way:
+    """Compile a program, in the best of the ways in which the result runs on this machine."""
     target.parent.mkdir(parents=True, exist_ok=True)
     complaint = ""
     with tempfile.TemporaryDirectory(prefix=".lockgate-", dir=target.parent) as folder:
         made = Path(folder, target.name)
         for way in _WAYS:
-            complaint = built(made, PARTS, (*_HARDENED, *way.flags))
-            if not complaint and run([str(made), "--about"])[:2] == (True, ABOUT):
+            complaint = built(made, parts, (*_HARDENED, *way.flags))
+            if not complaint and run([str(made), "--about"])[:2] == (True, about):
                 made.chmod(0o755)
                 made.replace(target)
                 return way
@@ -123,6 +144,7 @@ def wheel_tag(way: Way) -> str:
 
 if __name__ == "__main__":
     try:
-        print(wheel_tag(compile_client(Path(sys.argv[1]).absolute())))
+        made = Path(sys.argv[1]).absolute()
+        print(wheel_tag((compile_launcher if made.name == LAUNCHER else compile_client)(made)))
     except NotCompiledError as error:
         sys.exit(f"not compiled: {error}")

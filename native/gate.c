@@ -172,13 +172,13 @@ static int64_t later(int64_t one, int64_t other, int64_t last)
     return chosen < last ? chosen : last;
 }
 
-struct reply gate_ask(int gate, const struct bytes *request, int64_t began, struct bytes *heard)
+struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int64_t first_ms, struct bytes *heard)
 {
     const struct reply nothing = {.kind = REPLY_NONE};
     int64_t until = began + WHOLE_MS;
     if (!send_all(gate, request, until))
         return nothing;
-    int64_t first = clock_ms() + FIRST_MS;
+    int64_t first = clock_ms() + first_ms;
     int64_t limit = first < until ? first : until;
     for (;;) {
         struct reply reply = reply_read(heard->data, heard->size);

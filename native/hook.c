@@ -13,6 +13,7 @@
 #include "gate.h"
 #include "local.h"
 #include "reply.h"
+#include "request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,7 @@
 extern char **environ;
 
 static const char ABOUT[] = "lockgate-hook LOCKGATE1\n";
-static const char MAGIC[] = "LOCKGATE1\n";
-enum { MAGIC_SIZE = sizeof MAGIC - 1, SIZES = 8, MOST_INPUT = 32 * 1024 * 1024, CHUNK = 1 << 14 };
+enum { MOST_INPUT = 32 * 1024 * 1024, CHUNK = 1 << 14 };
 
 /* ---------------------------------------------------------------- the command line */
 
@@ -76,41 +76,6 @@ static bool is_off(void)
 }
 
 /* ---------------------------------------------------------------- the request */
-
-static void put_number(uint8_t *place, size_t number)
-{
-    for (int byte = 0; byte < 4; byte++)
-        place[byte] = (uint8_t)(number >> (24 - 8 * byte));
-}
-
-static bool put_word(struct bytes *request, const char *word)
-{
-    return bytes_append(request, word, strlen(word) + 1);
-}
-
-static bool put_decimal(struct bytes *request, unsigned long number)
-{
-    char digits[DIGITS];
-    return put_word(request, decimal(number, digits));
-}
-
-/* Everything before the payload; its size is put in later. */
-static bool put_head(struct bytes *request, char **words)
-{
-    static const uint8_t sizes[SIZES];
-    unsigned long count = 0;
-    while (words[count] != NULL)
-        count++;
-    bool whole = bytes_append(request, MAGIC, MAGIC_SIZE) && bytes_append(request, sizes, sizeof sizes);
-    whole = whole && put_decimal(request, (unsigned long)getppid()) && put_decimal(request, count);
-    for (char **word = words; whole && *word != NULL; word++)
-        whole = put_word(request, *word);
-    for (char **variable = environ; whole && *variable != NULL; variable++)
-        whole = put_word(request, *variable);
-    if (whole)
-        put_number(request->data + MAGIC_SIZE, request->size - MAGIC_SIZE - SIZES);
-    return whole;
-}
 
 enum input { INPUT_WHOLE, INPUT_PART, INPUT_UNREADABLE };
 
@@ -176,7 +141,7 @@ int main(int count, char **words)
     if (gate < 0)
         decide_locally(&local);
     struct bytes request = {0}, heard = {0};
-    if (!put_head(&request, local.words))
+    if (!request_begin(&request, local.words))
         decide_locally(&local);
     size_t head = request.size;
     enum input input = put_stdin(&request, head, began + WHOLE_MS);
@@ -186,8 +151,8 @@ int main(int count, char **words)
     local.input_size = request.size - head;
     if (input == INPUT_PART)
         decide_locally(&local); /* which finds that it is no payload */
-    put_number(request.data + MAGIC_SIZE + 4, local.input_size);
-    struct reply reply = gate_ask(gate, &request, began, &heard);
+    request_end(&request, local.input_size);
+    struct reply reply = gate_ask(gate, &request, began, FIRST_MS, &heard);
     if (reply.kind != REPLY_ANSWER) {
         close(gate);
         decide_locally(&local);

@@ -7,48 +7,48 @@ Like the hook it is run by absolute path in an isolated interpreter without site
     /abs/python -I -S /abs/lockgate/contain.py --home=H --state=S --config=C --workspace=W -- PROGRAM ARGUMENT...
 
 Whatever keeps it from building the sandbox, the command is not run: exit status 125 and a line on stderr.
+
+The native launcher does the same with a plan of the resident gate, and becomes this process where it cannot. Where it
+has run a command and no gate answers any more, it asks which of the new files are protected::
+
+    /abs/python -I -S /abs/lockgate/contain.py --places OPTION... --shell COMMAND
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from lockgate.analysis.surroundings import Rules
-    from lockgate.folders import Folders
+    from lockgate.escape.containment.asked import Asked, Place
+    from lockgate.escape.containment.layout import Run
 
-_VALUES = ("home", "state", "config", "workspace", "folder-to")
-_SHELLS = ("bash", "zsh", "dash", "sh")
 _NOT_RUN = 125
-_ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
-"""What looks like an absolute path in a shell's text."""
+_PLACES = "--places"
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run one command contained and end as it ended."""
     try:
-        options, command, text = _options(arguments)
+        from lockgate.escape.containment.asked import parse
+
+        if arguments[:1] == [_PLACES]:
+            _tell_places(parse(arguments[1:]))
+        asked = parse(arguments)
     except BaseException as error:  # noqa: BLE001 - whatever it was, nothing was run, and that is said
         _refuse(error)
-    end(options, command, text)
+    end(asked)
 
 
-def end(options: Mapping[str, str], command: Sequence[str], text: str = "") -> NoReturn:
-    """Run one command contained and end this process as it ended.
-
-    Args:
-        options: ``home``, ``state``, ``config``, ``workspace``; ``folder-to`` and ``background`` where they are given.
-        command: The program and its arguments; empty where there is a shell's text.
-        text: A shell's text.
-    """
+def end(asked: Asked) -> NoReturn:
+    """Run one command contained and end this process as it ended."""
     try:
-        folder_to = int(options.get("folder-to", "-1"))
-        status, folder = _run(options, command, text)
+        folder_to = int(asked.options.get("folder-to", "-1"))
+        status, folder = _run(asked)
     except BaseException as error:  # noqa: BLE001 - as above
         _refuse(error)
     if folder_to >= 0:
@@ -67,71 +67,33 @@ def _refuse(error: BaseException) -> NoReturn:
     os._exit(_NOT_RUN)
 
 
-def _options(arguments: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
-    """Options by name, the program with its arguments, or the shell's text."""
-    from lockgate.errors import BadInputError
-
-    options: dict[str, str] = {}
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word == "--" and rest:
-            return options, rest, ""
-        if word == "--shell" and len(rest) == 1:
-            return options, [], rest[0]
-        name, given, value = word.removeprefix("--").partition("=")
-        if (
-            not word.startswith("--")
-            or (name not in _VALUES and word != "--background")
-            or bool(given) == (name == "background")
-        ):
-            raise BadInputError(f"unknown argument {word!r}")
-        options[name] = value
-    raise BadInputError("there is no command")
-
-
-def _run(options: Mapping[str, str], command: Sequence[str], text: str) -> tuple[int, str]:
-    import re
-
+def _run(asked: Asked) -> tuple[int, str]:
     from lockgate.errors import ContainmentError
     from lockgate.escape.containment import host, supervise, ways
     from lockgate.escape.containment.host import forget
-    from lockgate.escape.containment.layout import Run, lay_out
-    from lockgate.folders import Folders
-    from lockgate.machine import surroundings_of
+    from lockgate.escape.containment.layout import lay_out
 
     ways.check_descriptors()
-    where = Folders(options["home"], options["state"], options["config"])
-    able = host(where.state)
+    able = host(asked.options["state"])
     if able.problem:
         raise ContainmentError(able.problem)
-    workspace = os.path.realpath(options["workspace"])
-    moves = "folder-to" in options
-    layout = lay_out(
-        Run(
-            where.state,
-            where.home,
-            workspace,
-            os.getcwd(),
-            tuple(command) or _shell_command(text, moves=moves),
-            dict(os.environ),
-            surroundings_of(where, workspace, "", _rules_of(where, workspace)),
-            named=tuple(re.findall(_ABSOLUTE, text)) or tuple(command),
-            git="background" not in options and ("git" in text or bool(command)),
-        )
-    )
-    status, folder = supervise.run(layout, able, tell_folder=moves)
+    layout = lay_out(_asked_run(asked))
+    status, folder = supervise.run(layout, able, tell_folder="folder-to" in asked.options)
     if status == supervise.NOT_RUN:
-        forget(where.state)
+        forget(asked.options["state"])
     return status, folder
 
 
-def _rules_of(where: Folders, workspace: str) -> Rules:
-    """What the configuration of a workspace says to the analysis: with several policies, all of their paths."""
+def _asked_run(asked: Asked) -> Run:
+    """What is to run here, with what the configuration of the workspace says now."""
     from lockgate import configuration
-    from lockgate.analysis.surroundings import Rules
+    from lockgate.escape.containment.asked import paths_of, run_of
+    from lockgate.folders import Folders
+    from lockgate.machine import surroundings_of
     from lockgate.store.opening import open_store
 
+    where = Folders(asked.options["home"], asked.options["state"], asked.options["config"])
+    workspace = os.path.realpath(asked.options["workspace"])
     store = open_store(where.state)
     try:
         found = configuration.load(
@@ -139,46 +101,28 @@ def _rules_of(where: Folders, workspace: str) -> Rules:
         )
     finally:
         store.close()
-    rules = [policy.rules for policy in found.policies]
-    return Rules(
-        protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
-        secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
-        persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
-    )
+    around = surroundings_of(where, workspace, "", paths_of(found.policies))
+    return run_of(asked, where, _here(), around)
 
 
-def _shell_command(text: str, *, moves: bool) -> tuple[str, ...]:
-    """The command line that runs a shell's text as the client would have had it run."""
-    shell = os.environ.get("SHELL", "")
-    if os.path.basename(shell) not in _SHELLS or not os.access(shell, os.X_OK):
-        shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
-    start = _start_file()
-    if not moves and not start:
-        return (shell, "-c", text)
-    script = f"eval {_quoted(text)}"
-    if moves:
-        script = f"{{ {script}; }} 9>&- && pwd -P >&9"
-    return (shell, "-c", f". {_quoted(start)} 2>/dev/null || true; {script}" if start else script)
+def _here() -> Place:
+    from lockgate.escape.containment.asked import Place
+
+    return Place(os.getcwd(), dict(os.environ), os.getppid())
 
 
-def _start_file() -> str:
-    """The file with the person's functions and aliases, which Claude Code's shell has read before this process began.
+def _tell_places(asked: Asked) -> NoReturn:
+    """Read from standard input what is new, and write which of it is protected."""
+    from lockgate.escape.containment.guarded import Guard
+    from lockgate.escape.containment.layout import roots_of
+    from lockgate.escape.containment.walking import protected, suspects
 
-    It is read in the sandbox, so that nothing rests on what it says. Empty where there is none.
-    """
-    import re
-
-    try:
-        with open(f"/proc/{os.getppid()}/cmdline", "rb") as file:
-            words = os.fsdecode(file.read(1 << 20))
-    except OSError:
-        return ""
-    found = re.search(r"\bsource (/[^\s\0';|&]+/shell-snapshots/snapshot-[\w-]+\.sh) ", words)
-    return found[1] if found else ""
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
+    run = _asked_run(asked)
+    roots = roots_of(run)
+    seen = suspects(sys.stdin.buffer.read(), roots)
+    sys.stdout.buffer.write(protected(roots, seen, Guard(run.around)))
+    sys.stdout.buffer.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

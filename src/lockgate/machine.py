@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.analysis.surroundings import ScriptFile
+    from lockgate.escape.containment.host import Host
     from lockgate.escape.containment.rewriting import Launch
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
@@ -32,8 +33,8 @@ _STAYING = frozenset({"cursor"})
 each how that is known."""
 _RUNS_SKILLS = frozenset({"claude-code", "python"})
 """Clients that run the commands in a skill's text; in a program of one's own it may be the Claude Agent SDK."""
-_CONTAIN = "contain.py"
-"""The program that a contained command is rewritten to."""
+_CONTAIN, _LAUNCHER = "contain.py", "lockgate-contain"
+"""The program that a contained command is rewritten to, and the native one that becomes it where it has to."""
 
 
 def surroundings_of(where: Folders, workspace: str, transcript: str, rules: Rules) -> Surroundings:
@@ -254,7 +255,7 @@ def _session_results(transcript: str, task_folders: Sequence[str]) -> tuple[str,
 def containing(
     where: Folders,
     has_rule: Callable[[Context, ToolCall], bool],
-    problem: Callable[[Context], str] | None = None,
+    able: Callable[[Context], Host] | None = None,
 ) -> tuple[
     Callable[[Context, ToolCall], Mapping[str, Any] | None],
     Callable[[Context, ToolCall], ToolCall],
@@ -265,7 +266,7 @@ def containing(
         where: The folders.
         has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
             another spelling.
-        problem: Why this machine can contain nothing, empty where it can. By default it is found out for each call.
+        able: What this machine can do. By default it is found out for each call.
     """
 
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
@@ -273,7 +274,7 @@ def containing(
             return None
         from lockgate.escape.containment.rewriting import contained_input
 
-        return contained_input(call.tool_input, _launch(where, context), lambda: unable(context))
+        return contained_input(call.tool_input, _launch(where, context), lambda: look(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:
         command = call.tool_input.get("command")
@@ -284,15 +285,15 @@ def containing(
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
 
-    unable = problem or (lambda _: why_uncontained(where))
+    look = able or (lambda _: containing_host(where))
     return contain, original
 
 
-def why_uncontained(where: Folders) -> str:
-    """Why this machine can contain nothing, for a person; empty where it can."""
-    from lockgate.escape.containment.host import problem
+def containing_host(where: Folders) -> Host:
+    """What this machine can do to contain a command."""
+    from lockgate.escape.containment.host import host
 
-    return problem(where.state)
+    return host(where.state)
 
 
 def _launch(where: Folders, context: Context) -> Launch:
@@ -300,7 +301,8 @@ def _launch(where: Folders, context: Context) -> Launch:
     from lockgate.escape.containment.rewriting import Launch
 
     program = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), _CONTAIN)
-    return Launch(sys.executable, program, *where, context.workspace)
+    launcher = os.path.join(os.path.dirname(program), _LAUNCHER)
+    return Launch(sys.executable, program, *where, context.workspace, launcher)
 
 
 def write_kept(context: Context, path: str, change: Callable[[str], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,13 @@ import pytest
 from escape.machine import Machine
 
 
-@pytest.fixture(params=["bubblewrap", "namespaces"])
-def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
-    """A machine for each way to build a sandbox."""
-    return Machine(tmp_path, request.param)
+@pytest.fixture(params=["bubblewrap", "namespaces", "bubblewrap, native", "namespaces, native"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """A machine for each way to build a sandbox, by the Python program and by the native launcher with a gate."""
+    way, _, native = request.param.partition(", ")
+    machine = Machine(tmp_path, way, native=bool(native))
+    try:
+        machine.begin()
+        yield machine
+    finally:
+        machine.end()

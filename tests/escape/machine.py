@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import lockgate.contain
-from lockgate.escape.containment.host import _facts
+from lockgate.escape.containment.host import LAUNCHER, _facts
+from lockgate.folders import Folders
+from lockgate.resident import control
+from lockgate.resident.deciding import REMEMBER
+from lockgate.resident.starting import arguments
 
 PROGRAM = os.path.abspath(lockgate.contain.__file__)
 SECRET = "the-secret-itself"
@@ -20,7 +24,9 @@ SECRET = "the-secret-itself"
 class Machine:
     """One person's machine, all of it below one folder."""
 
-    def __init__(self, root: Path, way: str) -> None:
+    def __init__(self, root: Path, way: str, *, native: bool = False) -> None:
+        self.native = native
+        self.gate: subprocess.Popen[bytes] | None = None
         self.root = root.resolve()
         self.home = self.root / "home"
         self.project = self.home / "code" / "project"
@@ -40,7 +46,48 @@ class Machine:
     def know(self, way: str, program: str = "/usr/bin/bwrap", problem: str = "") -> None:
         """Let the gate know which way this machine has."""
         known = {"facts": _facts(), "way": way, "program": program * (way != "namespaces"), "problem": problem}
+        known["launcher"] = way * self.native
         (self.state / "containment.json").write_text(json.dumps({**known, "at": time.time()}))
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until a gate looks anew at what it has looked at."""
+        if self.gate is not None:
+            time.sleep(REMEMBER + 0.1)
+
+    def begin(self) -> None:
+        """Start a gate, where the launcher is to ask one, and what tells that it became the Python program."""
+        if not self.native:
+            return
+        self._stand_in.write_text(f'#!/bin/sh\ntouch {self._fallen}\nexec {sys.executable} "$@"\n')
+        self._stand_in.chmod(0o755)
+        where = Folders(str(self.home), str(self.state), str(self.config))
+        command = [sys.executable, *arguments(where)]
+        self.gate = subprocess.Popen(command, env=self.environment, cwd="/", stdin=subprocess.DEVNULL)
+        assert control.wait_for(str(self.state), 60).answers
+        # The gate of a machine that is busy with other tests may be late, most of all for the first question.
+        assert any(self.run("true").returncode == 0 and not self.fell_back for _ in range(10)), "it never launches"
+
+    def end(self) -> None:
+        """End the gate."""
+        if self.gate is not None:
+            self.gate.kill()
+            self.gate.wait()
+
+    @property
+    def _stand_in(self) -> Path:
+        return self.root / "python"
+
+    @property
+    def _fallen(self) -> Path:
+        return self.root / "fell-back"
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether the launcher became the Python program, since the last time that this was asked."""
+        found = self._fallen.exists()
+        self._fallen.unlink(missing_ok=True)
+        return found
 
     def write(self, name: str, text: str = SECRET) -> Path:
         """A file below the home folder."""
@@ -65,7 +112,10 @@ class Machine:
         """The command line of a contained run; one word is a shell's text."""
         folders = [f"--home={self.home}", f"--state={self.state}", f"--config={self.config}"]
         what = ["--shell", *command] if len(command) == 1 else ["--", *command]
-        return [sys.executable, "-I", "-S", PROGRAM, *folders, f"--workspace={self.project}", *options, *what]
+        start = [sys.executable, "-I", "-S", PROGRAM]
+        if self.native:
+            start = [LAUNCHER, "--python", str(self._stand_in), "--script", PROGRAM]
+        return [*start, *folders, f"--workspace={self.project}", *options, *what]
 
     def run(self, *command: str, options: tuple[str, ...] = (), **more: Any) -> subprocess.CompletedProcess[str]:
         """Run contained and wait."""

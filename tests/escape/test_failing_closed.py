@@ -50,6 +50,7 @@ def test_arguments_that_are_not_understood(machine: Machine, options: tuple[str,
 
 
 def test_a_configuration_that_cannot_be_read(machine: Machine) -> None:
+    machine.end()  # a gate has read it already
     (machine.state / "lockgate.db").write_text("no database\n")
     _refuses(machine, MADE)
 

@@ -234,6 +234,7 @@ def test_the_environment_holds_no_secrets(machine: Machine) -> None:
 def test_a_persons_own_places(machine: Machine) -> None:
     text = "protected_paths: [build.lock]\nsecret_paths: [private/**]\npersistent_paths: [deploy/**]\n"
     (machine.config / "lockgate.yaml").write_text(text)
+    machine.settle()
     machine.file("private/a.txt", SECRET)
     machine.file("build.lock", "before\n")
     machine.file("deploy/run", "before\n")

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from lockgate.adapters.native_client import ABOUT
-from native.conftest import ROOT, compiling
+from lockgate.escape.containment import probe
+from native.conftest import ROOT, compiling, made
 
 MEMBER = "lockgate/lockgate-hook"
 Without = Callable[[Path], dict[str, str]]
@@ -101,7 +102,7 @@ def test_without_a_compiler_there_is_a_wheel_for_every_machine(tmp_path: Path, w
     made = only_file(tmp_path / "out", ".whl")
     assert tags(made) == {"py3-none-any"}
     assert MEMBER not in zipfile.ZipFile(made).namelist()
-    assert "without the native hook client" in done.stdout + done.stderr
+    assert "without the native programs" in done.stdout + done.stderr
 
 
 def test_without_a_compiler_a_required_client_is_an_error(tmp_path: Path) -> None:
@@ -147,4 +148,13 @@ def test_what_is_compiled_replaces_at_once_or_not_at_all(tmp_path: Path, monkeyp
 
 
 def test_every_source_is_compiled() -> None:
-    assert sorted(path.name for path in (ROOT / "native").glob("*.c")) == sorted(compiling.PARTS)
+    parts = {*compiling.PARTS, *compiling.LAUNCHER_PARTS}
+    assert sorted(path.name for path in (ROOT / "native").glob("*.c")) == sorted(parts)
+
+
+def test_the_launcher_is_there_and_compiles_without_a_warning(wheel: Path, tmp_path: Path) -> None:
+    client = Path(zipfile.ZipFile(wheel).extract("lockgate/lockgate-contain", tmp_path))
+    client.chmod(0o755)
+    said = subprocess.run([client, "--about"], capture_output=True, text=True, check=True).stdout
+    assert said == compiling.LAUNCHER_ABOUT == probe._ABOUT
+    made(tmp_path / "warned", compiling.LAUNCHER_PARTS, ())

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lockgate.benchmark.contained import BY_LAUNCHER, BY_PYTHON, over_bare
 from lockgate.benchmark.costs import Cost, Series, Spread
 from lockgate.benchmark.plot import Bar, bars
 from lockgate.benchmark.resident import SESSIONS, Told
@@ -26,6 +27,9 @@ def report_of(found: Sequence[Series], told: Told, rounds: int) -> dict[str, Any
         "processors": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 2),
         "rows": rows,
+        "contained_over_bare": {
+            name: _named(over, "_ms", 2) for name in (BY_LAUNCHER, BY_PYTHON) if (over := over_bare(found, name))
+        },
         "gate": gate_of(told),
     }
 
@@ -75,7 +79,18 @@ def table(report: Mapping[str, Any]) -> list[str]:
         cells = [f"{wall['median_ms']:.2f} ms", f"{low:.2f} .. {high:.2f}", *_ratios(wall)]
         cells += [f"{cpu['median_ms']:.2f} ms", *_ratios(cpu)]
         lines.append(f"{row['what']:{width}}{_cells(cells)}")
-    return [*lines, "", *_gate_lines(report["gate"])]
+    return [*lines, *_contained_lines(report["contained_over_bare"]), "", *_gate_lines(report["gate"])]
+
+
+def _contained_lines(over: Mapping[str, Any]) -> list[str]:
+    if not over:
+        return []
+    lines = ["", "a contained command takes longer than the bare one, in the same rounds:"]
+    for name, how in ((BY_LAUNCHER, "by the launcher"), (BY_PYTHON, "by the Python program")):
+        if name in over:
+            low, high = over[name]["quartiles_ms"]
+            lines.append(f"  {how:<26}{over[name]['median_ms']:>11.2f} ms, quartiles {low:.2f} .. {high:.2f}")
+    return lines
 
 
 def _cells(texts: Sequence[str]) -> str:

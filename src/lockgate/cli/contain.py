@@ -38,9 +38,10 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
         raise SystemExit(_NO_PROGRAM)
     from lockgate.configuration import find_workspace
     from lockgate.contain import end
+    from lockgate.escape.containment.asked import Asked
     from lockgate.folders import folders
 
     where = folders()
     project = workspace or find_workspace(os.getcwd(), where.home) or os.getcwd()
     options = {"home": where.home, "state": where.state, "config": where.config, "workspace": project}
-    end(options, list(command))
+    end(Asked(options, tuple(command)))

@@ -151,7 +151,9 @@ def _containment(where: Folders) -> Check:
         install = "install bubblewrap; " if sys.platform == "linux" else ""
         mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
         return Check("containment", "warn", found.problem, mend)
-    return Check("containment", "ok", f"commands can be contained by {found.way} {found.program}".rstrip())
+    how = f"commands can be contained by {found.way} {found.program}".rstrip()
+    launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
+    return Check("containment", "ok", f"{how}; {launched}")
 
 
 def _judge(seen: Look) -> Iterator[Check]:

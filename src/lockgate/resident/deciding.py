@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lockgate.events import Context
     from lockgate.gate import Monitor
     from lockgate.hooks.options import Options
+    from lockgate.resident.containing import Planner
     from lockgate.resident.wire import Request
 
 REMEMBER = 1.0
@@ -82,6 +83,8 @@ class Decider:
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
+        self._planner: Planner | None = None
+        """Plans contained runs; made when the first launcher asks."""
 
     def close(self) -> None:
         """Let go of the store."""
@@ -199,6 +202,16 @@ class Decider:
             self._note(work, error)
             raise NotHere from error
 
+    def plan(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
+        """Answer the launcher of a contained command; ``None`` where it has to plan by itself."""
+        if self.state.changed():
+            return None
+        if self._planner is None:
+            from lockgate.resident.containing import Planner
+
+            self._planner = Planner(self._where, self._parts.configure, self._sight)
+        return self._planner.answer(asked, pid)
+
     def consult(self, work: Work, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer. In any thread."""
         return work.context.copy().run(work.consult, need)
@@ -232,10 +245,10 @@ class Decider:
 
     def _made(self, client: Adapter) -> Monitor:
         from lockgate.gate import Monitor
-        from lockgate.machine import containing, why_uncontained
+        from lockgate.machine import containing, containing_host
 
-        problem = self._sight.remembering(lambda *_: why_uncontained(self._where), lambda _: "")
-        contain, original = containing(self._where, has_rule(client, self._where), problem)
+        able = self._sight.remembering(lambda *_: containing_host(self._where), lambda _: "")
+        contain, original = containing(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
             contain=contain, original=original, parents=client.parents_of, history=client.has_history
         )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 CONSULT_SECONDS = 3.0
 """What a hook is told to wait while somebody is asked who does not say for how long."""
+CONTAIN = "@contain-"
+"""How the questions of :mod:`lockgate.resident.containing` begin."""
 _LATE = 0.8
 """A request that has waited for so long is declined: its hook is about to decide by itself."""
 _MOST_CONSULTED = 256
@@ -159,7 +161,7 @@ class Serving:
             if time.monotonic() - connection.complete_at > _LATE:
                 self._hooks.decline(connection)
             elif asked.arguments[:1] and asked.arguments[0].startswith("@"):
-                self._control(connection, asked.arguments[0])
+                self._control(connection, asked)
             else:
                 self._begin(connection, asked)
 
@@ -217,8 +219,11 @@ class Serving:
         self._hooks.say(connection, frame, last=True)
         self._garbage.decided()
 
-    def _control(self, connection: Connection, what: str) -> None:
-        if what == "@status":
+    def _control(self, connection: Connection, asked: wire.Request) -> None:
+        what = asked.arguments[0]
+        if what.startswith(CONTAIN):
+            self._plan(connection, asked)
+        elif what == "@status":
             self._hooks.say(
                 connection, wire.answer(self.measures.told(len(self._hooks), self._consulting), "", 0), last=True
             )
@@ -227,6 +232,25 @@ class Serving:
             self.ending = True
         else:
             self._hooks.decline(connection)
+
+    def _plan(self, connection: Connection, asked: wire.Request) -> None:
+        """Answer the launcher of a contained command; where there is no answer it plans by itself."""
+        self._watch()
+        found = None
+        try:
+            self.limit.begin()
+            try:
+                found = self._decider.plan(asked, connection.peer.pid)
+            finally:  # inside: time can be up just here
+                self.limit.end()
+        except TookTooLong:
+            self.ending = True
+            self.measures.failed += 1
+        if found is None:
+            self._hooks.decline(connection)
+        else:
+            self.measures.last_at = time.monotonic()
+            self._hooks.say(connection, wire.answer_in_bytes(*found), last=True)
 
     # ------------------------------------------------------------ others who are asked
     def _consult(self, connection: Connection, work: Work, need: Need) -> None:

@@ -127,7 +127,11 @@ def answer(stdout: str, stderr: str, code: int) -> bytes:
     if not (stdout or stderr or code):
         return _SILENCE  # what most hooks hear
     out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
-    err = stderr.encode("utf-8", "backslashreplace")
+    return answer_in_bytes(out, stderr.encode("utf-8", "backslashreplace"), code)
+
+
+def answer_in_bytes(out: bytes, err: bytes, code: int = 0) -> bytes:
+    """The same for bytes, as they are."""
     return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
 
 

@@ -31,7 +31,12 @@ def arguments(plan: Plan, filter_descriptor: int, status_descriptor: int) -> lis
         filter_descriptor: Where the filter of system calls is read from.
         status_descriptor: Where bubblewrap writes, as lines of JSON, which process it started and how that ended.
     """
-    said = [*ISOLATION, "--seccomp", str(filter_descriptor), "--json-status-fd", str(status_descriptor)]
+    return ["--seccomp", str(filter_descriptor), "--json-status-fd", str(status_descriptor), *options(plan)]
+
+
+def options(plan: Plan) -> list[str]:
+    """Those of the options that name no descriptor."""
+    said = [*ISOLATION]
     for mount in plan.mounts:
         said += [_OPTIONS[mount.kind], *([mount.source] if mount.source else []), mount.target]
         if mount.kind == PROCESSES:

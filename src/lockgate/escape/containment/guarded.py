@@ -29,6 +29,8 @@ VENDORED = frozenset(
 )
 """Folders of code that was installed: it is looked into by nobody, here too. What lies there is like source."""
 
+_MOST_ASKED = 4096
+"""Paths of which a guard remembers what they are: one that is kept is asked about the same ones again and again."""
 _PROTECTED = frozenset({"persist", "tamper"})
 _CHANGES = frozenset({EffectKind.PERSIST, EffectKind.TAMPER})
 
@@ -71,22 +73,40 @@ class Guard:
                 self._by_name.setdefault(max(plain, key=len), []).append(pattern)
             else:
                 wild.add(pattern[-1] if pattern[-1] != "**" else pattern[-2])
-        self._wild = re.compile("|".join(map(fnmatch.translate, sorted(wild))) or r"(?!)")
+        self._globs = tuple(sorted(wild))
+        self._wild = re.compile("|".join(map(fnmatch.translate, self._globs)) or r"(?!)")
+        self._roots: dict[tuple[str, bool], tuple[Names, ...] | None] = {}
+        self._asked: dict[tuple[str, bool], Entry | None] = {}
+        self._protected: tuple[Names, ...] | None = None
 
     def protected(self) -> tuple[Names, ...]:
         """Patterns of what may not be changed, as far as they are looked for in any folder; ``.git`` itself may be."""
+        if self._protected is not None:
+            return self._protected
         rules = self._around.rules
         own = [pattern_names(pattern) for pattern in (*rules.protected_paths, *rules.persistent_paths)]
         shipped = [names for place in places() if place.kind in _PROTECTED and place.around for names in place.match]
         found = dict.fromkeys([*shipped, *own])
-        return tuple(names for names in found if floats(names) and names != ("**", ".git"))
+        self._protected = tuple(names for names in found if floats(names) and names != ("**", ".git"))
+        return self._protected
 
     def patterns(self, name: str) -> tuple[Names, ...]:
         """Patterns that a path with this name in it may meet."""
         return tuple(self._by_name.get(name, ()))
 
+    def filters(self) -> tuple[frozenset[str], tuple[str, ...], tuple[tuple[str, Names], ...]]:
+        """What :meth:`matters` goes by: names, names with marks, and patterns by the name that a path must have."""
+        by_name = tuple((name, pattern) for name, patterns in self._by_name.items() for pattern in patterns)
+        return frozenset(self._begin), self._globs, by_name
+
     def from_root(self, root: str, *, anchored: bool) -> tuple[Names, ...] | None:
         """Patterns that a folder's own names may begin to meet; ``None`` where everything in it is asked about."""
+        known = self._roots.get((root, anchored), ())
+        if (root, anchored) not in self._roots:
+            known = self._roots[root, anchored] = self._look_from(root, anchored=anchored)
+        return known
+
+    def _look_from(self, root: str, *, anchored: bool) -> tuple[Names, ...] | None:
         names = names_of(root)
         home = names_of(self._around.home)
         views = [names, *([(HOME, *names[len(home) :])] if names[: len(home)] == home else [])]
@@ -101,7 +121,15 @@ class Guard:
         return bool(patterns) and any(path_matches(pattern, names_of(path)) for pattern in patterns)
 
     def entry(self, path: str, *, folder: bool) -> Entry | None:
-        """What a path is; ``None`` where it does not matter."""
+        """What a path is; ``None`` where it does not matter. Nothing is looked at, so that it stays what it is."""
+        asked = path, folder
+        if asked not in self._asked:
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked.clear()
+            self._asked[asked] = self._ask(path, folder=folder)
+        return self._asked[asked]
+
+    def _ask(self, path: str, *, folder: bool) -> Entry | None:
         around = self._around
         if any(effect.kind in _CHANGES for effect in write_effects(path, "", around)):
             pinned = folder and os.path.basename(path) == ".git"

@@ -6,34 +6,30 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from lockgate.analysis.globs import Names, name_matches
+from lockgate.analysis.globs import Names, is_wild, name_matches
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.places import HOME, pattern_names, places
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import ContainmentError
-from lockgate.escape.containment.guarded import Guard, survey
+from lockgate.escape.containment.guarded import Entry, Guard, survey
+from lockgate.files import real_path
 from lockgate.model import EffectKind
 
 _KINDS = frozenset({"secret", "transcript"})
-_NEAR_ENTRIES = 20_000
-_NEAR_LEVELS = 3
+NEAR_ENTRIES = 20_000
+NEAR_LEVELS = 3
 _BOUND_SOCKETS = "/proc/net/unix"
 _MOST_SOCKETS = 2000
 
 
-def secrets(home: str, around: Surroundings, workspace: str) -> Iterator[str]:
-    """Paths of secrets and records that exist: those with a known place, and those near the project.
-
-    A folder stands for all that is in it. Where names are looked for in any folder (``.env``) only the folders of the
-    home folder that a person works in are looked through, and not without limit.
-    """
+def secrets(home: str, around: Surroundings) -> Iterator[str]:
+    """Paths of secrets and records that exist and have a known place. A folder stands for all that is in it."""
     anchored = [names for place in places() if place.kind in _KINDS for names in place.match]
     anchored += map(pattern_names, around.rules.secret_paths)
-    real_home = os.path.realpath(home)
+    real_home = real_path(home)
     yield from _existing(real_home, [names[1:] for names in anchored if names[0] == HOME])
     yield from _existing("/", [names[1:] for names in anchored if names[0] == "" and names[1] not in ("proc", "dev")])
     yield from around.client_paths[:1]
-    yield from _near(real_home, around, workspace)
 
 
 def _existing(folder: str, patterns: list[Names]) -> Iterator[str]:
@@ -41,9 +37,16 @@ def _existing(folder: str, patterns: list[Names]) -> Iterator[str]:
     if any(names[0] == "**" for names in patterns):
         yield folder
         return
+    plain: dict[str, list[Names]] = {}
+    wild: list[Names] = []
+    for pattern in patterns:
+        if is_wild(pattern[0]):
+            wild.append(pattern)
+        else:
+            plain.setdefault(pattern[0], []).append(pattern[1:])
     for name in _names(folder):
         folded = name.casefold()
-        rest = [names[1:] for names in patterns if name_matches(names[0], folded)]
+        rest = [*plain.get(folded, ()), *(names[1:] for names in wild if name_matches(names[0], folded))]
         if not rest:
             continue
         path = os.path.join(folder, name)
@@ -60,19 +63,28 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _near(home: str, around: Surroundings, workspace: str) -> Iterator[str]:
-    """Secrets in the other projects of the person."""
+def near(home: str, guard: Guard, workspace: str) -> Iterator[str]:
+    """Secrets in the other projects of the person.
+
+    Where names are looked for in any folder (``.env``) only the folders of the home folder that a person works in are
+    looked through, and not without limit.
+    """
 
     def into(path: str) -> bool:
         return path != workspace and not os.path.basename(path).startswith(".")
 
-    guard = Guard(around)
     try:
-        for entry in survey(home, guard, deep=_NEAR_LEVELS, most=_NEAR_ENTRIES, anchored=False, into=into):
-            if entry.hidden and not entry.folder and not entry.path.startswith(f"{workspace}/"):
-                yield entry.path
+        found = survey(real_path(home), guard, deep=NEAR_LEVELS, most=NEAR_ENTRIES, anchored=False, into=into)
+        yield from hidden_files(found, workspace)
     except ContainmentError:  # there are more: what is near was looked at first
         return
+
+
+def hidden_files(found: Iterable[Entry], workspace: str) -> Iterator[str]:
+    """Of what a survey of the home folder yields, the files that are hidden from the commands of a project."""
+    for entry in found:
+        if entry.hidden and not entry.folder and not entry.path.startswith(f"{workspace}/"):
+            yield entry.path
 
 
 def harmless(folders: Iterable[str], around: Surroundings) -> Iterator[str]:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 
+import lockgate
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ _SYSTEM = frozenset(
 )
 
 
+LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "lockgate-contain")
+"""The native launcher, where there is one: native/contain.c."""
+
+
 class Host(Record):
     """What a host can do."""
 
@@ -41,6 +46,8 @@ class Host(Record):
     """The program that builds the sandbox, absolute; empty where none is needed."""
     problem: str = ""
     """Why nothing works, for a person; empty where something does."""
+    launcher: str = ""
+    """The way in which the native launcher builds a sandbox here; empty where there is no launcher that runs."""
 
 
 def problem(state: str = "") -> str:
@@ -69,7 +76,7 @@ def host(state: str) -> Host:
     facts = _facts()
     known = _read(state)
     if known is not None and known.get("facts") == facts:
-        found = Host(str(known.get("way", "")), str(known.get("program", "")), str(known.get("problem", "")))
+        found = Host(*(str(known.get(name, "")) for name in Host._fields))
         if found.way or _recent(known.get("at")):
             return found
     return try_again(state)
@@ -79,7 +86,7 @@ def try_again(state: str) -> Host:
     """Try what this host can do, and keep the finding."""
     from lockgate.escape.containment.probe import probe
 
-    found = probe(_bubblewraps())
+    found = probe(_bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "")
     _write(state, {"facts": _facts(), "at": time.time(), **found._asdict()})
     return found
 
@@ -122,13 +129,15 @@ def _is_the_systems(path: str) -> bool:
 
 def _facts() -> list[str]:
     """What a finding rests on. Cheap: a hook asks for it."""
-    import lockgate
-
     facts = [lockgate.__version__, sys.platform, os.uname().release, str(os.getuid())]
     for path in _bubblewraps():
         found = os.stat(path)
         facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
-    return facts + [_first_line(path) for path in _SWITCHES]
+    facts += [_first_line(path) for path in _SWITCHES]
+    if os.path.exists(LAUNCHER):
+        found = os.stat(LAUNCHER)
+        facts.append(f"{LAUNCHER} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
+    return facts
 
 
 def _first_line(path: str) -> str:

@@ -7,22 +7,24 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
+import lockgate
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.errors import ContainmentError
-from lockgate.escape.containment import confining, hidden
+from lockgate.escape.containment import hidden
 from lockgate.escape.containment.environment import TEMPORARY, contained
 from lockgate.escape.containment.guarded import Entry, Guard, survey
 from lockgate.escape.containment.host import misfit
 from lockgate.escape.containment.leftovers import used
 from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Mount, Plan
+from lockgate.files import real_path
 from lockgate.record import Record
 
 _VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - they are hidden
 """Where the sockets of a machine's services lie, and on macOS everybody's temporary files."""
 _SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
 """Parts of ``/run`` that hold programs, on systems that keep them there."""
-_OWN = (sys.base_prefix, os.path.dirname(confining.__file__))
+_OWN = (sys.base_prefix, os.path.dirname(os.path.abspath(lockgate.__file__)))
 """What runs inside before the command does."""
 
 
@@ -56,20 +58,50 @@ class Layout(Record):
     """Where what the command leaves in its own folders is kept."""
 
 
-def lay_out(run: Run) -> Layout:
+class Look:
+    """How the files of a machine are looked at for a plan: by walking through the folders, here and now."""
+
+    def __init__(self, guard: Guard) -> None:
+        """Look with a guard."""
+        self.guard = guard
+
+    def project(self, root: str) -> Iterable[Entry]:
+        """What matters below a folder that may be written to. Raises ``ContainmentError`` where that is too much."""
+        return survey(root, self.guard)
+
+    def near(self, home: str, workspace: str) -> Iterable[str]:
+        """Files with secrets in the other projects of the person."""
+        return hidden.near(home, self.guard, workspace)
+
+
+def roots_of(run: Run) -> tuple[str, ...]:
+    """Folders that a run may write to and that outlast it.
+
+    Raises:
+        ContainmentError: The project is none that a contained command may write to.
+    """
+    workspace = real_path(run.workspace)
+    why = misfit(workspace, run.home)
+    if why:
+        raise ContainmentError(why)
+    return (workspace, *(_git_folders(workspace, real_path(run.cwd)) if run.git else ()))
+
+
+def lay_out(run: Run, look: Look | None = None) -> Layout:
     """Make the plan of a sandbox.
+
+    Args:
+        run: What is to run.
+        look: How files are looked at; by default by walking through the folders.
 
     Raises:
         ContainmentError: The command cannot be contained here.
     """
-    workspace = os.path.realpath(run.workspace)
-    why = misfit(workspace, run.home)
-    if why:
-        raise ContainmentError(why)
-    folder = own_folder(run.state, workspace)
-    guard = Guard(run.around)
-    roots = (workspace, *(_git_folders(workspace, os.path.realpath(run.cwd)) if run.git else ()))
-    before = {entry.path: entry for root in roots for entry in survey(root, guard)}
+    roots = roots_of(run)
+    look = look or Look(Guard(run.around))
+    guard = look.guard
+    folder = own_folder(run.state, roots[0])
+    before = {entry.path: entry for root in roots for entry in look.project(root)}
     volatile = _volatile(run)
     back = _brought_back(run, volatile)
     mounts = [
@@ -77,7 +109,7 @@ def lay_out(run: Run) -> Layout:
         Mount(PROCESSES, "/proc"),
         Mount(DEVICES, "/dev"),
         *_private(run, volatile, back, folder),
-        *_outside(run, volatile, back),
+        *_outside(run, look, volatile, back),
         *(Mount(WRITABLE, root, root) for root in roots),
         *_inside(before.values(), run, roots),
         *_own(run, roots),
@@ -110,7 +142,7 @@ def _nothing(state: str) -> str:
 # ---------------------------------------------------------------- the command's own
 def _volatile(run: Run) -> tuple[str, ...]:
     paths = (*_VOLATILE, run.environ.get("XDG_RUNTIME_DIR") or _VOLATILE[0])
-    real = dict.fromkeys(os.path.realpath(path) for path in paths if path.startswith("/"))
+    real = dict.fromkeys(real_path(path) for path in paths if path.startswith("/"))
     return tuple(path for path in real if path != "/" and os.path.isdir(path))
 
 
@@ -120,8 +152,8 @@ def _brought_back(run: Run, volatile: tuple[str, ...]) -> tuple[str, ...]:
     programs = [*run.environ.get("PATH", "").split(":"), os.path.dirname(sys.executable)]
     environments = [os.path.dirname(path) for path in programs if os.path.exists(os.path.join(path, "../pyvenv.cfg"))]
     wanted = [run.home, *programs, *environments, sys.prefix, *_OWN, *_SYSTEM, run.cwd]
-    real = {os.path.realpath(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
-    real |= {os.path.realpath(path) for path in run.named if _is_own_file(path, run.around)}
+    real = {real_path(path) for path in wanted if path.startswith("/") and os.path.isdir(path)}
+    real |= {real_path(path) for path in run.named if _is_own_file(path, run.around)}
     return tuple(path for path in sorted(real) if path not in volatile and _below(path, volatile))
 
 
@@ -137,20 +169,20 @@ def _is_own_file(path: str, around: Surroundings) -> bool:
 
 def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder: str) -> Iterator[Mount]:
     """Folders of services hidden, temporary ones and the cache replaced by the command's own."""
-    temporary = os.path.realpath(TEMPORARY)
+    temporary = real_path(TEMPORARY)
     for path in volatile:
         # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
-        if path == temporary and not any(_below(other, (path,)) for other in (*back, os.path.realpath(run.workspace))):
+        if path == temporary and not any(_below(other, (path,)) for other in (*back, real_path(run.workspace))):
             yield Mount(WRITABLE, path, os.path.join(folder, "tmp"))
         elif not path.startswith("/dev/"):
             yield Mount(EMPTY, path)
     yield from (Mount(READ_ONLY, path, path) for path in back)
-    cache = os.path.join(os.path.realpath(run.home), ".cache")
+    cache = os.path.join(real_path(run.home), ".cache")
     try:
         os.makedirs(cache, mode=0o700, exist_ok=True)
     except OSError:
         return
-    yield Mount(WRITABLE, os.path.realpath(cache), os.path.join(folder, "cache"))
+    yield Mount(WRITABLE, real_path(cache), os.path.join(folder, "cache"))
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:
@@ -168,15 +200,16 @@ def _folder_inside(run: Run, roots: tuple[str, ...]) -> str:
 
 
 # ---------------------------------------------------------------- the rest of the machine
-def _outside(run: Run, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
+def _outside(run: Run, look: Look, volatile: tuple[str, ...], back: tuple[str, ...]) -> Iterator[Mount]:
     """What is hidden of the rest of the machine: secrets, records, the gate's state, sockets."""
     covered: list[str] = []
     # The cache is the command's own already; what lies below it there was its own choice.
-    cache = (os.path.realpath(os.path.join(run.home, ".cache")),)
+    cache = (real_path(os.path.join(run.home, ".cache")),)
     nothing = _nothing(run.state)
-    paths = [*hidden.secrets(run.home, run.around, os.path.realpath(run.workspace)), *hidden.sockets()]
+    near = look.near(run.home, real_path(run.workspace))
+    paths = [*hidden.secrets(run.home, run.around), *near, *hidden.sockets()]
     for path in [run.state, *paths]:
-        real = os.path.realpath(path)
+        real = real_path(path)
         unseen = _below(real, volatile) and not _shows(real, back)
         if unseen or real in covered or _below(real, (*covered, *cache)):
             continue
@@ -203,7 +236,7 @@ def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Itera
     for entry in entries:
         path = entry.path
         if entry.link:
-            path = os.path.realpath(path)
+            path = real_path(path)
             if not os.path.exists(path) or not _below(f"{path}/", roots):
                 continue
         if entry.hidden:
@@ -218,7 +251,7 @@ def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Itera
 
 def _own(run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
     """The gate's own code and configuration, where they lie in folders that may be written to."""
-    for path in map(os.path.realpath, run.around.own_paths):
+    for path in map(real_path, run.around.own_paths):
         if _below(path, roots) and os.path.exists(path) and path != run.state:
             yield Mount(READ_ONLY, path, path)
 
@@ -234,7 +267,7 @@ def _git_folders(*folders: str) -> tuple[str, ...]:
         except OSError:
             continue
         name, _, target = text.strip().partition(" ")
-        own = os.path.realpath(os.path.join(folder, target))
+        own = real_path(os.path.join(folder, target))
         common = _common(own)
         # Where a repository has another name, the table of places does not know its hooks.
         if name == "gitdir:" and os.path.exists(os.path.join(own, "HEAD")) and ".git" in common.split("/"):
@@ -246,6 +279,6 @@ def _common(git: str) -> str:
     """The folder that a repository shares with its other work trees."""
     try:
         with open(os.path.join(git, "commondir"), encoding="utf-8", errors="surrogateescape") as file:
-            return os.path.realpath(os.path.join(git, file.readline(4096).strip()))
+            return real_path(os.path.join(git, file.readline(4096).strip()))
     except OSError:
         return git

@@ -17,12 +17,26 @@ _SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.pat
 _OWN = "import sys; sys.path.append({folder!r}); from lockgate.escape.containment.namespaces import probe; probe()"
 
 
-def probe(bubblewraps: tuple[str, ...]) -> Host:
+_ABOUT = "lockgate-contain LOCKGATE1 1\n"
+"""What a launcher says of itself that understands this version's plans."""
+
+
+def probe(bubblewraps: tuple[str, ...], launcher: str = "") -> Host:
     """Try each way in turn.
 
     Args:
         bubblewraps: Programs that may be bubblewrap, absolute.
+        launcher: The native launcher; empty where there is none.
     """
+    found = _way(bubblewraps)
+    if found.way not in ("bubblewrap", "namespaces") or not launcher or not _runs(launcher):
+        return found
+    # Without bubblewrap it is the quickest: bubblewrap looks through all mounts again for each one.
+    direct = found.way == "namespaces" or not _try_namespaces()
+    return found._replace(launcher="namespaces" if direct else found.way)
+
+
+def _way(bubblewraps: tuple[str, ...]) -> Host:
     if sys.platform == "darwin":
         from lockgate.escape.containment.mac import PROGRAM
         from lockgate.escape.containment.probe_mac import try_profile
@@ -37,10 +51,25 @@ def probe(bubblewraps: tuple[str, ...]) -> Host:
         if not why:
             return Host("bubblewrap", program)
         problems.append(f"{program}: {why}")
-    why = _try([sys.executable, "-I", "-S", "-c", _OWN.format(folder=_SOURCE)])
+    why = _try_namespaces()
     if not why:
         return Host("namespaces")
     return Host(problem="; ".join([*problems, why]) if problems else f"bubblewrap is not installed, and {why}")
+
+
+def _try_namespaces() -> str:
+    return _try([sys.executable, "-I", "-S", "-c", _OWN.format(folder=_SOURCE)])
+
+
+def _runs(launcher: str) -> bool:
+    """Whether the launcher is of this version and runs here."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the installation's own file
+            [launcher, "--about"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return (done.returncode, done.stdout) == (0, _ABOUT.encode())
 
 
 def _try(sandbox: list[str]) -> str:

@@ -1,0 +1,16 @@
+/* The beginning of a request to the gate: what hooks and the launcher of contained commands say alike. */
+#ifndef LOCKGATE_REQUEST_H
+#define LOCKGATE_REQUEST_H
+
+#include "bytes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Appends everything before the payload: sizes, the parent's process id, some words, the environment. False: no memory. */
+bool request_begin(struct bytes *request, char **words);
+
+/* Puts in how long the payload is, once it is known. */
+void request_end(struct bytes *request, size_t payload);
+
+#endif

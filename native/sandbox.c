@@ -1,0 +1,244 @@
+#include "sandbox.h"
+
+#include "bytes.h"
+#include "local.h"
+#include "namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Descriptors of the process that builds the sandbox, and a number below which this one has none of its own. */
+enum { ARGUMENTS = 10, FILTER = 11, STATUS = 12, LOWEST = 20, GONE_MS = 10000, CLOSE_RANGE = 436, PIDFD_OPEN = 434 };
+
+/* Signals that this program handles, ignores or blocks, and a command does not expect to be so. */
+static const int OWN_SIGNALS[] = {SIGPIPE, SIGXFSZ, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+
+/* ---------------------------------------------------------------- starting */
+
+static void close_from(unsigned int first, unsigned int last)
+{
+    if (syscall(CLOSE_RANGE, first, last, 0) == 0)
+        return;
+    for (unsigned int descriptor = first; descriptor <= last && descriptor < 1u << 16; descriptor++)
+        close((int)descriptor);
+}
+
+static int raised(int descriptor)
+{
+    int high = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, LOWEST);
+    if (descriptor >= 0)
+        close(descriptor);
+    return high;
+}
+
+/* A file in memory, read from its beginning. */
+static int in_memory(const void *data, size_t size)
+{
+    int file = raised(memfd_create("lockgate", MFD_CLOEXEC));
+    if (file >= 0 && write_all(file, data, size) && lseek(file, 0, SEEK_SET) == 0)
+        return file;
+    if (file >= 0)
+        close(file);
+    return -1;
+}
+
+static bool put_words(struct bytes *bytes, const struct list *list)
+{
+    bool whole = true;
+    for (size_t index = 0; whole && index < list->count; index++)
+        whole = bytes_append(bytes, list->words[index], strlen(list->words[index]) + 1);
+    return whole;
+}
+
+/* The options of bubblewrap, in a file. */
+static int options_of(const struct plan *plan)
+{
+    static const char own[] = "--seccomp\0" "11\0" "--json-status-fd\0" "12";
+    struct bytes bytes = {0};
+    int file = -1;
+    if (bytes_append(&bytes, own, sizeof own) && put_words(&bytes, &plan->options))
+        file = in_memory(bytes.data, bytes.size);
+    free(bytes.data);
+    return file;
+}
+
+/* The words that start bubblewrap, and in it this very program, and in that the command. */
+static char **words_of(const struct plan *plan)
+{
+    static char self[PATH_MAX], given[] = "--args", number[] = "10", end[] = "--", confined[] = "--confine";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char **words = calloc(plan->writable.count + plan->command.count + 8, sizeof *words);
+    if (words == NULL || length <= 0)
+        return NULL;
+    union {
+        const char *given;
+        char *wanted;
+    } program = {.given = plan->program};
+    char **word = words;
+    *word++ = program.wanted;
+    *word++ = given;
+    *word++ = number;
+    *word++ = end;
+    *word++ = self;
+    *word++ = confined;
+    for (size_t index = 0; index < plan->writable.count; index++)
+        *word++ = plan->writable.words[index];
+    *word++ = end;
+    for (size_t index = 0; index < plan->command.count; index++)
+        *word++ = plan->command.words[index];
+    return words;
+}
+
+static bool given_as(int descriptor, int number)
+{
+    return descriptor < 0 || dup2(descriptor, number) == number;
+}
+
+_Noreturn static void be_sandbox(const struct plan *plan, char **words, int options, int filter, int status,
+                                 int folder_to, const sigset_t *mask)
+{
+    for (size_t index = 0; index < sizeof OWN_SIGNALS / sizeof *OWN_SIGNALS; index++)
+        signal(OWN_SIGNALS[index], SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    bool given = given_as(folder_to, FOLDER_DESCRIPTOR) && given_as(options, ARGUMENTS) && given_as(filter, FILTER) &&
+                 given_as(status, STATUS) && chdir("/") == 0;
+    if (!given || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
+        _exit(127);
+    struct pollfd parent = {.fd = status, .events = POLLOUT};
+    if (poll(&parent, 1, 0) != 1 || parent.revents & (POLLERR | POLLHUP))
+        _exit(127); /* it died before, and nobody would end this one */
+    close_from(3, folder_to >= 0 ? FOLDER_DESCRIPTOR - 1 : FOLDER_DESCRIPTOR);
+    close_from(STATUS + 1, UINT_MAX);
+    if (plan->by_program)
+        execve(plan->program, words, plan->environment.words);
+    else
+        namespaces_become(plan, STATUS, folder_to >= 0 ? FOLDER_DESCRIPTOR : -1);
+    static const char why[] = "lockgate: the program that builds the sandbox cannot be started\n";
+    write_all(STDERR_FILENO, why, sizeof why - 1);
+    _exit(127);
+}
+
+bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_to, const sigset_t *mask)
+{
+    int ends[2], options = -1, filter = -1;
+    char **words = NULL;
+    *sandbox = (struct sandbox){.ended = -1, .told = -1, .gone = -1};
+    if (plan->by_program) {
+        words = words_of(plan);
+        options = options_of(plan);
+        filter = in_memory(plan->filter, plan->filter_size);
+        if (words == NULL || options < 0 || filter < 0)
+            return false;
+    }
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    ends[0] = raised(ends[0]);
+    ends[1] = raised(ends[1]);
+    folder_to = folder_to < 0 ? -1 : raised(dup(folder_to));
+    pid_t pid = plan->by_program ? fork() : namespaces_fork();
+    if (pid == 0)
+        be_sandbox(plan, words, options, filter, ends[1], folder_to, mask);
+    close(ends[1]);
+    close(options);
+    close(filter);
+    close(folder_to);
+    free(words);
+    if (pid < 0)
+        return false;
+    sandbox->pid = pid;
+    sandbox->first = plan->by_program ? 0 : pid;
+    sandbox->told = ends[0];
+    sandbox->ended = (int)syscall(PIDFD_OPEN, pid, 0);
+    if (sandbox->ended >= 0)
+        return true;
+    sandbox_kill(sandbox);
+    return false;
+}
+
+/* ---------------------------------------------------------------- looking after it */
+
+void sandbox_hear(struct sandbox *sandbox)
+{
+    static const char name[] = "\"child-pid\"";
+    char text[256];
+    if (sandbox->told < 0 || sandbox->stands)
+        return;
+    /* It is less than a pipe takes at once, and written at once. More may follow, so that the pipe stays open. */
+    ssize_t size = read(sandbox->told, text, sizeof text - 1);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    text[size > 0 ? size : 0] = '\0';
+    if (sandbox->first > 0) {
+        sandbox->stands = strchr(text, NAMESPACES_STAND) != NULL;
+    } else if (strstr(text, name) != NULL) {
+        const char *found = strstr(text, name) + sizeof name - 1;
+        sandbox->first = (pid_t)strtol(found + strspn(found, ": "), NULL, 10);
+        sandbox->gone = sandbox->first > 0 ? (int)syscall(PIDFD_OPEN, sandbox->first, 0) : -1;
+        sandbox->stands = sandbox->first > 0;
+    }
+    if (size <= 0)
+        sandbox->told = -1;
+}
+
+bool sandbox_signal(struct sandbox *sandbox, int number)
+{
+    char path[64], text[4096];
+    sandbox_hear(sandbox);
+    if (!sandbox->stands)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)sandbox->first, (int)sandbox->first);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[size > 0 ? size : 0] = '\0';
+    bool sent = false;
+    for (char *next = text; *next >= '0' && *next <= '9'; next += strspn(next, " ")) {
+        pid_t child = (pid_t)strtol(next, &next, 10);
+        if (child > 1 && kill(-child, number) != 0)
+            kill(child, number);
+        sent = true;
+    }
+    return sent;
+}
+
+static void reap(struct sandbox *sandbox)
+{
+    while (!sandbox->reaped && waitpid(sandbox->pid, &sandbox->status, 0) < 0 && errno == EINTR)
+        continue;
+    sandbox->reaped = true;
+}
+
+void sandbox_kill(struct sandbox *sandbox)
+{
+    if (sandbox->pid <= 0)
+        return;
+    sandbox_hear(sandbox);
+    if (!sandbox->reaped) {
+        kill(sandbox->pid, SIGKILL);
+        reap(sandbox);
+    }
+    if (sandbox->gone >= 0) {
+        struct pollfd gone = {.fd = sandbox->gone, .events = POLLIN};
+        poll(&gone, 1, GONE_MS);
+    }
+}
+
+int sandbox_wait(struct sandbox *sandbox)
+{
+    reap(sandbox);
+    sandbox_hear(sandbox);
+    if (!sandbox->stands)
+        return -1;
+    return WIFSIGNALED(sandbox->status) ? 128 + WTERMSIG(sandbox->status) : WEXITSTATUS(sandbox->status);
+}

@@ -1,0 +1,47 @@
+/* A sandbox that runs: starting it, ending it, sending it signals. */
+#ifndef LOCKGATE_SANDBOX_H
+#define LOCKGATE_SANDBOX_H
+
+#include "plan.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Where the shell in a sandbox tells its last folder. No other process of the command has it. */
+enum { FOLDER_DESCRIPTOR = 9 };
+
+struct sandbox {
+    pid_t pid;    /* the process that builds it and ends as the command ends */
+    int ended;    /* readable when that process has ended */
+    int told;     /* readable when the sandbox stands; -1 where that never comes */
+    bool stands;  /* whether it was told: from then on the command may run */
+    pid_t first;  /* the first process inside, by its number outside; 0 until it is known */
+    int gone;     /* readable when that one has ended, where it is another than `pid`; else -1 */
+    bool reaped;
+    int status;   /* as waitpid(2) gives it, once it is reaped */
+};
+
+/*
+ * Starts a sandbox with this process's descriptors 0 to 2.
+ *
+ * folder_to: a descriptor that the command gets as FOLDER_DESCRIPTOR; -1 for none.
+ * mask: the signals that are blocked in it.
+ *
+ * False: that cannot be.
+ */
+bool sandbox_start(struct sandbox *sandbox, const struct plan *plan, int folder_to, const sigset_t *mask);
+
+/* Hears which process is the first one, where it can be known. */
+void sandbox_hear(struct sandbox *sandbox);
+
+/* Sends a signal to the command. False: there is none yet. */
+bool sandbox_signal(struct sandbox *sandbox, int number);
+
+/* Ends every process in it, and waits until none is left. */
+void sandbox_kill(struct sandbox *sandbox);
+
+/* The exit status, as a shell gives it. Negative: it could not be built, and nothing was run. */
+int sandbox_wait(struct sandbox *sandbox);
+
+#endif
