@@ -239,6 +239,13 @@ int places_events(const struct places *places)
     return places->events.descriptor;
 }
 
+void places_let_go(struct places *places)
+{
+    if (places->events.descriptor >= 0)
+        close(places->events.descriptor);
+    places->events.descriptor = -1;
+}
+
 bool places_look(struct places *places)
 {
     _Alignas(struct inotify_event) char room[1 << 14];

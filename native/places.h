@@ -43,6 +43,9 @@ void places_watch(void *events, const char *folder, int depth);
 /* What is readable when the kernel tells of something; -1 where it tells nothing, and has to be looked for. */
 int places_events(const struct places *places);
 
+/* Has nothing told to this process any more, where another one is told. */
+void places_let_go(struct places *places);
+
 /* Hears what the kernel tells, and looks at the upper levels where something could matter. True: the command has to be
  * ended, since it does so again and again. */
 bool places_look(struct places *places);

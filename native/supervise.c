@@ -217,6 +217,8 @@ struct outcome supervise(const struct plan *plan, struct places *places, bool te
         _exit(0);
     }
     close(ends[1]);
+    /* Whoever has it last waits until the kernel has dropped all watches, which can take 10 ms: not this process. */
+    places_let_go(places);
     if (middle > 0) {
         wait_for(ends[0], signals, &outcome);
         while (waitpid(middle, NULL, 0) < 0 && errno == EINTR)
