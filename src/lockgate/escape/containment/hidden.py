@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from lockgate.analysis.globs import Names, is_wild, name_matches
 from lockgate.analysis.paths import read_effects
@@ -27,32 +28,58 @@ def secrets(home: str, around: Surroundings) -> Iterator[str]:
     anchored = [names for place in places() if place.kind in _KINDS for names in place.match]
     anchored += map(pattern_names, around.rules.secret_paths)
     real_home = real_path(home)
-    yield from _existing(real_home, [names[1:] for names in anchored if names[0] == HOME])
-    yield from _existing("/", [names[1:] for names in anchored if names[0] == "" and names[1] not in ("proc", "dev")])
+    in_home = tuple(names[1:] for names in anchored if names[0] == HOME)
+    others = tuple(names[1:] for names in anchored if names[0] == "" and names[1] not in ("proc", "dev"))
+    yield from _existing(real_home, [_tree(in_home)])
+    yield from _existing("/", [_tree(others)])
     yield from around.client_paths[:1]
 
 
-def _existing(folder: str, patterns: list[Names]) -> Iterator[str]:
+class _Node:
+    """Patterns of paths below a folder, by their first names."""
+
+    def __init__(self) -> None:
+        self.plain: dict[str, _Node] = {}
+        self.wild: dict[str, _Node] = {}
+        self.ends = False
+        """Whether a pattern matches here, or all that lies below."""
+
+    def put(self, pattern: Names) -> None:
+        """Add a pattern."""
+        node = self
+        for name in pattern:
+            if name == "**":
+                break
+            node = (node.wild if is_wild(name) else node.plain).setdefault(name, _Node())
+        node.ends = True
+
+    def below(self, name: str) -> Iterator[_Node]:
+        """What is left of the patterns that a name meets."""
+        if name in self.plain:
+            yield self.plain[name]
+        yield from (node for wild, node in self.wild.items() if name_matches(wild, name))
+
+
+@lru_cache(maxsize=32)
+def _tree(patterns: tuple[Names, ...]) -> _Node:
+    root = _Node()
+    for pattern in patterns:
+        root.put(pattern)
+    return root
+
+
+def _existing(folder: str, nodes: Sequence[_Node]) -> Iterator[str]:
     """The topmost existing paths that patterns below a folder match."""
-    if any(names[0] == "**" for names in patterns):
+    if any(node.ends for node in nodes):
         yield folder
         return
-    plain: dict[str, list[Names]] = {}
-    wild: list[Names] = []
-    for pattern in patterns:
-        if is_wild(pattern[0]):
-            wild.append(pattern)
-        else:
-            plain.setdefault(pattern[0], []).append(pattern[1:])
     for name in _names(folder):
         folded = name.casefold()
-        rest = [*plain.get(folded, ()), *(names[1:] for names in wild if name_matches(names[0], folded))]
+        rest = [below for node in nodes for below in node.below(folded)]
         if not rest:
             continue
         path = os.path.join(folder, name)
-        if any(not names or names[0] == "**" for names in rest):
-            yield path
-        elif os.path.isdir(path):
+        if any(node.ends for node in rest) or os.path.isdir(path):
             yield from _existing(path, rest)
 
 
