@@ -32,6 +32,8 @@ struct walk {
     size_t count;
     struct table closed, named, keyed;
     struct list globs;
+    size_t *by_end;        /* the next glob that a name with the same last letter is asked about, plus one; 0: none */
+    size_t first[256];     /* the first such glob for each last letter; under 0 those that end with a mark */
     struct pattern *patterns; /* those of one key in a row */
     size_t pattern_count;
 };
@@ -71,6 +73,24 @@ static bool read_names(struct table *table, struct words *words)
     return true;
 }
 
+/* Puts globs in rows by their last letter: most names are asked about few of them. */
+static bool order_globs(struct walk *walk)
+{
+    walk->by_end = calloc(walk->globs.count + 1, sizeof *walk->by_end);
+    if (walk->by_end == NULL)
+        return false;
+    for (size_t index = 0; index < walk->globs.count; index++) {
+        const char *glob = walk->globs.words[index];
+        size_t length = strlen(glob);
+        unsigned char end = length > 0 ? (unsigned char)glob[length - 1] : 0;
+        if (end == '*' || end == '?' || end == ']')
+            end = 0;
+        walk->by_end[index] = walk->first[end];
+        walk->first[end] = index + 1;
+    }
+    return true;
+}
+
 struct walk *walk_read(const uint8_t *data, size_t size)
 {
     struct words words = words_in(data, size);
@@ -89,7 +109,7 @@ struct walk *walk_read(const uint8_t *data, size_t size)
     }
     bool read = read_names(&walk->closed, &words) && read_names(&walk->named, &words);
     walk->globs = words_list(&words);
-    return read && read_patterns(walk, &words) && words_done(&words) && walk->count > 1 ? walk : NULL;
+    return read && order_globs(walk) && read_patterns(walk, &words) && words_done(&words) && walk->count > 1 ? walk : NULL;
 }
 
 size_t walk_roots(const struct walk *walk)
@@ -153,14 +173,20 @@ static bool fold_path(const char *path, char folded[PATH_MAX], struct names *nam
     return names_split(folded + 1, names);
 }
 
-static bool named_so(const struct walk *walk, const char *folded)
+static bool meets_glob(const struct walk *walk, unsigned char end, const char *folded)
 {
-    if (table_find(&walk->named, folded) != NULL)
-        return true;
-    for (size_t index = 0; index < walk->globs.count; index++)
-        if (glob_matches(walk->globs.words[index], folded))
+    for (size_t next = walk->first[end]; next > 0; next = walk->by_end[next - 1])
+        if (glob_matches(walk->globs.words[next - 1], folded))
             return true;
     return false;
+}
+
+static bool named_so(const struct walk *walk, const char *folded)
+{
+    size_t length = strlen(folded);
+    if (length > 0 && meets_glob(walk, (unsigned char)folded[length - 1], folded))
+        return true;
+    return meets_glob(walk, 0, folded) || table_find(&walk->named, folded) != NULL;
 }
 
 bool walk_is_suspect(const struct walk *walk, const char *name)
