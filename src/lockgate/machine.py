@@ -57,6 +57,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         own_ports=lambda: own_ports(where.state),
         own_database=lambda: _own_database(where.state),
         variables=variables,
+        exported=lambda name: name in caller.environ(),
         realpath=real_path,
         may_be_zsh=_may_be_zsh(),
         python_files=_python_files,

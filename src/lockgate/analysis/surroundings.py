@@ -124,6 +124,8 @@ class Surroundings(Record):
     """Path patterns of results of this very session's own calls: their labels were given when the calls ran."""
     variables: Mapping[str, str] = MappingProxyType({})
     """Variables of the environment that the analysis may resolve in words (``HOME``, ``TMPDIR``, ``PWD``)."""
+    exported: Callable[[str], bool] = lambda _: False
+    """Whether a variable is in the environment in which a command begins, so that programs get what it is set to."""
     realpath: Callable[[str], str] = str
     """Resolves symbolic links of an absolute path as far as it exists. The identity in tests."""
     may_be_zsh: bool = False

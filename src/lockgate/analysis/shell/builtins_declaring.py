@@ -33,6 +33,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
             _hide(machine, scope, name, flags if local else "g")
             _declare_one(machine, scope, word.text, flags)
             if "x" in flags:
+                scope.ever.exported[name] = word.text.partition("=")[2]
                 scope.ever.exporting |= "f" in flags
                 scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
         else:

@@ -90,6 +90,10 @@ def _meant(machine: Machine, scope: Scope, function: Function | None, args: list
 
 def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
     word = args[0].text
+    if scope.ever.exported:
+        from lockgate.analysis.shell.variables import heed_exported
+
+        heed_exported(machine, scope.ever)
     own: list[Effect] = []
     if "/" in word and not (word.startswith(_ROOTS) and ".." not in word):
         because = "this runs a program by its path, which is not where the system keeps its own"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from lockgate.analysis.paths import read_effects, recursive_read_effects, recursive_write_effects
 from lockgate.analysis.shell.marks import known
-from lockgate.analysis.shell.variables import role_of
+from lockgate.analysis.shell.variables import heed_exported, role_of
 from lockgate.analysis.spelling import inside
 from lockgate.model import EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -55,6 +55,7 @@ def heed_left(machine: Machine, scope: Scope, began: Mapping[str, str]) -> None:
         _note(machine, "shell", "option", "from here on this shell reads or keeps variables in another way")
     if machine.interrupts:
         _note(machine, "trap", "trap", "this also runs between the commands that follow")
+    heed_exported(machine, scope.ever)
     for folder in dict.fromkeys((*scope.cwds, *scope.before_cd)):
         _heed_folder(machine, folder)
 

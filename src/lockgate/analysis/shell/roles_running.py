@@ -9,7 +9,7 @@ from lockgate.analysis.shell.chosen import breaks_out
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import Arg, positional
-from lockgate.analysis.shell.variables import variable_effects
+from lockgate.analysis.shell.variables import heed_variable, variable_effects
 from lockgate.analysis.spelling import absolute
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant
@@ -167,6 +167,7 @@ def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
         if match is not True:
             name, value = match.groups()
             variable_effects(name, value, call.machine, call.scope)
+            heed_variable(name, value, call.machine)
             call.scope.assign(name, value)
             call.scope.exported |= {name}
         position += 1

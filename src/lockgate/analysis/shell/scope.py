@@ -92,12 +92,14 @@ class Kept(Record):
 class Ever:
     """What happened anywhere in a script, in whichever order: shared by all its scopes."""
 
-    __slots__ = ("cwds", "exporting", "functions", "given", "integers", "letters", "locals", "stays", "touched",
-                 "variables")  # fmt: skip
+    __slots__ = ("cwds", "exported", "exporting", "functions", "given", "integers", "letters", "locals", "stays",
+                 "touched", "variables")  # fmt: skip
 
     def __init__(self) -> None:
         self.integers: set[str] = {"RANDOM", "SRANDOM", "SECONDS", "OPTIND", "HISTCMD"}
         """Variables whose values the shell evaluates as arithmetic when they are assigned."""
+        self.exported: dict[str, str] = {}
+        """Variables that were exported, with their values, and that no program got so far."""
         self.exporting = False
         """Whether variables may be exported without being named (``set -a``), or functions may be."""
         self.letters = False

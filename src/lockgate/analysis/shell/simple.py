@@ -20,6 +20,8 @@ _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
 _SPECIAL = ": . source eval command builtin export readonly set shift trap unset return cd pushd chdir"
 _EVALUATING = frozenset(_SPECIAL.split())
 """Builtins that heed the assignments before them (``cd`` does ``CDPATH``), or keep these in a shell's POSIX mode."""
+_STARTING = frozenset({".", "builtin", "command", "eval", "exec", "source"})
+"""Builtins that start programs, which get the variables before them."""
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 
@@ -69,6 +71,11 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Sc
             args.append(Arg(assignment.name))
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
+    if args[0].text not in BUILTINS or args[0].text in _STARTING:
+        from lockgate.analysis.shell.variables import heed_variable
+
+        for item in node.assignments:
+            heed_variable(item.name, target.value(item.name), machine)
     changed, split = scope.ifs_changed, scope.variables.get("IFS")
     if args[0].text in BUILTINS:
         # A builtin changes this shell, where they do not last. It may split by them.

@@ -28,6 +28,12 @@ def unlisted(what: str, rule: str, because: str) -> Effect:
     return Effect(EffectKind.EXECUTE, what, rule, because, Variant.UNLISTED)
 
 
+def variable(name: str, text: str) -> Effect:
+    """The effect of a variable that programs get and of which no table says what they do with it."""
+    because = f"no table says what the variable `{shown(name)[:80]}` does to the programs that get it"
+    return unlisted(f"{name}={text}", VARIABLE, because)
+
+
 def heed_options(call: Invocation) -> None:
     """Keep that a command has options of which no table says what they do."""
     kinds = {own.kind for own in call.own}

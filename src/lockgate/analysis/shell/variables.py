@@ -7,7 +7,7 @@ from functools import cache
 
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.marks import ENVIRONMENT, harmless, known
-from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.shell.scope import Arg, Ever, Scope
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Label
 from lockgate.record import TYPE_CHECKING
@@ -54,10 +54,26 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
 def heed_given(machine: Machine, scope: Scope) -> None:
     """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
     for name, texts in list(scope.ever.given.items()):
+        if scope.ever.exporting or machine.around.exported(name):
+            heed_variable(name, "", machine)
         if role_of(name):
             for text in sorted(texts):
                 if (name, text) not in machine.heeded:
                     variable_effects(name, text, machine, scope)
+
+
+def heed_variable(name: str, text: str, machine: Machine) -> None:
+    """Keep that programs get a variable of which no table says what they do with it."""
+    if not is_listed(name):
+        from lockgate.analysis.shell import unlisted
+
+        machine.findings.add(unlisted.variable(name, text))
+
+
+def heed_exported(machine: Machine, ever: Ever) -> None:
+    """Keep that a program gets the variables that were exported before."""
+    while ever.exported:
+        heed_variable(*ever.exported.popitem(), machine)
 
 
 def role_of(name: str) -> str:
@@ -69,10 +85,22 @@ def role_of(name: str) -> str:
     return str(roles[max(families, key=len)]) if families else ""
 
 
+def is_listed(name: str) -> bool:
+    """Whether a table says what a variable does to the programs that get it, be it nothing."""
+    names = table("variables")
+    return name in names or any(name.startswith(key[:-1]) for key in _families()) or name in _harmless()
+
+
 @cache
 def _families() -> tuple[str, ...]:
     """The keys that stand for all names which begin so."""
     return tuple(key for key in table("variables") if key.endswith("*"))
+
+
+@cache
+def _harmless() -> frozenset[str]:
+    """Names of variables that run nothing, reach nobody and name no file."""
+    return frozenset(name for names in table("harmless_variables").values() for name in names.split())
 
 
 def _usual(place: str, machine: Machine) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.shell.unlisted import OPTION
+from lockgate.analysis.shell.unlisted import OPTION, VARIABLE
 from lockgate.model import Analysis, EffectKind, Label, Variant, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
@@ -92,3 +92,43 @@ def test_a_reader_with_an_unlisted_value_may_show_a_strangers_text():
 def test_bad_input_has_a_verdict(command):
     assert verdicts(command)[1] >= C
     assert all(len(effect.because) < 1_000 for effect in analysed(command).effects)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("FROB=x ls", id="before a program"),
+        pytest.param("FROB=$(cat a) ls", id="with a value of the moment"),
+        pytest.param("export FROB=x; ls", id="exported"),
+        pytest.param("FROB=x; export FROB; ls", id="exported later"),
+        pytest.param("declare -x FROB=x; ls", id="declared"),
+        pytest.param("set -a; FROB=x; ls", id="exported with all others"),
+        pytest.param("env FROB=x ls", id="by env"),
+        pytest.param("env 'FROB.A=x' ls", id="with a name that no shell takes"),
+        pytest.param("f() { ls; }; FROB=x f", id="before a function"),
+        pytest.param("FROB=x command ls", id="before command"),
+        pytest.param("FROB=x eval 'ls'", id="before eval"),
+        pytest.param("INHERITED=x; ls", id="one of the environment"),
+        pytest.param("read INHERITED < a.txt; ls", id="one of the environment, read"),
+    ],
+)
+def test_a_variable_that_no_table_lists_is_contained(command):
+    around = AROUND._replace(exported="INHERITED".__eq__)
+    effects = analyse_shell(command, PROJECT, around).effects
+    assert VARIABLE in {effect.rule for effect in effects if effect.variant is Variant.UNLISTED}
+    assert decide(effects, UNTRUSTED, shipped()["quarantine"], able=frozenset({C})).verdict is C
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("LC_ALL=C sort a.txt", id="listed as harmless"),
+        pytest.param("FROB=x; ls $FROB", id="the shell's own"),
+        pytest.param("export FROB=x; echo $FROB", id="exported, but no program runs"),
+        pytest.param("FROB=x true", id="before a builtin"),
+        pytest.param("while IFS= read -r line; do echo $line; done < a.txt", id="before read"),
+        pytest.param("for frob in a b; do cat $frob; done", id="of a loop"),
+    ],
+)
+def test_a_variable_that_no_program_gets_or_that_is_listed_changes_nothing(command):
+    assert rules(command) == []
