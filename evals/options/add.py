@@ -35,7 +35,12 @@ def edited(text: str, command: tuple[str, ...], role: str, words: str) -> str:
     if _value(where, "like") is not None and _value(where, "options") is None:
         raise EditError(f"{' '.join(command)}: it has its options from another (`like`)")
     at, inserted = _place(text, where, role, words)
-    return text[: at[0]] + inserted + text[at[1] :]
+    changed = text[: at[0]] + inserted + text[at[1] :]
+    try:
+        yaml.compose(changed)
+    except yaml.YAMLError as error:
+        raise EditError(f"{' '.join(command)}: this would not be YAML any more: {error}") from error
+    return changed
 
 
 def _place(text: str, where: Any, role: str, words: str) -> tuple[tuple[int, int], str]:
@@ -57,16 +62,19 @@ def _place(text: str, where: Any, role: str, words: str) -> tuple[tuple[int, int
     if text[behind] == "*":
         end = min(at for at in (text.find(sign, behind) for sign in "\n,} ") if at > 0)
         return (behind, end), f"[{text[behind:end]}, {{{role}: {quoted}}}]"
+    if isinstance(options, yaml.SequenceNode) and not options.flow_style:
+        at = options.start_mark
+        return (at.index, at.index), f"- {{{role}: {quoted}}}\n{' ' * at.column}"
     if isinstance(options, yaml.SequenceNode):
         end = options.end_mark.index - 1
         return (end, end), f", {{{role}: {quoted}}}"
     scalar = _value(options, role)
     if scalar is None:
         if options.flow_style:
-            at = options.start_mark.index + 1
+            at = text.index("{", options.start_mark.index) + 1  # behind an anchor
             return (at, at), f"{role}: {quoted}, "
-        at = options.start_mark.index
-        return (at, at), f"{role}: {quoted}\n{' ' * options.start_mark.column}"
+        first = options.value[0][0].start_mark
+        return (first.index, first.index), f"{role}: {quoted}\n{' ' * first.column}"
     return _into(text, options, scalar, role, words)
 
 

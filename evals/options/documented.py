@@ -45,8 +45,13 @@ def _one(name: str, same: list[Documented]) -> Option:
     same.sort(key=lambda one: SOURCES.index(one.source))
     said = [one.takes for one in same if one.takes != UNSAID and one.source == same[0].source]
     said = said or [one.takes for one in same if one.takes != UNSAID]
-    # A source that names a value once has it; where it is left out elsewhere that is for shortness.
-    takes = next((takes for takes in (TWO, ATTACHED, VALUE) if takes in said), said[0] if said else UNSAID)
+    # Written with a value and without one, the value has to be attached.
+    takes = (
+        ATTACHED
+        if VALUE in said and NOTHING in said
+        else next((one for one in (TWO, ATTACHED, VALUE) if one in said), "")
+    )
+    takes = takes if said else UNSAID
     about = next((one.about for one in same if one.about), "")
     return Option(name, takes, about, tuple(dict.fromkeys(one.source for one in same)))
 

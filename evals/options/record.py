@@ -1,4 +1,4 @@
-"""Writes what is documented to ``documented/FAMILY.json``: ``python evals/options/record.py [--used N | PROGRAM...]``.
+"""Writes what is documented to ``documented/FAMILY.json``: ``python evals/options/record.py [--rest] [--used N | PROGRAM...]``.
 
 Of each program those subcommands are recorded that the everyday corpora use. With ``--contained OPTIONS COMMAND`` some
 documented options are marked: they stay unlisted on purpose, so that a labelled session runs them contained.
@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from documented import UNSAID
 from harvest import documented_of
-from listed import entry
+from listed import anywhere, entry
 from used import commands, most_used
 
 from lockgate.analysis.shell import knowledge
@@ -68,18 +69,33 @@ def contain(command: str, options: str) -> None:
     write(family, known)
 
 
+def contain_rest(program: str) -> None:
+    """Mark what of a program is still unlisted: to be said when its entries are filled, and looked at afterwards."""
+    top = knowledge.lookup(program)
+    for command, fact in facts(knowledge.family(top)).items() if top else ():
+        if command.split()[0] == program and (where := entry(tuple(command.split()))) is not None:
+            names = [word.rstrip("=~") for word in fact["options"].split()]
+            rest = [name for name in names if not anywhere(where, name, UNSAID).listed]
+            if rest:
+                print(f"{command}: {' '.join(rest)}")
+                contain(command, " ".join(rest))
+
+
 def main(argv: list[str] | None = None) -> Any:
     """Record, or mark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM")
     parser.add_argument("--used", type=int, default=0, metavar="N")
     parser.add_argument("--contained", default="", metavar="OPTIONS")
+    parser.add_argument("--rest", action="store_true", help="mark all that is still unlisted of these programs")
     asked = parser.parse_args(argv)
     if asked.contained:
         contain(" ".join(asked.programs), asked.contained)
         return
     for program in most_used(asked.used) if asked.used else asked.programs:
         record(program)
+        if asked.rest:
+            contain_rest(program)
 
 
 if __name__ == "__main__":
