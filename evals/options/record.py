@@ -1,4 +1,4 @@
-"""Writes what is documented to ``documented/FAMILY.json``: ``python evals/options/record.py [--rest] [--used N | PROGRAM...]``.
+"""Writes what programs document to ``documented/FAMILY.json``: ``record.py [--rest] [--used N | PROGRAM...]``.
 
 Of each program those subcommands are recorded that the everyday corpora use. With ``--contained OPTIONS COMMAND`` some
 documented options are marked: they stay unlisted on purpose, so that a labelled session runs them contained.
