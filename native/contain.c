@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -40,6 +41,9 @@ extern char **environ;
 static const char ABOUT[] = "lockgate-contain LOCKGATE1 1\n";
 /* A step of the gate ends after two seconds. */
 enum { NOT_RUN = 125, MOST_PAYLOAD = 1024 * 1024, PLAN_MS = 2500 };
+
+/* The kernel ends a sandbox whose supervisor has died; nobody is told when the last process in it has gone. */
+enum { DYING_MS = 200 };
 
 struct asked {
     char *python, *script; /* what this process becomes where it cannot go on */
@@ -201,12 +205,15 @@ static bool judge_places(void *asking, const struct bytes *seen, struct bytes *f
 
 /* ---------------------------------------------------------------- the whole */
 
-_Noreturn static void leave(const struct asked *asked, const struct outcome *outcome)
+_Noreturn static void leave(const struct asked *asked, const struct outcome *outcome, struct places *places)
 {
     if (outcome->status == STATUS_NOT_BUILT)
         become_python(asked);
     if (outcome->status == STATUS_DIED) {
         say("the supervisor of this contained command died, and the command with it", "", "", "");
+        poll(NULL, 0, DYING_MS);
+        places_finish(places);
+        places_say(places);
         _exit(NOT_RUN);
     }
     if (asked->folder_to >= 0) {
@@ -245,7 +252,7 @@ static void run(struct asked *asked)
     if (places == NULL)
         return;
     struct outcome outcome = supervise(&plan, places, asked->folder_to >= 0);
-    leave(asked, &outcome);
+    leave(asked, &outcome, places);
 }
 
 int main(int count, char **words)

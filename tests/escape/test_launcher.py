@@ -285,6 +285,19 @@ def test_whoever_is_killed_leaves_nothing(native: Machine, seed: int) -> None:
     assert Path("/proc/self/mountinfo").read_text().count("\n") == mounts
 
 
+def test_a_supervisor_that_is_killed_leaves_no_place(native: Machine) -> None:
+    loop = "mkdir -p sub/deep/er/.github; touch ready; sleep 60"
+    running = subprocess.Popen(native.argv(loop), cwd=native.project, env=native.environment)
+    while not (native.project / "ready").exists():
+        time.sleep(0.02)
+    for pid in _launchers(native):
+        if pid != running.pid and os.getsid(pid) != os.getsid(0):
+            os.kill(pid, signal.SIGKILL)
+    assert running.wait(20) == 125
+    assert not (native.project / "sub/deep/er/.github").exists()
+    assert (native.project / "sub/deep/er/.github.kept-by-lockgate").exists()
+
+
 def _is_alive(machine: Machine) -> bool:
     path = machine.project / "alive"
     if not path.exists():
