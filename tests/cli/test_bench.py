@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.benchmark import gates
+from lockgate.benchmark.contained import NAMES
 from lockgate.benchmark.costs import Cost, Series, Spread
 from lockgate.benchmark.load import Seen
 from lockgate.benchmark.plot import Bar, Curve, bars, curves
@@ -42,7 +43,11 @@ def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert all(gate.process.poll() is not None for gate in started)
     assert not any(Path(gate.where.home).exists() for gate in started)
     names = [row["name"] for row in report["rows"]]
-    assert [name for name in names if not name.startswith("warm-native")] == [*PROCESSES, *INSIDE]
+    contained = [name for name in names if name in NAMES]
+    others = [name for name in names if not name.startswith("warm-native") and name not in NAMES]
+    assert others == [*PROCESSES, *INSIDE]
+    assert {"bare", "contained-python"} <= set(contained), "this machine can contain"
+    assert all(over["median_ms"] > 0 for over in report["contained_over_bare"].values())
     for row in report["rows"]:
         for clock in ("wall", "cpu"):
             low, high = row[clock]["quartiles_ms"]
@@ -57,7 +62,7 @@ def test_the_figures_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert gate["start_to_first_answer"]["median_ms"] > 0
     drawn = ET.parse(plot).getroot()
     assert drawn.tag.endswith("svg")
-    assert sum(element.tag.endswith("rect") for element in drawn.iter()) == len(names) - len(INSIDE)
+    assert sum(element.tag.endswith("rect") for element in drawn.iter()) == len(names) - len(INSIDE) - len(contained)
     rows, _, about_gate = "\n".join(table(report)).partition("\n\n")
     assert len(rows.splitlines()) == len(names) + 2
     assert len({len(line) for line in rows.splitlines()}) == 1

@@ -11,9 +11,10 @@ from lockgate.benchmark.costs import Series, Spread
 from lockgate.escape.containment.host import LAUNCHER, Host
 from lockgate.folders import Folders
 
-BARE, BY_LAUNCHER, BY_PYTHON = "bare", "contained", "contained-python"
+BARE, ALONE, BY_LAUNCHER, BY_PYTHON = "bare", "bwrap", "contained", "contained-python"
+NAMES = (BARE, ALONE, BY_LAUNCHER, BY_PYTHON)
 _SHELL = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
-_ALONE = ("--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_ISOLATED = ("--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 
 
 def programs(where: Folders, able: Host) -> Iterator[tuple[str, str, list[str]]]:
@@ -27,7 +28,7 @@ def programs(where: Folders, able: Host) -> Iterator[tuple[str, str, list[str]]]
         return
     yield BARE, f"{os.path.basename(_SHELL)} -c true: a bare command", [_SHELL, "-c", "true"]
     if able.program and able.way == "bubblewrap":
-        yield "bwrap", "bwrap --unshare-all true: bubblewrap alone", [able.program, *_ALONE, _SHELL, "-c", "true"]
+        yield ALONE, "bwrap --unshare-all true: bubblewrap alone", [able.program, *_ISOLATED, _SHELL, "-c", "true"]
     script = os.path.abspath(contain.__file__)
     folders = [f"--{name}={folder}" for name, folder in zip(where._fields, where, strict=True)]
     words = [*folders, f"--workspace={where.home}/project", "--shell", "true"]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lockgate.benchmark.contained import BY_LAUNCHER, BY_PYTHON, over_bare
+from lockgate.benchmark.contained import BY_LAUNCHER, BY_PYTHON, NAMES, over_bare
 from lockgate.benchmark.costs import Cost, Series, Spread
 from lockgate.benchmark.plot import Bar, bars
 from lockgate.benchmark.resident import SESSIONS, Told
@@ -120,7 +120,7 @@ def _gate_lines(gate: Mapping[str, Any]) -> list[str]:
 
 def drawing(report: Mapping[str, Any]) -> str:
     """The ratios to the bare interpreter, as an SVG document."""
-    shown = [row for row in report["rows"] if "in process" not in row["what"]]
+    shown = [row for row in report["rows"] if "in process" not in row["what"] and row["name"] not in NAMES]
     return bars(
         "What a hook costs, by the wall clock",
         "times the bare interpreter (python -I -S -c pass); lines: quartiles",
