@@ -54,7 +54,7 @@ evals: setup library ## measure the shell analysis and the pattern library again
 	@$(BIN)/python evals/shell/run.py --misses --times
 	@$(BIN)/python evals/patterns/run.py --packages --compare
 
-containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI)
+containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI, npm, Debian)
 	@$(BIN)/python evals/containment/exfiltration.py
 	@$(BIN)/python evals/containment/honest.py
 
