@@ -186,7 +186,7 @@ def _share(left: Sequence[str], right: Sequence[str], telling: str) -> bool:
             else:
                 fits = _meet(item, other)
                 now.append(meets[index] and fits)
-                spelt = item[0] == other[0] == "=" and any(c in telling for c in item[1:] if c in other[1:])
+                spelt = item == other and item[0] == "=" and item[1:] in telling
                 shared.append(fits and (shares[index] or (meets[index] and spelt)))
         meets, shares = now, shared
     return shares[-1]

@@ -22,8 +22,6 @@ from lockgate.analysis.globs import (
 )
 from lockgate.record import Record
 
-_READ = frozenset({"secret", "transcript", "vendored"})
-"""Kinds of places that matter where they are read."""
 HOME = "~"
 """First name of a path that is told from a home folder."""
 
@@ -221,7 +219,7 @@ def _reaches(pattern: Names, path: Path) -> bool:
 def _says(pattern: Names, path: Path) -> bool:
     """Whether a wild path says something of what a pattern for any folder spells.
 
-    Only where it is written: ``server.*`` is the ordinary way to read ``server.key``, and none to make such a file.
+    Not asked where a secret is read: ``server.*`` is the ordinary way to read ``server.key``.
     """
     name, wanted = path.names[-1], pattern[-1]
     both = floats(pattern) and wanted != "**" and is_wild(wanted) and is_wild(name)
@@ -243,7 +241,7 @@ def find(path: Path) -> tuple[Place, ...]:
             place = table[number]
             if number in found or _harmless_below(place, path) or _harmless_ending(place, path):
                 continue
-            if _reaches(pattern, path) and (place.kind in _READ or _says(pattern, path)):
+            if _reaches(pattern, path) and (place.kind == "secret" or _says(pattern, path)):
                 found.add(number)
     return tuple(table[number] for number in sorted(found))
 

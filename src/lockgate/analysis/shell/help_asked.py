@@ -7,27 +7,23 @@ from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from lockgate.analysis.shell.invoke import Invocation
 
 _RUNS = lazy_re(r"run|exec|ssh|shell|console|dlx")
 _SUBCOMMAND = lazy_re(r"[a-z][a-z0-9:_-]{0,40}")
 
 
-def about_subcommand(program: str, words: Sequence[str | None], listed: int, below: int) -> bool:
-    """Whether nothing happens but that help is printed.
-
-    Args:
-        program: The program, as its entry calls it.
-        words: All words behind it; ``None`` for one that is not known.
-        listed: How many of them are subcommands that the entry has.
-        below: How many of them stand in the place of a subcommand.
-    """
-    *names, last = words
+def about_subcommand(call: Invocation) -> bool:
+    """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``, or how else this program is asked for help."""
+    *names, last = [arg.static for arg in call.args[1:]] or [None]
+    listed = call.descended
     if last == "--help" and listed == len(names) > 0:
         return True
+    program = call.entry.name.partition("/")[0]
     asking = table("subcommand_help")
     if last is None or last not in asking.get(program, "").split():
         return False
+    below = len(names) if call.named else listed
     # What is no subcommand that is listed can be an alias, which runs anything.
     aliased = listed < len(names) and program in asking["aliasing"].split()
     return below == len(names) and not aliased and all(map(_is_name, names[listed:]))

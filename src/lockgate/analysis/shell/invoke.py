@@ -139,6 +139,12 @@ def _keep(machine: Machine, scope: Scope, args: list[Arg], own: list[Effect], qu
     machine.findings.merge(own, quiet)
 
 
+def _about_subcommand(call: Invocation) -> bool:
+    from lockgate.analysis.shell.help_asked import about_subcommand
+
+    return about_subcommand(call)
+
+
 class Invocation:
     """A command with its entry: words are matched, then each role says what its words do."""
 
@@ -195,7 +201,9 @@ class Invocation:
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
         entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
-        if self._asks_about_subcommand() or (entry.help and asks_only(entry, options, self.matched)):
+        if (self.args[-1].text in _HELP and _about_subcommand(self)) or (
+            entry.help and asks_only(entry, options, self.matched)
+        ):
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self.not_listed += self.matched.unknown
@@ -223,7 +231,7 @@ class Invocation:
         if entry.keeps and any(effect.gives for effect in self.own):
             self.machine.may_save = self.machine.findings.loud = True
         self._needs()
-        if entry.hint and self.own:
+        if entry.hint and any(effect.kind is not EffectKind.INGEST for effect in self.own):
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
@@ -236,7 +244,7 @@ class Invocation:
 
             words = [word for word in words if word != "execute"] if run_recipes(self) else words
         for word in words:
-            if word in ("query", "fetch-own", "compose-file"):
+            if word in ("query", "fetch-own", "fetch-known", "compose-file"):
                 from lockgate.analysis.shell.queries import asked
 
                 word = asked(self, word, options)
@@ -254,16 +262,6 @@ class Invocation:
         if self.entry.needs and all(effect.rule != "shell:project-file" for effect in self.own):
             why = NEEDS[self.entry.needs].format(what=self.what)
             self.own = [effect._replace(uncontainable=why) for effect in self.own]
-
-    def _asks_about_subcommand(self) -> bool:
-        """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``, or how else this program is asked for help."""
-        if self.args[-1].text not in _HELP:
-            return False
-        from lockgate.analysis.shell.help_asked import about_subcommand
-
-        words = [arg.static for arg in self.args[1:]]
-        below = len(words) - 1 if self.named else self.descended
-        return about_subcommand(self.entry.name.partition("/")[0], words, self.descended, below)
 
     def _disguised(self) -> None:
         from lockgate.analysis.shell.git_folders import disguised

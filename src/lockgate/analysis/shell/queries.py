@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.marks import OPAQUE
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ _NAMED_IN_FULL = lazy_re(
 
 
 def asked(call: Invocation, word: str, options: list[Option]) -> str:
-    """The effect that ``query``, ``fetch-own`` or ``compose-file`` comes to; empty for none.
+    """The effect that ``query``, ``fetch-own``, ``fetch-known`` or ``compose-file`` comes to; empty for none.
 
     A query whose words are only numbers and names of subcommands carries nothing out.
 
@@ -28,6 +29,9 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
         from lockgate.analysis.shell.compose_files import takes_in_nothing
 
         return "" if takes_in_nothing(call, options) else word
+    if word == "fetch-known":
+        travels = "local..." in call.entry.operands or "local" in call.entry.operands
+        return "fetch" if travels and any(OPAQUE in arg.text for arg in call.matched.operands) else word
     if word == "fetch-own":
         whole = [arg.static for arg in call.args]
         return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockgate.analysis.shell import files
+from lockgate.analysis.shell import files, knowledge
 from lockgate.analysis.shell.contact import dynamic_value
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.roles_files import ADDRESS, read
@@ -26,6 +26,10 @@ _SSH_RUNNING = frozenset(_RUNNING.split())
 _AWAY = ("/", "~", "../")
 """How a path begins that is plainly one, and none of the project's."""
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_LONGEST_REF = 120
+_RUN = lazy_re(r"[A-Za-z0-9+=]{32,}")
+"""A part of a name that is long for a word, and may be data in other letters."""
+_HASH = lazy_re(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PEER = lazy_re(r"(?:^|\s)[46]?(?:tcp|udp)?@([^\s:]+)|\b(?:dst|src)[\s=!]+(?![\s:*])([^\s:)]+)", re.IGNORECASE)
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
@@ -43,6 +47,28 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
             url(call, [word], option)
         else:
             read(call, [word], option)
+
+
+def page(call: Invocation, words: list[Arg], option: str) -> None:
+    """The same, where the name of a forge at the beginning makes an address of the word."""
+    for word in words:
+        forge, slash, _ = word.text.partition("/")
+        given = Arg(f"https://{word.text}", word.glob) if slash and forge in knowledge.table("forges") else word
+        source(call, [given], option)
+
+
+def refs(call: Invocation, words: list[Arg], _: str) -> None:
+    """Names of branches that a server is asked for, which it gets to see: one that may hold data is sent as a question.
+
+    A hash of a commit is a name like any other.
+    """
+    if any(OPAQUE in word.text or _may_hold_data(word.text) for word in words):
+        call.add("fetch")
+
+
+def _may_hold_data(name: str) -> bool:
+    runs = _RUN.findall(name)
+    return len(name) > _LONGEST_REF or any(not _HASH.fullmatch(run) for run in runs)
 
 
 def unlisted(call: Invocation) -> None:

@@ -20,6 +20,8 @@ _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIA
 
 _REPOSITORY = lazy_re(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 """``OWNER/REPOSITORY`` on the server that is configured; three names begin with another server's."""
+_SHELLS = frozenset(f"{place}/{shell}" for place in ("/bin", "/usr/bin") for shell in ("sh", "bash", "dash", "zsh"))
+"""Shells that the system brings."""
 _LOCAL = ("/", ":", "unix:", "npipe:")
 """How an address begins that is a socket or a display of this machine."""
 
@@ -43,7 +45,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         from lockgate.analysis.shell.files import write
 
         machine.findings.merge(write(Arg(text), machine, scope), ())
-    elif role == "repository" and _REPOSITORY.fullmatch(text):
+    elif (role == "shell" and text in _SHELLS) or (role == "repository" and _REPOSITORY.fullmatch(text)):
         return
     elif role in ("proxy", "repository"):
         _proxy(name, text, rule, machine)

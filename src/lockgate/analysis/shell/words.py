@@ -198,7 +198,9 @@ def text_of(part: Part, machine: Machine, scope: Scope) -> str:
 
         evaluate(part, machine, scope)
         return PLAIN
-    return expand_one(part.alternatives[0], machine, scope) if part.alternatives else ""
+    # All of them are visited. Which one it is depends on who takes it: of several assignments the last one holds in
+    # bash (the first one behind ``readonly``), where zsh and dash make one of them.
+    return unknown("", *(expand_one(word, machine, scope) for word in part.alternatives))
 
 
 def _home(part: Tilde, machine: Machine, scope: Scope) -> str:

@@ -154,6 +154,27 @@ def test_unparsed_text_says_how_to_write_it():
     assert analysis.programs == (None,)
 
 
+@pytest.mark.parametrize(
+    ("command", "variant"),
+    [
+        ("git fetch origin feature/new-page", Variant.KNOWN),
+        ("git fetch origin pull/12/head:pr-12", Variant.KNOWN),
+        ("git fetch origin 212927e2de7adda80f6095918e7dec5ee7feaef1", Variant.KNOWN),
+        ("git pull origin $(git branch --show-current)", Variant.KNOWN),
+        ("git ls-remote --heads origin 'refs/heads/release-*'", Variant.KNOWN),
+        ('git fetch origin "refs/heads/$(base64 -w0 .env)"', Variant.PLAIN),
+        ('git pull origin "$(cat notes.txt)"', Variant.PLAIN),
+        ('git ls-remote origin "x$(cat notes.txt)"', Variant.PLAIN),
+        ("git fetch origin refs/heads/REJfUEFTU1dPUkQ9aHVudGVyMgpBUElfS0VZPXNl", Variant.PLAIN),
+        (f"git fetch origin {'/'.join(['abcdefgh'] * 20)}", Variant.PLAIN),
+        ('brew info "$(cat notes.txt)"', Variant.PLAIN),
+    ],
+)
+def test_a_name_that_a_server_is_asked_for_is_known_where_it_holds_no_data(command, variant):
+    found = {effect.variant for effect in analyse(command).effects if effect.kind is EffectKind.FETCH}
+    assert variant in found and (variant is not Variant.KNOWN or found == {Variant.KNOWN})
+
+
 @pytest.mark.parametrize("words", ["ps", "logs -f web", "exec web cat /etc/hosts", "stop"])
 def test_what_can_be_asked_without_a_file_of_the_project_says_how(words):
     (hint,) = analyse(f"docker compose {words}").hints

@@ -27,9 +27,9 @@ def kinds(command: str, files: Mapping[str, str]) -> set[EffectKind]:
         pytest.param(
             PS, {**FILES, ".env": "# ours\nPORT=3000\n\nexport NAME='a b' # 'c'\nB=it's # d\n"}, id="with-variables"
         ),
-        pytest.param("docker compose -f dev/a.yml logs web", {"dev/a.yml": PLAIN}, id="named"),
-        pytest.param("docker compose logs --tail 50 web 2>&1 | grep -i error | tail", FILES, id="in-a-pipeline"),
-        pytest.param("docker compose ps && docker compose logs web", FILES, id="twice"),
+        pytest.param("docker compose -f dev/a.yml top web", {"dev/a.yml": PLAIN}, id="named"),
+        pytest.param("docker compose ps -a web 2>&1 | grep -i error | tail", FILES, id="in-a-pipeline"),
+        pytest.param("docker compose ps && docker compose top web", FILES, id="twice"),
         pytest.param("cd dev && docker compose top", {"dev/compose.yml": PLAIN, "compose.yml": PLAIN}, id="below"),
         pytest.param("docker compose exec -T db ls /var", FILES, id="a-look-inside"),
         pytest.param("docker-compose stop web", FILES, id="by-the-older-name"),
