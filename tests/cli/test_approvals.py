@@ -56,12 +56,14 @@ class Desk:
         self.store = SqliteStore.open(self.state, busy_seconds=20)
         self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
 
-    def asked(self, seconds: float = 300.0, **about: Any) -> str:
+    def asked(self, seconds: float = 300.0, digest: str = "", **about: Any) -> str:
         context = Context("claude-code", Subject("s1"), "/work/shop")
         now = time.time()
         with self.store.transaction() as tx:
             call = ToolCall("Bash", {}, "/work/shop", f"c{time.monotonic_ns()}")
-            return approvals.ask(tx, context, call, "d", "b", {**ABOUT, **about}, now, seconds).approval
+            return approvals.ask(
+                tx, context, call, digest or call.call_id, "b", {**ABOUT, **about}, now, seconds
+            ).approval
 
     def row(self, approval: str) -> ApprovalRow:
         with self.store.reading() as tx:
@@ -264,6 +266,40 @@ def test_a_refusal_carries_its_reason(desk: Desk) -> None:
     assert (row.state, row.reason) == ("denied", "not on a Friday")
 
 
+def test_a_no_is_taken_back_at_a_terminal_and_recorded(desk: Desk) -> None:
+    first = desk.asked(digest="d")
+    with desk.terminal("approvals", "retract", first) as terminal:
+        terminal.wait_for("there is no refusal to take back: this question is pending")
+    with desk.terminal("deny", first) as terminal:
+        terminal.wait_for("denied")
+    second = desk.asked(digest="d")
+    with desk.terminal("approve", second, "--yes") as terminal:
+        terminal.wait_for("lockgate approvals retract")
+    assert desk.row(second).state == "pending"
+    with desk.terminal("approvals", "retract", first.upper()) as terminal:
+        terminal.wait_for("taken back")
+    assert desk.row(first).state == "changed"
+    with desk.terminal("approve", second, "--yes") as terminal:
+        terminal.wait_for("approved, once")
+    with desk.store.reading() as tx:
+        told = [json.loads(record.body) for record in tx.audit()]
+    assert [(body["event"], body["approval"]) for body in told] == [
+        ("deny", first),
+        ("retract", first),
+        ("approve", second),
+    ]
+
+
+def test_a_no_answers_every_question_about_the_same_call(desk: Desk) -> None:
+    first, second, other = desk.asked(digest="d"), desk.asked(digest="d"), desk.asked()
+    with desk.terminal("deny", first) as terminal:
+        terminal.wait_for("denied")
+    assert desk.row(other).state == "pending"
+    assert (desk.row(second).state, desk.row(second).decided_by) == ("denied", desk.row(first).decided_by)
+    with desk.store.reading() as tx:
+        assert [json.loads(record.body)["also"] for record in tx.audit()] == [[second]]
+
+
 def test_what_cannot_be_seen_whole_cannot_be_approved(desk: Desk) -> None:
     approval = desk.asked()
     row = desk.row(approval)
@@ -296,7 +332,9 @@ def test_what_cannot_be_answered_says_so(desk: Desk, seconds: float, approval: s
 
 
 # ---------------------------------------------------------------- who may not
-@pytest.mark.parametrize("command", [("approve", "--yes"), ("deny",)], ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    "command", [("approve", "--yes"), ("deny",), ("approvals", "retract")], ids=lambda command: command[0]
+)
 @pytest.mark.parametrize("variable", ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "LOCKGATE_CONTAINED"])
 def test_an_agent_s_shell_may_not_even_in_a_terminal(desk: Desk, command: tuple[str, ...], variable: str) -> None:
     approval = desk.asked()

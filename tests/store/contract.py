@@ -14,7 +14,7 @@ from lockgate.audit.chain import verify, verify_store
 from lockgate.errors import StoreError
 from lockgate.model import Label, Subject, Taint, TaintState
 from lockgate.store.links import PRUNED, ROOT, canonical, checkpoint
-from lockgate.store.protocol import Store
+from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import (
     AgentRow,
     ApprovalRow,
@@ -163,6 +163,22 @@ class StoreContract:
             assert len(tx.approvals()) == 6
             assert tx.approvals(session="none") == tx.approvals(state="used") == []
             assert tx.approval("none") is None
+
+    def test_a_no_is_found_by_the_step_that_writes_it_and_by_every_later_one(self, store: Store) -> None:
+        def noes(tx: Transaction) -> list[str]:
+            tx.session("s")
+            return [row.approval for row in tx.approvals(session="s", state="denied")]
+
+        with store.transaction() as tx:
+            tx.put_session(SessionRow("s"))
+        for state, found in (("pending", []), ("denied", ["q"]), ("denied", ["q"]), ("changed", [])):
+            with store.transaction() as tx:
+                noes(tx)
+                tx.put_approval(APPROVAL._replace(approval="q", session="s", state=state))
+                assert noes(tx) == found
+            for _ in range(2):
+                with store.transaction() as tx:
+                    assert noes(tx) == found
 
     @pytest.mark.parametrize("state", ["pending", "approved", "denied", "expired", "changed", "used"])
     def test_what_nobody_answered_or_used_is_overdue(self, store: Store, state: str) -> None:

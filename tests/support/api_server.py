@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import queue
@@ -79,8 +80,10 @@ class Machine:
         with self.store.transaction() as tx:
             return tx.append_audit(time.time(), body).seq
 
-    def asked(self, command: str = "git push origin main", seconds: float = 300.0, **about: Any) -> str:
-        """Put a question to the person; gives its id."""
+    def asked(
+        self, command: str = "git push origin main", seconds: float = 300.0, digest: str = "", **about: Any
+    ) -> str:
+        """Put a question to the person; gives its id. Without a digest it is about a call of its own."""
         told = {
             "event": "decision", "cwd": "/work/shop", "tool": "Bash", "input": {"command": command},
             "whole": {"command": command, "timeout": 5}, "labels": ["untrusted"], "column": "untrusted",
@@ -95,7 +98,8 @@ class Machine:
         call = ToolCall("Bash", {}, "/work/shop", f"c{time.monotonic_ns()}")
         with self.store.transaction() as tx:
             context = Context("claude-code", Subject("s1"), "/work/shop")
-            return approvals.ask(tx, context, call, "d" * 64, "b" * 64, {**told, **about}, now, seconds).approval
+            digest = digest or hashlib.sha256(call.call_id.encode()).hexdigest()
+            return approvals.ask(tx, context, call, digest, "b" * 64, {**told, **about}, now, seconds).approval
 
     def row(self, approval: str) -> ApprovalRow:
         with self.store.reading() as tx:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lockgate import Gate, JudgeQuestion, Opinion, Question, Session
-from lockgate.gate import Monitor
+from lockgate.gate import Monitor, Parts
 from support.cascade_cases import COLUMNS, Case, few
 from support.prepared import give_state
 
@@ -71,4 +71,12 @@ class Court:
         call_id = f"c{next(self._ids)}"
         said = check(session, call_id)
         session.not_run(case.call.tool, case.call.tool_input, call_id=call_id)
+        self.gate.driver.submit(lambda parts: _forget_noes(parts, case.column)).result()
         return said
+
+
+def _forget_noes(parts: Parts, session: str) -> None:
+    """A person's no would hold in the next cell."""
+    with parts.store.transaction() as tx:
+        for row in tx.approvals(session=session, state="denied"):
+            tx.put_approval(row._replace(state="changed"))

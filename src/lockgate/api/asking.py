@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from lockgate.api.driving import Driver
-from lockgate.api.model import Ask, Asker, Question, Reply
+from lockgate.api.model import Ask, Asker, Question
 from lockgate.deliberation import PersonQuestion
 from lockgate.errors import ApprovalError
 from lockgate.escape import approvals
@@ -18,7 +18,7 @@ from lockgate.gate import Parts
 from lockgate.model import Label
 
 _log = logging.getLogger("lockgate")
-_NOT_ASKED: Reply = (False, "the person could not be asked")
+_NOT_ASKED = (False, "the person could not be asked")
 
 
 class Asking:
@@ -99,6 +99,10 @@ def _sources(provenance: Any) -> Iterable[str]:
 
 def _reply(parts: Parts, question: PersonQuestion, reply: Any) -> None:
     """Note what was said. Nothing but a plain yes approves; what comes too late counts for nothing."""
+    if reply is _NOT_ASKED:
+        with parts.store.transaction() as tx:
+            approvals.lapse(tx, question.approval, reason=_NOT_ASKED[1], now=parts.clock())
+        return
     approve, reason = reply if isinstance(reply, tuple) and len(reply) == 2 else (reply, "")
     with suppress(ApprovalError), parts.store.transaction() as tx:
         approvals.decide(

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from lockgate.cli import approvals_text as text
-from lockgate.cli.approvals_state import ids, open_questions, opened_for_questions, question_of
+from lockgate.cli.approvals_state import (
+    answering,
+    clients,
+    ids,
+    open_questions,
+    opened_for_questions,
+    person,
+    question_of,
+)
 from lockgate.cli.state import opened
 from lockgate.escape.approvals import WHOLE
 from lockgate.escape.telling import facts
@@ -70,6 +78,26 @@ def show(approval: str, as_json: bool) -> None:
         return
     for line in text.lines(row, now):
         click.echo(line)
+
+
+@approvals.command(short_help="Take a refusal back.")
+@click.argument("approval", metavar="ID")
+def retract(approval: str) -> None:
+    """Take back what you said no to: the call is asked about again when the agent makes it again.
+
+    A no stands for its exact call as long as the session lives. `lockgate approvals list --all` shows its id. Nothing
+    runs by this: the agent has to make the call again, and you have to say yes.
+
+    Exit status: 0 taken back, 1 there is no such refusal, or an agent seems to ask, 3 state not usable.
+    """
+    from lockgate.cli.person import require_approver
+    from lockgate.escape.answering import take_back
+
+    with opened_for_questions() as store:
+        require_approver("take a refusal back", clients(store))
+        row = question_of(store, approval)
+        answering(lambda: take_back(store, row.approval, by=person()))
+    click.echo("taken back: the call is asked about again when it is made again")
 
 
 @approvals.command(short_help="Wait for questions, and answer them here.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -61,8 +61,22 @@ def settle(store: Store, approval: str, *, approve: bool, reason: str = "") -> N
     Raises:
         click.ClickException: It cannot be answered (any more).
     """
+    answering(lambda: answer(store, state_dir(), approval, approve=approve, by=person(), reason=reason))
+
+
+def person() -> str:
+    """The person at this terminal, as a question and the audit name them."""
+    return f"{user_name()} (terminal)"
+
+
+def answering(act: Callable[[], object]) -> None:
+    """Do something with a question.
+
+    Raises:
+        click.ClickException: It cannot be done (any more).
+    """
     try:
-        answer(store, state_dir(), approval, approve=approve, by=f"{user_name()} (terminal)", reason=reason)
+        act()
     except ApprovalError as error:
         raise click.ClickException(str(error)) from error
     except StoreError as error:

@@ -161,9 +161,12 @@ def _open(store: Store, approval: str) -> ApprovalRow:
 def _answered(store: Store, state: str, approval: str, caller: Caller, *, approve: bool, reason: str) -> ApprovalRow:
     try:
         return answer(store, state, approval, approve=approve, by=caller.by, reason=reason, client="dashboard")
-    except ApprovalError:
+    except ApprovalError as error:
         with store.reading() as tx:
-            raise _conflict(find(tx, approval), store.clock()) from None
+            row = find(tx, approval)
+        if state_of(row, store.clock()) == "pending":
+            raise Refused(409, str(error), code="denied_before", state="pending") from None
+        raise _conflict(row, store.clock()) from None
 
 
 def _conflict(row: ApprovalRow, now: float) -> Refused:

@@ -39,7 +39,7 @@ _MOST_MISSED = 500
 _SEND_SECONDS = 20.0
 """How long a listener may take to read what is sent."""
 _DECISIONS = frozenset({"decision", "outcome"})
-_APPROVALS = frozenset({"asked", "answered", "approve", "deny"})
+_APPROVALS = frozenset({"asked", "answered", "approve", "deny", "retract"})
 RESET = "reset"
 MEDIA_TYPE = "text/event-stream"
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from lockgate.audit.record import happened
-from lockgate.escape import approvals, bells
+from lockgate.escape import approvals, bells, denials
 from lockgate.escape.waiting import WATCHERS
 from lockgate.events import Context
 from lockgate.model import Subject
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.store.protocol import Store
+    from typing import Any
+
+    from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import ApprovalRow
 
 REASON = 1000
@@ -39,9 +41,41 @@ def answer(
         now = store.clock()
         row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
         person = Context(client, Subject(row.session, row.agent))
-        facts = {"approval": row.approval, "digest": row.digest, "by": row.decided_by, "reason": row.reason}
+        facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": row.decided_by}
+        facts["reason"] = row.reason
+        if not approve:
+            facts |= _ended_with(tx, row)
         tx.append_audit(now, happened(person, "approve" if approve else "deny", facts))
     # Only what is committed can be read by whoever is woken.
     bells.ring(state, approval)
     bells.ring(state, WATCHERS)
+    return row
+
+
+def _ended_with(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
+    """The other questions about the same call that a no has answered, as its record tells them."""
+    noes = denials.of_session(tx, no.session)
+    others = [row for row in noes if (row.digest, row.decided_at) == (no.digest, no.decided_at)]
+    also = [row.approval for row in others if row.approval != no.approval]
+    return {"also": also} if also else {}
+
+
+def take_back(store: Store, approval: str, *, by: str, client: str = "cli") -> ApprovalRow:
+    """Take a no back for a person, and record that.
+
+    Args:
+        store: The store.
+        approval: The question's id.
+        by: Who says so, as ``ann (terminal)``.
+        client: Through which program of ours, as the audit names it.
+
+    Raises:
+        ApprovalError: There is no such question, or it was not answered with no.
+        StoreError: The store cannot be written.
+    """
+    with store.transaction() as tx:
+        row = denials.retract(tx, approval, by=by)
+        person = Context(client, Subject(row.session, row.agent))
+        facts = {"approval": row.approval, "digest": row.digest, "by": by}
+        tx.append_audit(store.clock(), happened(person, "retract", facts))
     return row

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 
 from lockgate.errors import ApprovalError
+from lockgate.escape import denials
 from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 from lockgate.record import TYPE_CHECKING
@@ -91,6 +92,11 @@ def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[Appro
     return [row for row in rows if (row.agent, row.call_id) == (subject.agent, call.call_id)]
 
 
+def _open(tx: Transaction, session: str) -> list[ApprovalRow]:
+    """The questions of a session that wait, or whose yes nobody used."""
+    return [row for state in ("pending", "approved") for row in tx.approvals(session=session, state=state)]
+
+
 def _new_id(tx: Transaction) -> str:
     while True:
         name = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
@@ -116,8 +122,11 @@ def demand_open(row: ApprovalRow) -> None:
 def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: str, now: float) -> ApprovalRow:
     """Answer a question for a person.
 
+    A no ends every other open question of the session about the same exact call: it was said to the call.
+
     Raises:
-        ApprovalError: There is no such question, or it was answered, or its time is over.
+        ApprovalError: There is no such question, or it was answered, or its time is over, or a no to the same call
+            stands that is to be approved.
     """
     row = tx.approval(approval)
     if row is None:
@@ -125,9 +134,22 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     demand_open(row)
     if _over(row, now):
         raise ApprovalError("the time for this question is over; the agent can ask again")
+    if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
+        raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
     tx.put_approval(row)
+    if not approve:
+        for other in _open(tx, row.session):
+            if other.digest == row.digest:
+                tx.put_approval(other._replace(state="denied", decided_at=now, decided_by=by, reason=reason))
     return row
+
+
+def lapse(tx: Transaction, approval: str, *, reason: str, now: float) -> None:
+    """End an open question that nobody was asked after all: that is no person's no."""
+    row = tx.approval(approval)
+    if row is not None and row.state == "pending":
+        _end(tx, row._replace(state="expired", decided_at=now, reason=reason))
 
 
 def settle(

@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from lockgate.audit import record
 from lockgate.deliberation import PersonQuestion
 from lockgate.digests import sha256
-from lockgate.escape import approvals
+from lockgate.escape import approvals, denials
 from lockgate.gate.deciding import Question, Ruling
 from lockgate.model import Tier, Verdict
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from lockgate.store.rows import ApprovalRow
+
+DENIED_BEFORE = "denied before"
+"""What became of the question about a call where a person has said no to an earlier one about the same."""
 
 
 def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
@@ -32,11 +37,7 @@ def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = Fal
     """
     tx, now, basis = question.tx, question.now, basis_of(question, ruling)
     if approval:
-        before = tx.approval(approval)
-        subject = question.context.subject
-        row = approvals.settle(tx, approval, subject=subject, digest=question.digest, basis=basis, now=now, twice=twice)
-        if row != before:
-            tx.append_audit(now, record.answered(question.context, row))
+        row = _settled(question, approval, basis, twice=twice)
         if ruling.decision.verdict is not Verdict.ASK:
             return ruling._replace(approval=approval)
         if row.state == "used":
@@ -51,6 +52,38 @@ def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = Fal
     )
     tx.append_audit(now, record.person_asked(question.context, row))
     return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
+
+
+def refuse(question: Question, ruling: Ruling, approval: str) -> Ruling | None:
+    """Refuse a call that a person has said no to, whatever would be decided about it now; ``None`` for another call.
+
+    Args:
+        question: The call.
+        ruling: What is decided about it without a person.
+        approval: The question that this call waited for, empty where it waited for none.
+    """
+    no = denials.exact(question.noes, question.digest)
+    if no is None:
+        return None
+    if approval:
+        _settled(question, approval, "")
+    decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
+    person = "denied" if no.approval == approval else DENIED_BEFORE
+    return ruling._replace(
+        decision=decision, new_input=None, approval=no.approval, person=person, person_says=no.reason
+    )
+
+
+def _settled(question: Question, approval: str, basis: str, *, twice: bool = False) -> ApprovalRow:
+    """What came of the question that a call waited for, recorded where that is news."""
+    tx, now = question.tx, question.now
+    before = tx.approval(approval)
+    row = approvals.settle(
+        tx, approval, subject=question.context.subject, digest=question.digest, basis=basis, now=now, twice=twice
+    )
+    if row != before:
+        tx.append_audit(now, record.answered(question.context, row))
+    return row
 
 
 def basis_of(question: Question, ruling: Ruling) -> str:
@@ -78,4 +111,5 @@ def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
     )
     # The record cuts long texts and tells contents of files by their hash; a person has to see what they approve.
     whole = json.loads(json.dumps(dict(call.tool_input), default=str))
-    return {**told, approvals.WHOLE: whole, "brief": question.mask.text(ruling.brief)}
+    aims = denials.targets(reason.effect for reason in ruling.decision.reasons)
+    return {**told, denials.TARGETS: aims, approvals.WHOLE: whole, "brief": question.mask.text(ruling.brief)}

@@ -113,6 +113,11 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
         ruling, elsewhere = _ruled(parts, case, question, heard)
+        if question.noes:
+            from lockgate.gate import approving
+
+            refused = approving.refuse(question, ruling, heard.approval)
+            ruling, elsewhere = refused or ruling, elsewhere and refused is None
         if ruling.decision.verdict is Verdict.JUDGE:
             return _for_the_judge(question, ruling)
         if elsewhere:
@@ -168,6 +173,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         case.mask,
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
+        noes=tx.approvals(session=context.subject.session, state="denied"),
     )
     if heard.opinion is None or question.labels != heard.labels:
         return question  # what was read since the judge was asked makes it another one

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import ApprovalRow
 
 MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()
@@ -71,6 +72,8 @@ class Question(Record):
     """What the judge says of the call in this state, once it was asked."""
     objections: Sequence[Objection] = ()
     """What rule sets and plugins have against the call."""
+    noes: Sequence[ApprovalRow] = ()
+    """The calls of the session that a person has said no to."""
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -94,7 +97,7 @@ class Ruling(Record):
     approval: str = ""
     """The id under which a person was asked elsewhere, where one was."""
     person: str = ""
-    """What became of that question: used, denied or expired."""
+    """What became of that question: used, denied or expired; or a person has said no before."""
     person_says: str = ""
     """The reason that the person gives to the agent."""
 
@@ -118,6 +121,10 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     shadow = _possible(question, *zip(*shadows, strict=True))[0] if shadows else None
     ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input))
     ruling = _objected(question, _guarded(question, _escape(question, ruling)))
+    if question.noes:
+        import lockgate.gate.denying as denying
+
+        ruling = denying.asked_again(question, ruling)
     if ruling.decision.verdict is Verdict.ASK and not askable:
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)

@@ -11,6 +11,7 @@ from lockgate.text import visible
 _PERSON = {
     "used": "A person approved exactly this call.",
     "denied": "A person was asked about this call and said no",
+    "denied before": "A person said no to exactly this call before, and that stands until they take it back",
     "expired": "A person was asked about this call, and nobody answered in time",
 }
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from lockgate.model import Subject, Taint
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import seal
-from lockgate.store.rows import AgentRow, AuditHead, AuditRow, CallRow, SessionRow
+from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, CallRow, SessionRow
 from lockgate.store.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _OPEN = frozenset({"running", "asked"})
 class _Known:
     """What is known of one session. What is missing has to be read."""
 
-    __slots__ = ("agents", "all_calls", "calls", "row", "taints")
+    __slots__ = ("agents", "all_calls", "calls", "noes", "row", "taints")
 
     def __init__(self) -> None:
         self.row: SessionRow | None = None
@@ -44,6 +44,8 @@ class _Known:
         self.taints: dict[tuple[str, int], tuple[Taint, ...]] = {}
         """By agent and limit."""
         self.agents: tuple[AgentRow, ...] | None = None
+        self.noes: tuple[ApprovalRow, ...] | None = None
+        """The questions that a person has answered with no."""
 
     def make_room(self) -> None:
         """Forget calls and taints, where there are very many."""
@@ -199,6 +201,22 @@ class RememberingTransaction(SqliteTransaction):
         if row.state in _OPEN:
             known.make_room()
             known.calls[row.call_id] = row
+
+    # questions to a person
+
+    def put_approval(self, row: ApprovalRow) -> None:
+        """Add or replace a question to a person."""
+        super().put_approval(row)
+        self._memory.sessions[row.session].noes = None
+
+    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
+        """Questions to a person, oldest first; of one session, in one state, where they are given."""
+        if not session or state != "denied":
+            return super().approvals(session=session, state=state)
+        known = self._memory.sessions[session]
+        if known.noes is None:
+            known.noes = tuple(super().approvals(session=session, state=state))
+        return list(known.noes)
 
     # audit
 

@@ -76,6 +76,17 @@ def test_a_question_is_shown_whole_and_marked(machine: Machine, person: httpx.Cl
     assert question["effects"][0]["rule"] == "program:git/push"
 
 
+def test_a_call_that_was_refused_cannot_be_approved(machine: Machine, person: httpx.Client) -> None:
+    first = machine.asked(digest="d" * 64)
+    assert person.post(f"approvals/{first}/deny", json={"reason": ""}).status_code == 200
+    again = machine.asked(digest="d" * 64)
+    shown = get(person, f"approvals/{again}")["shown"]
+    answer = person.post(f"approvals/{again}/approve", json={"shown": shown, "reason": ""})
+    assert (answer.status_code, answer.json()["code"], answer.json()["state"]) == (409, "denied_before", "pending")
+    assert "lockgate approvals retract" in answer.text
+    assert machine.row(again).state == "pending"
+
+
 def test_a_yes_to_what_was_shown_lets_it_run_once(machine: Machine, person: httpx.Client) -> None:
     approval = machine.asked()
     shown = get(person, f"approvals/{approval}")["shown"]

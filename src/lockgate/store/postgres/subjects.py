@@ -44,7 +44,8 @@ _MAIN = _oldest(_OLDEST, "s.session", "''")
 _SESSION_AND_MORE = (
     f"SELECT {_SESSION}, (SELECT json_agg(json_build_array({_TAINT}))::text"  # noqa: S608
     f" FROM ({_MAIN}) oldest),"
-    " EXISTS (SELECT FROM lockgate.agents a WHERE a.session = s.session)"
+    " EXISTS (SELECT FROM lockgate.agents a WHERE a.session = s.session),"
+    " EXISTS (SELECT FROM lockgate.approvals q WHERE q.session = s.session AND q.state = 'denied')"
     " FROM lockgate.sessions s WHERE session = %s"
 )
 _LABELS_OF_ALL = (
@@ -71,6 +72,8 @@ class SubjectQueries(Statements):
         """Taints of main agents that came with their sessions, as JSON."""
         self._without_agents: set[str] = set()
         """Sessions that have no sub-agents."""
+        self._without_noes: set[str] = set()
+        """Sessions in which no person has said no."""
 
     def session(self, session: str) -> SessionRow | None:
         """The session, or ``None``."""
@@ -82,10 +85,12 @@ class SubjectQueries(Statements):
         row = self._one(_SESSION_AND_MORE, (session,))
         if row is None:
             return None
-        *found, taints, has_agents = row
+        *found, taints, has_agents, has_noes = row
         self._with_session[session] = taints or "[]"
         if not has_agents:
             self._without_agents.add(session)
+        if not has_noes:
+            self._without_noes.add(session)
         return SessionRow._make(found)
 
     def put_session(self, row: SessionRow) -> None:

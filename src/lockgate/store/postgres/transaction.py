@@ -11,7 +11,7 @@ from lockgate.store.postgres.subjects import SubjectQueries
 
 if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
-    from lockgate.store.rows import CallRow
+    from lockgate.store.rows import ApprovalRow, CallRow
 
 _PUT_SETTING = replacing("settings", "gate, name", ("gate", "name", "value"))
 _PUT_POLICY = (
@@ -36,6 +36,18 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
         if self._writable and session in self._held and (session, call_id) not in self._calls:
             self.lock_head_early()
         return super().call(session, call_id)
+
+    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
+        """Questions to a person, oldest first; of one session, in one state, where they are given."""
+        # Each decision asks for the noes, and there are seldom any.
+        if state == "denied" and session in self._without_noes:
+            return []
+        return super().approvals(session=session, state=state)
+
+    def put_approval(self, row: ApprovalRow) -> None:
+        """Add or replace a question to a person."""
+        self._without_noes.discard(row.session)
+        super().put_approval(row)
 
     def setting(self, name: str) -> str | None:
         """A value of this gate's own, or ``None``."""
