@@ -52,6 +52,7 @@ faults: setup library system ## break everything under a gate while agents work 
 
 evals: setup library ## measure the shell analysis and the pattern library against their corpora
 	@$(BIN)/python evals/shell/run.py --misses --times
+	@$(BIN)/python evals/shell/probes.py
 	@$(BIN)/python evals/patterns/run.py --packages --compare
 
 containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI, npm, Debian)

@@ -207,6 +207,8 @@ class Invocation:
             self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
             return OPAQUE
         self.not_listed += self.matched.unknown
+        if not (entry.operands or entry.effects):
+            self.not_listed += self.matched.operands
         play_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
@@ -300,6 +302,8 @@ class Invocation:
         self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
         # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
         self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
+        if not (entry.operands or effects):
+            self.not_listed.append(word)
         if entry.before_only:
             return []
         behind = match(entry._replace(commands={}, stops=False), rest)

@@ -25,6 +25,8 @@ _GREEDY = frozenset({"argv", "argv-inside", "package-argv", "project-argv", "she
 
 _NO = frozenset({"", "0", "f", "n", "no", "false", "off", "none", "never", "disable", "without"})
 """Values with which a switch says that it is off: what Go, apt and others read."""
+_SWITCHES = _NO | {"1", "t", "y", "yes", "true", "on", "always", "auto", "enable", "with"}
+"""Values that only say whether a switch is on."""
 
 
 class Option(Record):
@@ -166,6 +168,9 @@ class _Matcher:
             # It is short for this option, or an option of its own that nobody has listed.
             self.result.unknown.append(arg)
         role, words = self.entry.options[found]
+        if equals and words == NO_VALUE and value.casefold() not in _SWITCHES:
+            # What is listed is the option without a value.
+            self.result.unknown.append(arg)
         if words == COMMAND:
             values = self._until_semicolon()
         elif equals:
@@ -248,8 +253,10 @@ class _Matcher:
         key = f"{name}="
         if equals and key in self.entry.options:
             self.result.options.append(Option(key, self.entry.options[key][0], (Arg(value, arg.glob),)))
-        else:
+        elif self.entry.operands:
             self._operand(arg)
+        else:
+            self.result.unknown.append(arg)
 
     def _next(self) -> tuple[Arg, ...]:
         if self.at >= len(self.args):

@@ -41,6 +41,8 @@ def verdicts(command: str, *, contains: bool = True) -> list[Verdict]:
         pytest.param("cat -7 a.txt", id="a number that the program does not take"),
         pytest.param("ls --alm", id="short for an option that is listed"),
         pytest.param("find . -frobnicate x", id="a test of find"),
+        pytest.param("dd if=a.txt frob=x", id="a word of dd"),
+        pytest.param("ls --all=a.txt", id="a value of an option that has none"),
         pytest.param("xargs ls --frob", id="in a command that another one runs"),
         pytest.param("for f in a b; do wc --frob $f; done", id="in a loop"),
         pytest.param("python3 -m json.tool --frob a.json", id="of a module"),
