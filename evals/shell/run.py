@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import signal
 import statistics
 import sys
@@ -117,6 +118,38 @@ COMPOSE = f"{PROJECT}/docker-compose.yml"
 _SERVICES = ScriptFile("services:\n  api: {build: .}\n  db: {image: 'postgres:16'}\n")
 
 
+_BRANCHES = re.compile(
+    r"(?:HEAD|ORIG_HEAD|main|master|spike|hotfix|feature|topic|(?:feature|fix|topic|origin)/[\w/-]+|stash@\{\d\}|@\{-1\}|[0-9a-f]{7}|v\d[\d.]*)(?:[~^]\d*)*"
+)
+"""The revisions of the imagined repository."""
+
+
+class Branches(NamedTuple):
+    """The imagined repository: no revision that has an ordinary name brings anything to a place that matters."""
+
+    root: str
+
+    def knows(self, word: str) -> bool:
+        """Whether a word may be a revision."""
+        return "." not in word or _BRANCHES.fullmatch(word) is not None
+
+    def tree(self, revision: str) -> dict[str, str] | None:
+        """The files of a revision, none of which matters."""
+        return {} if not revision or _BRANCHES.fullmatch(revision) else None
+
+    def commits(self, one: str, other: str) -> tuple[str, ...] | None:
+        """The commits that one revision has before another."""
+        return () if _BRANCHES.fullmatch(one) else None
+
+    def base(self, one: str, other: str) -> str | None:
+        """The revision from which two come."""
+        return one if _BRANCHES.fullmatch(other) else None
+
+    def holds(self, path: str, content: str) -> bool:
+        """Whether a content lies at a path."""
+        return False
+
+
 def machine(cwd: str) -> Surroundings:
     """The imagined machine. A folder elsewhere is a project of its own."""
     return Surroundings(
@@ -127,6 +160,7 @@ def machine(cwd: str) -> Surroundings:
         client_paths=(f"{HOME}/.claude/projects",),
         is_there=COMPOSE.__eq__,
         read_script={COMPOSE: _SERVICES}.get,
+        repository=lambda _: Branches(PROJECT),
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )
 

@@ -1,4 +1,4 @@
-"""What digests are made with: SHA-256 and BLAKE2b, and the one text that a value has in JSON.
+"""What digests are made with: SHA-256 and BLAKE2b, SHA-1 for git's names, and the one text that a value has in JSON.
 
 The hashes are those of the interpreter's own modules. ``hashlib`` gives the same functions, and prefers OpenSSL's:
 importing that costs a hook more than all the hashing that it does. Where an interpreter was built without its own (a
@@ -16,11 +16,12 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from hashlib import blake2b, sha256
+    from hashlib import blake2b, sha1, sha256
     from typing import Any
 else:
     try:
         from _blake2 import blake2b
+        from _sha1 import sha1
 
         if sys.version_info >= (3, 12):
             from _sha2 import sha256
@@ -65,4 +66,4 @@ def _writer(
     return lambda value: "".join(write(value, 0))
 
 
-__all__ = ["blake2b", "canonical_json", "sha256", "usual_json"]
+__all__ = ["blake2b", "canonical_json", "sha1", "sha256", "usual_json"]

@@ -18,7 +18,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.analysis.surroundings import ScriptFile
+    from lockgate.analysis.surroundings import Repository, ScriptFile
     from lockgate.escape.containment.host import Host
     from lockgate.escape.containment.rewriting import Launch
 
@@ -71,6 +71,8 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         is_there=files.is_there,
         names_in=files.names_in,
         found_below=files.found_below,
+        repository=_repository,
+        copied=_copied,
     )
 
 
@@ -201,6 +203,18 @@ def _shares_tasks(home: str) -> Callable[[], bool]:
         return shares_tasks(home)
 
     return shares
+
+
+def _repository(folder: str) -> Repository:
+    from lockgate.repositories.repository import repository_at
+
+    return repository_at(folder)
+
+
+def _copied(folder: str) -> tuple[str, ...] | None:
+    from lockgate.scripts import all_below
+
+    return all_below(folder)
 
 
 def _is_git_folder(folder: str) -> bool:

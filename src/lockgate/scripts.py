@@ -18,6 +18,9 @@ MOST_NAMES = 2000
 MOST_ENTRIES = 20_000
 """Most names that are looked at in all folders of a search."""
 
+MOST_COPIED = 10_000
+"""Most names below a folder that is copied."""
+
 _MOST_SETTINGS = 256 * 1024
 """Longest file of git's settings that is read."""
 
@@ -87,6 +90,32 @@ def found_below(folder: str, name: str, workspace: str) -> tuple[str, ...] | Non
                         folders.append(entry.path)
                     linked = entry.is_symlink() and entry.is_dir()
                     if left < 0 or (linked and not os.path.realpath(entry.path).startswith(f"{root}/")):
+                        return None
+    except (OSError, ValueError):
+        return None
+    return tuple(found)
+
+
+def all_below(folder: str) -> tuple[str, ...] | None:
+    """The paths of all that lies below a folder, told from there; none where it is no folder.
+
+    ``None`` where it cannot be looked into, holds more than ``MOST_COPIED``, and where a link in it leads to
+    another folder: what copies it may follow that.
+    """
+    found: list[str] = []
+    folders = [""]
+    try:
+        if not os.path.isdir(folder):
+            return ()
+        while folders:
+            above = folders.pop()
+            with os.scandir(os.path.join(folder, above)) as entries:
+                for entry in entries:
+                    path = os.path.join(above, entry.name)
+                    found.append(path)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                    if len(found) > MOST_COPIED or (entry.is_symlink() and entry.is_dir()):
                         return None
     except (OSError, ValueError):
         return None

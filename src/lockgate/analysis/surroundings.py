@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from lockgate.model import Category
-from lockgate.record import Record
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 EVERY: frozenset[Category | None] = frozenset({*Category, None})
 """What a rule overrules that holds whatever our own knowledge says."""
@@ -102,6 +107,33 @@ class OwnDatabase(Record):
     """The name that this machine calls itself by."""
 
 
+class Repository(Protocol):
+    """A repository of git, as far as it tells which files a command takes out of it. Paths count from its root."""
+
+    @property
+    def root(self) -> str:
+        """The folder in which its work tree begins, absolute."""
+
+    def tree(self, revision: str) -> Mapping[str, str] | None:
+        """The files of a revision, each with the name of its content; ``None`` where they cannot be told.
+
+        Args:
+            revision: As git reads it (``main``, ``HEAD~2``, ``stash@{0}``); empty for the index.
+        """
+
+    def knows(self, word: str) -> bool:
+        """Whether a word may be a revision."""
+
+    def commits(self, one: str, other: str) -> tuple[str, ...] | None:
+        """The commits that the second revision has and the first has not; ``None`` where that cannot be told."""
+
+    def base(self, one: str, other: str) -> str | None:
+        """The revision from which two others come; ``None`` where that cannot be told, or where there are several."""
+
+    def holds(self, path: str, content: str) -> bool:
+        """Whether this content lies at a path of the work tree; with an empty name, whether nothing lies there."""
+
+
 class Surroundings(Record):
     """Facts about the machine and the project, as values and pure look-ups."""
 
@@ -168,5 +200,12 @@ class Surroundings(Record):
     """The absolute paths of all that has a name at any depth of a folder of the workspace.
 
     ``None`` where that cannot be told: the folder lies elsewhere, holds too much, or a link in it leads out of it.
+    """
+    repository: Callable[[str], Repository | None] = lambda _: None
+    """The repository that git finds from an absolute folder upwards; ``None`` where nothing is known of the disk."""
+    copied: Callable[[str], tuple[str, ...] | None] | None = None
+    """The paths of all that lies below an absolute folder, told from there; none where it is no folder.
+
+    ``None`` where that cannot be told; instead of the look-up, where nothing is known of the disk.
     """
     rules: Rules = Rules()

@@ -1,8 +1,14 @@
 import pytest
 
 from lockgate.analysis.surroundings import Surroundings
+from support.repositories import Ordinary
 
 
 @pytest.fixture(scope="session")
 def around():
-    return Surroundings(home="/home/user", workspace="/work/project", own_paths=("/home/user/.config/lockgate",))
+    return Surroundings(
+        home="/home/user",
+        workspace="/work/project",
+        own_paths=("/home/user/.config/lockgate",),
+        repository=lambda _: Ordinary("/work/project"),
+    )

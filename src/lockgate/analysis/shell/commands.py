@@ -21,6 +21,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.analysis.shell.copies import Moved
     from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.shell.script_files import Scripts
     from lockgate.model import Effect
@@ -45,6 +46,8 @@ class Machine:
         """Whether the last command printed only what it fetched."""
         self.written: set[str] = set()
         """Paths that were written on the way, as far as they are known."""
+        self.moved: list[Moved] = []
+        """What was copied, moved or linked on the way."""
         self.unpacked = False
         """Whether files were written whose names are not known."""
         self.prints_to_file = False

@@ -18,6 +18,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
+    from lockgate.analysis.shell.copies import Copy
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
@@ -131,8 +132,12 @@ def _continues_a_name(text: str) -> bool:
     return name.startswith(PLAIN) and OPAQUE not in name and "$(" not in name and "`" not in name
 
 
-def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) -> list[Effect]:
+def write_into(
+    target: Arg, sources: list[Arg], machine: Machine, scope: Scope, how: Copy | None = None
+) -> list[Effect]:
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
+    from lockgate.analysis.shell.copies import Copy, copied
+
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
@@ -141,6 +146,7 @@ def write_into(target: Arg, sources: list[Arg], machine: Machine, scope: Scope) 
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
             inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
         found += inside
+        found += copied(source, target, how or Copy(), machine, scope)
     return found
 
 

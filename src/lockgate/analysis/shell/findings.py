@@ -18,6 +18,8 @@ class Template(Record):
     gives: Label | None = None
     because: str = ""
     """A sentence; ``{what}`` is replaced by the invocation in short."""
+    rule: str = ""
+    """The rule's name, where that is not the entry of the program."""
 
 
 _U = Label.UNTRUSTED
@@ -28,6 +30,9 @@ _EGRESS = Template(EffectKind.EGRESS, gives=_U, because="`{what}` can send data 
 _READS = "`{what}` first reads a file of this project, which can take in others from elsewhere"
 _FILE = Template(EffectKind.EXECUTE, because=_READS)
 _EXECUTE = Template(EffectKind.EXECUTE, because="`{what}` runs code of this project that cannot be seen through")
+_TARGET = "shell:unlisted-target"
+_NAMES = "`{what}` writes files whose names no word of the command says"
+_TREE = "`{what}` writes the files of a revision, whose names no word of the command says"
 
 WORDS: dict[str, tuple[Template, ...]] = {
     "ingest": (_INGEST,),
@@ -46,6 +51,8 @@ WORDS: dict[str, tuple[Template, ...]] = {
         _INGEST,
         Template(EffectKind.EXECUTE, because="`{what}` can run code that it has downloaded"),
     ),
+    "write-unnamed": (Template(EffectKind.EXECUTE, Variant.UNLISTED, because=_NAMES, rule=_TARGET),),
+    "write-tree": (Template(EffectKind.EXECUTE, Variant.UNLISTED, because=_TREE, rule=_TARGET),),
     "privileged": (Template(EffectKind.EXECUTE, because="`{what}` acts with another user's rights"),),
     "read-secret": (
         Template(EffectKind.READ_SECRET, gives=Label.SECRET, because="`{what}` shows credentials or private data"),
@@ -128,7 +135,7 @@ class Findings:
 def made_by(word: str, what: str, rule: str) -> tuple[Effect, ...]:
     """The effects that a word of the knowledge stands for."""
     return tuple(
-        Effect(item.kind, what, rule, item.because.format(what=what), item.variant, gives=item.gives)
+        Effect(item.kind, what, item.rule or rule, item.because.format(what=what), item.variant, gives=item.gives)
         for item in WORDS[word]
     )
 

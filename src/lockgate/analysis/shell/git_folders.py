@@ -35,8 +35,11 @@ def disguised(machine: Machine, scope: Scope) -> str:
         made_here = machine.unpacked or any(posixpath.basename(path) == "HEAD" for path in machine.written)
         if made_here:
             return "a repository with settings of its own may have been made just before"
-        if problem := _problem(cwd, machine):
-            return problem
+        from lockgate.analysis.shell.copies import originals
+
+        for folder in (cwd, *originals(cwd, machine)):
+            if problem := _problem(folder, machine):
+                return problem
     return ""
 
 

@@ -111,7 +111,7 @@ class Calls:
             if role in ("delete", "tree"):
                 call.own += removing.delete(arg, call.machine, call.scope, below=role == "tree")
             if role == "into":
-                sources = [Arg(source) for source in self.names.texts(given["source"])]
+                sources = [Arg(source) for source in self.names.texts(given.get("source") or given["move"])]
                 call.own += files.write_into(arg, sources, call.machine, call.scope)
 
     def _program(self, program: Any, args: Any) -> None:

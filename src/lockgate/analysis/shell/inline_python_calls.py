@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell import files, removing
+from lockgate.analysis.shell.copies import Copy, copied
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg
@@ -195,6 +196,12 @@ class Calls:
             words = [Arg(source) for source in sources]
             self.call.own += files.write_into(_changed(text), words, self.call.machine, self.call.scope)
 
+    def _tree_into(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+        self._whole(texts, given)
+        for text in texts or ():
+            for source in self.texts(given.get("below")):
+                self.call.own += copied(Arg(f"{source}/."), _changed(text), Copy(), self.call.machine, self.call.scope)
+
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():
             self.call.own += removing.delete(_changed(text), self.call.machine, self.call.scope, below=False)
@@ -247,7 +254,7 @@ _ROLES = {
     "move": Calls._move,
     "moved": Calls._move,
     "into": Calls._into,
-    "tree-into": Calls._whole,
+    "tree-into": Calls._tree_into,
     "delete": Calls._delete,
     "tree": Calls._tree,
     "unknown": Calls._unknown,

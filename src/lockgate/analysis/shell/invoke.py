@@ -31,6 +31,8 @@ _ZSH = """
 """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
+_ASKED = frozenset({"query", "fetch-own", "fetch-known", "compose-file", "write-tree"})
+"""Words for effects that depend on what else a command says."""
 _ASKING = frozenset({"--help", "--version"})
 _HELP = frozenset({"--help", "-help", "-h", "help"})
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
@@ -157,6 +159,7 @@ class Invocation:
         """The state of the shell before an option names another folder."""
         self.before = len(machine.findings.programs)
         """How many programs were met up to this one."""
+        self.made = machine.made  # before this runs
         self.contact = Contact()
         self.recursive = False
         self.ran = False
@@ -246,7 +249,7 @@ class Invocation:
 
             words = [word for word in words if word != "execute"] if run_recipes(self) else words
         for word in words:
-            if word in ("query", "fetch-own", "fetch-known", "compose-file"):
+            if word in _ASKED:
                 from lockgate.analysis.shell.queries import asked
 
                 word = asked(self, word, options)

@@ -17,7 +17,7 @@ _NAMED_IN_FULL = lazy_re(
 
 
 def asked(call: Invocation, word: str, options: list[Option]) -> str:
-    """The effect that ``query``, ``fetch-own``, ``fetch-known`` or ``compose-file`` comes to; empty for none.
+    """What a word for an effect comes to that depends on what else a command says; empty for none.
 
     A query whose words are only numbers and names of subcommands carries nothing out.
 
@@ -29,6 +29,10 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
         from lockgate.analysis.shell.compose_files import takes_in_nothing
 
         return "" if takes_in_nothing(call, options) else word
+    if word == "write-tree":
+        from lockgate.analysis.shell.git_trees import written
+
+        return written(call, options)
     if word == "fetch-known":
         travels = "local..." in call.entry.operands or "local" in call.entry.operands
         return "fetch" if travels and any(OPAQUE in arg.text for arg in call.matched.operands) else word

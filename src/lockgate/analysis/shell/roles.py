@@ -28,6 +28,7 @@ ROLES = {
     "look": "files.look",
     "unpack": "files.unpack",
     "prefix": "files.prefix",
+    "name-end": "files.name_end",
     "backup": "files.backup",
     "packed": "files.packed",
     "read": "files.read",

@@ -75,7 +75,8 @@ def write(call: Invocation, words: list[Arg], option: str) -> None:
 
             send_to(call, [word], option)
         else:
-            call.own += files.write(word, call.machine, call.scope, below=call.recursive)
+            # What an option names may be a folder that is filled.
+            call.own += files.write(word, call.machine, call.scope, below=call.recursive, replaced=bool(option))
 
 
 def prefix(call: Invocation, words: list[Arg], _: str) -> None:
@@ -84,6 +85,12 @@ def prefix(call: Invocation, words: list[Arg], _: str) -> None:
     for word in words:
         for ending in endings:
             call.own += files.write(Arg(f"{word.text}{PLAIN}{ending.text}"), call.machine, call.scope)
+
+
+def name_end(call: Invocation, words: list[Arg], _: str) -> None:
+    """The end of names that are made up: what leads to another folder can lead to any."""
+    if any("/" in word.text or not known(word.text) for word in words):
+        call.add("write-unnamed")
 
 
 _BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
@@ -154,8 +161,12 @@ def into(call: Invocation, words: list[Arg], _: str) -> None:
     sources = [word for word in call.matched.operands if word not in words]
     if call.matched.given & {"-T", "--no-target-directory"}:
         sources = [Arg(f"{word.text}/.") for word in sources]
+    from lockgate.analysis.shell.copies import Copy
+
+    taken = call.entry.operands[0].removesuffix("...") if call.entry.operands else ""
+    how = Copy(call.recursive or taken in ("move", "read-below"), taken == "move", taken == "link")
     for word in words:
-        call.own += files.write_into(word, sources, call.machine, call.scope)
+        call.own += files.write_into(word, sources, call.machine, call.scope, how)
         if "--parents" in call.matched.given:
             for source in sources:
                 inside = Arg(f"{word.text}/{source.text}", source.glob)

@@ -47,16 +47,18 @@ def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: 
     return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
 
 
-def settled(machine: Machine, programs: int | None = None) -> bool:
+def settled(machine: Machine, programs: int | None = None, *, also: str = "") -> bool:
     """Whether the disk still is as it was: all that was met so far has only looked, or removed.
 
     Args:
         machine: What was met.
         programs: How many of the programs ran before; all of them by default.
+        also: A program that counts as one that only looks: who asks knows what it did.
     """
-    if machine.made or len(machine.texts) > 1 or machine.levels or machine.frames or machine.interrupts:
+    # A shell that is started inside looks for names in its own way; who asks for a program's sake does not mind.
+    if machine.made or (len(machine.texts) > 1 and not also) or machine.levels or machine.frames or machine.interrupts:
         return False
-    still = frozenset(knowledge.table("still")["programs"].split())
+    still = frozenset({*knowledge.table("still")["programs"].split(), also})
     # What the last command of a pipeline makes may be there before the first one looks.
     beside = (command for pipeline in machine.beside for command in walk(pipeline.commands) if command.words)
     found = machine.findings

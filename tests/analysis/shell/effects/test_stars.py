@@ -165,7 +165,7 @@ FIND = "find . -name config.toml -exec sed -i s/a/b/ {} +"
         pytest.param("find src -name settings.json -exec sed -i s/a/b/ {} \\;", [], set(), id="none"),
         pytest.param(FIND, ["config.toml", "a/.codex/config.toml"], {EffectKind.TAMPER}, id="settings-of-an-agent"),
         pytest.param(FIND, None, {EffectKind.TAMPER}, id="nobody-knows"),
-        pytest.param(f"git checkout x; {FIND}", [], {EffectKind.TAMPER}, id="made-before"),
+        pytest.param(f"git checkout x; {FIND}", [], {EffectKind.TAMPER, EffectKind.EXECUTE}, id="made-before"),
         pytest.param(f"cp a b; {FIND}", [], {EffectKind.TAMPER}, id="written-before"),
         pytest.param(f"frob & {FIND}", [], {EffectKind.TAMPER, EffectKind.EXECUTE}, id="made-meanwhile"),
     ],

@@ -1,0 +1,173 @@
+"""Which files a command of git takes out of a revision: no word of it says their names.
+
+A revision can hold anything: whoever may run git can make one of files that lie nowhere (``git mktree``). So all that
+is put over the work tree counts as names that nobody has said. Where the repository tells what the revision holds,
+only that counts which would be another file, in a place that matters, than lies there now.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.guard import Guard
+from lockgate.analysis.paths import write_effects
+from lockgate.analysis.shell.git_revisions import INDEX, Change, Said, changes, split
+from lockgate.analysis.shell.stars import settled
+from lockgate.analysis.spelling import absolute, inside
+from lockgate.model import Effect, EffectKind
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.options import Option
+    from lockgate.analysis.surroundings import Repository
+
+_LOOKS = frozenset(
+    ["status", "log", "diff", "show", "rev-parse", "ls-files", "ls-tree", "describe", "blame", "shortlog"]
+)
+"""Verbs of git behind which revisions, index and work tree are as they were."""
+_ANY = frozenset({"-b", "-B", "-c", "-C", "--create", "--force-create", "-m", "--message"})
+"""Options whose value says nothing of what is written: a new branch's name, a message."""
+_MOST = 3
+"""How many files of a revision are named to a person."""
+_RULE = "shell:revision"
+
+
+def written(call: Invocation, options: list[Option]) -> str:
+    """What a command that takes files out of a revision comes to: ``write-tree``, or empty where it writes none.
+
+    What it puts into places that matter, as far as that can be told, is kept beside it.
+    """
+    star = _star(call, options)
+    call.machine.unpacked |= bool(star)
+    return star
+
+
+def _star(call: Invocation, options: list[Option]) -> str:
+    said = _said(call, options)
+    repository = _repository(call)
+    found = changes(said, repository) if said else None
+    if found is None:
+        return "write-tree"
+    if repository is None:
+        return "" if all(change.paths and all(map(_is_one_file, change.paths)) for change in found) else "write-tree"
+    if found and not _settled(call):
+        return "write-tree"
+    for change in found:
+        brought = _brought(call, change, repository)
+        if brought is None:
+            return "write-tree"
+        call.own += brought
+    return ""
+
+
+def _said(call: Invocation, options: list[Option]) -> Said | None:
+    """The words, where all of them are known."""
+    texts = [arg.static for arg in call.args]
+    matched = call.matched
+    dynamic = any(arg.static is None for arg in matched.operands) or any(
+        arg.static is None for option in matched.options if option.name not in _ANY for arg in option.value
+    )
+    if dynamic or matched.unknown or matched.surprises or any(option.role == "config" for option in options):
+        return None
+    operands = tuple(arg.text for arg in matched.operands)
+    behind = split([text or "" for text in texts], len(operands))
+    return Said(call.entry.name.partition("/")[2], operands, behind, tuple(call.matched.options))
+
+
+def _is_one_file(path: str) -> bool:
+    """Whether a word names one file, by its letters."""
+    folder = path.endswith(("/", "/.", "/..")) or path in (".", "..")
+    return not folder and path[:1] != ":" and not any(mark in path for mark in "*?[\\")
+
+
+def _repository(call: Invocation) -> Repository | None:
+    """The repository, where it is known in which folder this runs."""
+    cwds = call.scope.cwds
+    return call.machine.around.repository(cwds[0]) if len(cwds) == 1 and cwds[0] else None
+
+
+def _settled(call: Invocation) -> bool:
+    """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
+    machine = call.machine
+    made, machine.made = machine.made, call.made
+    try:
+        if not settled(machine, call.before - 1, also="git"):
+            return False
+    finally:
+        machine.made = made
+    before = [command.words for command in machine.findings.commands if command.words[0].rpartition("/")[2] == "git"]
+    return all(len(words) > 1 and words[1] in _LOOKS for words in before)
+
+
+def _brought(call: Invocation, change: Change, repository: Repository) -> list[Effect] | None:
+    """What a change puts into places that matter; ``None`` where that cannot be told."""
+    trees = _trees(change, repository)
+    if trees is None:
+        return None
+    theirs, base, known = trees
+    around = call.machine.around
+    guard = Guard(around)
+    root = repository.root
+    if change.root:
+        found = absolute(change.root, call.scope.cwds[0], around)
+        if found is None:
+            return None
+        root = around.realpath(found)
+    names = [name for name in {**theirs, **known} if _meant(name, change, call, repository)]
+    kept = guard.kept(root, names)
+    if change.merges and base is not None and _renamed(guard, repository, change.ours, base):
+        return None
+    call.machine.unpacked |= any(name.rpartition("/")[2] == "HEAD" for name in theirs)
+    put = [
+        name
+        for name in kept
+        if not (base is not None and base.get(name) == theirs.get(name))
+        and not repository.holds(name, theirs.get(name, ""))
+    ]
+    return [effect for name in put[:_MOST] for effect in _effects(call, f"{root}/{name}", name)]
+
+
+def _trees(
+    change: Change, repository: Repository
+) -> tuple[Mapping[str, str], Mapping[str, str] | None, Mapping[str, str]] | None:
+    """The files of a change, those it starts from where it does, and those that git may remove."""
+    theirs = repository.tree(change.theirs)
+    base = None if change.base is None else repository.tree(change.base)
+    if theirs is None or (change.base is not None and base is None):
+        return None
+    if not change.removes or change.root:
+        return theirs, base, {}
+    if base is not None:
+        return theirs, base, base
+    index, head = repository.tree(INDEX), repository.tree("HEAD")
+    return None if index is None or head is None else (theirs, None, {**index, **head})
+
+
+def _renamed(guard: Guard, repository: Repository, revision: str, base: Mapping[str, str]) -> bool:
+    """Whether a merge may put a file into a place that matters under a name that only this side has.
+
+    Git follows files, and whole folders, that this side has given other names.
+    """
+    ours = repository.tree(revision)
+    return ours is None or bool(guard.kept(repository.root, [name for name in ours if name not in base]))
+
+
+def _meant(name: str, change: Change, call: Invocation, repository: Repository) -> bool:
+    """Whether a file is among those that the words of a command mean. A pattern can mean any."""
+    if change.paths is None:
+        return True
+    for word in change.paths:
+        path = absolute(word, call.scope.cwds[0], call.machine.around)
+        if path is None or word[:1] == ":" or any(mark in word for mark in "*?[\\"):
+            return True
+        if inside(f"{repository.root}/{name}", path):
+            return True
+    return False
+
+
+def _effects(call: Invocation, path: str, name: str) -> list[Effect]:
+    """What it means that a revision brings another file to a place than lies there: it is run, or trusted, later."""
+    because = f"the revision has another `{name}` than lies there now"
+    why = [effect.because for effect in write_effects(path, "", call.machine.around)]
+    return [Effect(EffectKind.PERSIST, name, _RULE, f"{because}: {why[0]}" if why else because)]

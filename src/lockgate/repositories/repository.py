@@ -1,0 +1,263 @@
+"""A repository of git on this machine, as far as the analysis asks about it: which files a revision has."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+import stat
+
+from lockgate import caller
+from lockgate.digests import sha1
+from lockgate.files import read_regular
+from lockgate.record import TYPE_CHECKING
+from lockgate.repositories.index import LINK, files_of, marked
+from lockgate.repositories.objects import Objects
+from lockgate.repositories.revisions import EMPTY, Revisions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_FILES = 50_000
+"""Most files of a revision that are looked at."""
+_MOST_FOLDERS = 5_000
+_MOST_COMMITS = 3_000
+_MOST_PICKED = 300
+_FIRST, _SECOND, _BEFORE = 1, 2, 4
+_BOTH = _FIRST | _SECOND
+"""How a commit is reached: from which of two, and whether it lies before a commit that both have."""
+_MOST_INDEX = 16 * 1024 * 1024
+_MOST_CONTENT = 1024 * 1024
+_LEADING = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+                      "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_GRAFT_FILE"})  # fmt: skip
+"""Variables with which git reads something else."""
+_EXTENSIONS = frozenset({"noop", "preciousobjects", "partialclone", "worktreeconfig"})
+"""Extensions that change nothing of how a repository is read."""
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
+
+
+def repository_at(folder: str) -> Repository | Unreadable:
+    """The repository that git finds from a folder upwards."""
+    try:
+        root, git = _found(os.path.realpath(folder))
+        common = _common(git)
+        if not _is_plain(git, common) or not _LEADING.isdisjoint(caller.environ()):
+            return Unreadable(root)
+        return Repository(root, git, common)
+    except (OSError, ValueError, LookupError):
+        return Unreadable(folder)
+
+
+class Unreadable:
+    """A repository of which nothing can be told."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def tree(self, revision: str) -> Mapping[str, str] | None:
+        """Nothing is known."""
+        return None
+
+    def knows(self, word: str) -> bool:
+        """Anything may be a revision."""
+        return True
+
+    def commits(self, one: str, other: str) -> tuple[str, ...] | None:
+        """Nothing is known."""
+        return None
+
+    def base(self, one: str, other: str) -> str | None:
+        """Nothing is known."""
+        return None
+
+    def holds(self, path: str, content: str) -> bool:
+        """Nothing is known."""
+        return False
+
+
+class Repository:
+    """A repository that can be read. It is looked at anew for each call."""
+
+    def __init__(self, root: str, git: str, common: str) -> None:
+        self.root = root
+        self._git = git
+        self._objects = Objects(os.path.join(common, "objects"))
+        self._revisions = Revisions(git, common, self._objects)
+        self._usable = not (self._revisions.replaces() or any(map(os.path.exists, _others(common))))
+        self._whole = not os.path.exists(os.path.join(common, "shallow"))
+        self._entries: dict[str, list[tuple[int, str, str]]] = {}
+        self._trees: dict[str, Mapping[str, str] | None] = {}
+
+    def tree(self, revision: str) -> Mapping[str, str] | None:
+        """The files of a revision, or of the index where it is empty, each with the name of its content."""
+        if revision not in self._trees:
+            try:
+                self._trees[revision] = self._files(revision) if self._usable else None
+            except (OSError, LookupError, ValueError):
+                self._trees[revision] = None
+        return self._trees[revision]
+
+    def knows(self, word: str) -> bool:
+        """Whether a word may be a revision."""
+        try:
+            return self._revisions.may_be(word)
+        except (OSError, LookupError, ValueError):
+            return True
+
+    def base(self, one: str, other: str) -> str | None:
+        """The commit from which two others come, where there is just one."""
+        walked = self._walked(one, other)
+        best = [name for name, by in walked.items() if by & _BOTH == _BOTH and not by & _BEFORE] if walked else []
+        return best[0] if len(best) == 1 else None
+
+    def commits(self, one: str, other: str) -> tuple[str, ...] | None:
+        """The commits that the second revision has and the first has not, a few hundred at most."""
+        walked = self._walked(one, other)
+        found = tuple(name for name, by in walked.items() if by & _BOTH == _SECOND) if walked is not None else None
+        return found if found is None or len(found) <= _MOST_PICKED else None
+
+    def _walked(self, one: str, other: str) -> dict[str, int] | None:
+        try:
+            if not (self._usable and self._whole):
+                return None
+            return self._walk(self._revisions.find(one), self._revisions.find(other))
+        except (OSError, LookupError, ValueError):
+            return None
+
+    def holds(self, path: str, content: str) -> bool:
+        """Whether this content lies at a path of the work tree; with an empty name, whether nothing lies there."""
+        full = os.path.join(self.root, path)
+        try:
+            mode = os.lstat(full).st_mode
+            if stat.S_ISLNK(mode):
+                return content == LINK + _name(os.fsencode(os.readlink(full)))
+            data = read_regular(full, _MOST_CONTENT, follow=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return not content
+        except (OSError, ValueError):
+            return False
+        # With ``core.autocrlf`` the lines of a work tree end otherwise.
+        return content in (_name(data), _name(data.replace(b"\r\n", b"\n")))
+
+    def _files(self, revision: str) -> dict[str, str]:
+        if not revision:
+            try:
+                return files_of(read_regular(os.path.join(self._git, "index"), _MOST_INDEX))
+            except FileNotFoundError:
+                return {}
+        name = self._revisions.find(revision)
+        if name == EMPTY:
+            return {}
+        found: dict[str, str] = {}
+        folders = [("", self._revisions.commit(name).tree)]
+        count = 0
+        while folders:
+            above, tree = folders.pop()
+            count += 1
+            for mode, path, content in self._listed(tree):
+                if mode >> 12 == 0o4:
+                    folders.append((f"{above}{path}/", content))
+                else:
+                    found[above + path] = marked(mode, content)
+            if len(found) > MOST_FILES or count > _MOST_FOLDERS:
+                raise LookupError(revision)
+        return found
+
+    def _listed(self, tree: str) -> list[tuple[int, str, str]]:
+        """What stands in a folder of a revision. Revisions have most of them in common."""
+        if tree not in self._entries:
+            self._entries[tree] = self._read(tree)
+        return self._entries[tree]
+
+    def _read(self, tree: str) -> list[tuple[int, str, str]]:
+        kind, data = self._objects.read(tree)
+        if kind != "tree":
+            raise LookupError(tree)
+        found, at = [], 0
+        while at < len(data):
+            space = data.index(b" ", at)
+            end = data.index(b"\0", space)
+            path = data[space + 1 : end].decode("utf-8", "surrogateescape")
+            if not path or "/" in path:
+                raise ValueError("a name that is a path")
+            found.append((int(data[at:space], 8), path, data[end + 1 : end + 21].hex()))
+            at = end + 21
+        return found
+
+    def _walk(self, one: str, other: str) -> dict[str, int] | None:
+        """The commits of both, newest first, until only what lies before a common one is left; how each is reached.
+
+        Of those that both have only the last ones are not marked as lying before another.
+        """
+        flags: dict[str, int] = {}
+        queue: list[tuple[int, str]] = []
+
+        def reach(name: str, by: int) -> None:
+            if flags.get(name, 0) & by != by:
+                flags[name] = flags.get(name, 0) | by
+                heapq.heappush(queue, (-self._revisions.commit(name).date, name))
+
+        reach(one, _FIRST)
+        reach(other, _SECOND)
+        while any(not flags[name] & _BEFORE for _, name in queue):
+            if len(flags) > _MOST_COMMITS:
+                return None
+            _, name = heapq.heappop(queue)
+            by = flags[name] | (_BEFORE if flags[name] & _BOTH == _BOTH else 0)
+            for parent in self._revisions.commit(name).parents:
+                reach(parent, by)
+        return flags
+
+
+def _name(data: bytes) -> str:
+    """The name that git gives to a content."""
+    return sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+def _found(folder: str) -> tuple[str, str]:
+    """The root of the work tree around a folder, and the folder of its repository. Raises ``LookupError``."""
+    while True:
+        place = os.path.join(folder, ".git")
+        if os.path.isdir(place) and os.path.exists(os.path.join(place, "HEAD")):
+            return folder, place
+        if os.path.lexists(place):
+            text = read_regular(place, 4096, follow=False).decode("utf-8", "surrogateescape")
+            mark, _, target = text.partition(" ")
+            if mark != "gitdir:":
+                raise LookupError(place)
+            return folder, os.path.realpath(os.path.join(folder, target.rstrip("\r\n")))
+        if folder == os.path.dirname(folder) or os.path.exists(os.path.join(folder, "HEAD")):
+            raise LookupError(folder)
+        folder = os.path.dirname(folder)
+
+
+def _common(git: str) -> str:
+    """The folder that a repository shares with its other work trees."""
+    try:
+        text = read_regular(os.path.join(git, "commondir"), 4096).decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return git
+    return os.path.realpath(os.path.join(git, text.strip()))
+
+
+def _others(common: str) -> list[str]:
+    """Files by which git may read other objects than those that stand under a name."""
+    names = ("info/grafts", "objects/info/commit-graphs", "objects/pack/multi-pack-index")
+    return [os.path.join(common, name) for name in (*names, "objects/pack/multi-pack-index.d")]
+
+
+def _is_plain(git: str, common: str) -> bool:
+    """Whether the settings of a repository leave it where, and what, it is taken for."""
+    for file in (os.path.join(common, "config"), os.path.join(git, "config.worktree")):
+        try:
+            text = read_regular(file, 256 * 1024).decode("utf-8", "replace").lower()
+        except FileNotFoundError:
+            continue
+        section = ""
+        for line in map(str.strip, text.splitlines()):
+            if header := _SECTION.match(line):
+                section, line = header[1], header[2].strip()
+            key = re.split(r"[\s=]", line, maxsplit=1)[0]
+            if (section == "extensions" and key and key not in _EXTENSIONS) or (section, key) == ("core", "worktree"):
+                return False
+    return True
