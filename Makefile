@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint format unit e2e stress faults evals containment fuzz knowledge library lock setup system axe screenshots clients clean
+.PHONY: help demo test lint house format unit e2e stress faults evals containment fuzz knowledge library lock setup system axe screenshots clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,11 @@ lint: setup ## style, types, import rules, stale knowledge
 	@$(BIN)/mypy --platform darwin --no-warn-unreachable --cache-dir .mypy_cache/darwin
 	@MYPYPATH=tests $(BIN)/mypy -p e2e
 	@$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory house
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check || exit 1; done
+
+house: setup ## circles of imports and imports against the planned rooms: their number may only fall
+	@$(BIN)/python scripts/house/check_house.py src/lockgate --rooms scripts/house/rooms.tsv --short --ceiling scripts/house/ceiling.json
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix

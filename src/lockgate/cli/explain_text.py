@@ -169,10 +169,15 @@ def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: S
     branch.add(Text(f"rule {effect.rule}", style="dim"))
     if effect.uncontainable:
         branch.add(Text(f"is not contained: {visible(effect.uncontainable)}"))
+    if effect.variant is Variant.UNLISTED:
+        branch.add(Text(_TEACHING))
     if effect.gives is not None:
         branch.add(Text(f"its result makes the session {effect.gives.value}"))
     if len(explanation.analysis.effects) > 1:
         branch.add(_coloured("alone", explanation.of(effect)))
+
+
+_TEACHING = "to teach it: an entry (docs/contributing-programs.md), or a pattern under bash_patterns: safe of your own"
 
 
 def _kind(effect: Effect) -> str:

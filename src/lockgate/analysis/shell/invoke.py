@@ -230,9 +230,9 @@ class Invocation:
             found = unprinted(found) if saves(self, options) else found
         self.own += found
         if self.not_listed:
-            from lockgate.analysis.shell.unlisted import heed_options
+            from lockgate.analysis.shell.unlisted import with_options
 
-            heed_options(self)
+            self.own = with_options(self.own, self.what, self.not_listed, entry.operands)
         if entry.keeps and any(effect.gives for effect in self.own):
             self.machine.may_save = self.machine.findings.loud = True
         self._needs()

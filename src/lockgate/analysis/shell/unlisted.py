@@ -12,7 +12,9 @@ from lockgate.model import Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.invoke import Invocation
+    from collections.abc import Sequence
+
+    from lockgate.analysis.shell.scope import Arg
 
 OPTION, VARIABLE, TARGET = "shell:unlisted-option", "shell:unlisted-variable", "shell:unlisted-target"
 _MOST = 3
@@ -34,31 +36,33 @@ def variable(name: str, text: str) -> Effect:
     return unlisted(f"{name}={text}", VARIABLE, because)
 
 
-def heed_options(call: Invocation) -> None:
-    """Keep that a command has options of which no table says what they do."""
-    kinds = {own.kind for own in call.own}
+def with_options(own: list[Effect], what: str, words: Sequence[Arg], operands: Sequence[str]) -> list[Effect]:
+    """The effects of a command with options of which no table says what they do.
+
+    Args:
+        own: What it does by all that is listed.
+        what: The command in short.
+        words: The options, and the words whose place no table names.
+        operands: The roles of its operands.
+    """
+    kinds = {effect.kind for effect in own}
     if not kinds.isdisjoint(_HELD):
-        return
-    because = _because(call)
+        return own
+    because = _because(what, words)
     if EffectKind.FETCH in kinds:
         # In the sandbox it could reach nobody. Outside, the option may add anything to the address.
-        call.own = [_not_known(own, because) if own.kind is EffectKind.FETCH else own for own in call.own]
-        return
-    effect = unlisted(call.what, OPTION, because)
-    if any("=" in word.text for word in call.not_listed) and _reads(call):
+        return [_not_known(effect, because) if effect.kind is EffectKind.FETCH else effect for effect in own]
+    effect = unlisted(what, OPTION, because)
+    if any("=" in word.text for word in words) and any(role.removesuffix("...") in _READING for role in operands):
         # The value may be the address or the file that it reads, and it prints that.
         effect = effect._replace(gives=Label.UNTRUSTED)
-    call.own.append(effect)
+    return [*own, effect]
 
 
-def _reads(call: Invocation) -> bool:
-    return not _READING.isdisjoint(role.removesuffix("...") for role in call.entry.operands)
-
-
-def _because(call: Invocation) -> str:
-    names = list(dict.fromkeys(f"`{shown(word.text.partition('=')[0])[:80]}`" for word in call.not_listed))
+def _because(what: str, words: Sequence[Arg]) -> str:
+    names = list(dict.fromkeys(f"`{shown(word.text.partition('=')[0])[:80]}`" for word in words))
     told = " ".join(names[:_MOST]) + (f" and {len(names) - _MOST} more" if len(names) > _MOST else "")
-    return f"no table says what {told} does to `{call.what}`"
+    return f"no table says what {told} does to `{what}`"
 
 
 def _not_known(fetch: Effect, because: str) -> Effect:
