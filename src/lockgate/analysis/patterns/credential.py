@@ -56,8 +56,10 @@ _LINE_BEFORE = lazy_re(r"(?:^|\n)[ \t]*(?:- |export |set |ENV |ARG )?[ \t]*$")
 _LINE_BEHIND = lazy_re(r"[ \t]*(?:#.*)?(?:\r?\n|$)")
 _SETTING = lazy_re(r"[A-Z][A-Z0-9_]+$|[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+$")
 _WORDS = lazy_re(r"[A-Za-z]+(?:-[A-Za-z]+){2,}$")
-_QUALIFIED = lazy_re(r"(?:::|[\w*]:[\w*/-]*:)$")
-"""Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``."""
+_OF_A_TYPE = lazy_re(r"(?:::|\barn:[\w*/:-]*:)$")
+_QUALIFIED = lazy_re(r"(?:::|\barn:[\w*/:-]*:|[\w*]:(?!\d{1,7}:)[\w*/-]*:)$")
+"""Before the name of a type or a resource: ``AWS::IAM::AccessKey``, ``arn:aws:secretsmanager:*:*:secret``. A number is
+that of a line, which searches and compilers print behind the name of a file."""
 _WEAK_MARK = lazy_re(r"my|test(?:er|ing)?|dev|demo|local|default")
 """Words that people put into passwords, too: with digits they say nothing."""
 _WALK = lazy_re(r"[A-Za-z]{3,}\d{2,6}[^A-Za-z0-9]?$")
@@ -105,7 +107,9 @@ def is_weak(value: str) -> bool:
 
 
 def _is_qualified(candidate: Candidate) -> bool:
-    return candidate.match.startswith(candidate.key) and _QUALIFIED.search(candidate.before) is not None
+    if not candidate.match.startswith(candidate.key) or _QUALIFIED.search(candidate.before) is None:
+        return False
+    return _OF_A_TYPE.search(candidate.before) is not None or _operator(candidate) == ":"
 
 
 def _least_length(value: str, kind: NameKind) -> int:

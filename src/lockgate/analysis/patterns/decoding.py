@@ -1,4 +1,4 @@
-"""The views of a text in which patterns look too: what is encoded, escaped or put together in it, to a depth of three.
+"""The views of a text in which patterns look too: what is encoded, escaped, joined or in tables, to a depth of three.
 
 Where there may be something to decode is told by *spots*: matches of the patterns in ``decoding_spots``, which stand in
 the same database as the rules. So a text is scanned once, and a text without any spot costs nothing more.
@@ -6,7 +6,7 @@ the same database as the rules. So a text is scanned once, and a text without an
 
 from __future__ import annotations
 
-from lockgate.analysis.patterns import decoding_escapes, decoding_runs, joining
+from lockgate.analysis.patterns import decoding_escapes, decoding_lines, decoding_runs, decoding_tables, joining
 from lockgate.analysis.patterns.decoding_views import Budget, Decoded, View, packed
 from lockgate.record import TYPE_CHECKING
 
@@ -23,7 +23,13 @@ _MEANT = {
     "array": ("pairs",),
 }
 """Decoders for kinds of spots that have none of their own name."""
-_DECODERS = {**decoding_runs.DECODERS, **decoding_escapes.DECODERS, **joining.DECODERS}
+_DECODERS = {
+    **decoding_runs.DECODERS,
+    **decoding_escapes.DECODERS,
+    **joining.DECODERS,
+    **decoding_lines.DECODERS,
+    **decoding_tables.DECODERS,
+}
 
 
 def views(

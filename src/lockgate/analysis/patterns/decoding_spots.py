@@ -46,6 +46,23 @@ _PIECE = rb"[A-Za-z0-9_/=:@%-]"
 _QUOTE = b"[\"'`]"
 _GLUE = rb"[\s\\+.~&|<>${}]*[rRbBuUfFL@]?"
 # From one literal to the next, and quotes in words of a shell: s'k'-an"t", TOKEN="abc"def.
+_LINE = rb"(?:^|\n)"
+# What tools print before a line: path:12:, rev:path:12:, path-13-, 12:, 12 |, 12 with a tab, a hunk's header.
+_PREFIX = (
+    _LINE + rb"[^\s:0-9][^\s:]*[:-][0-9]{1,7}[:-]",
+    _LINE + rb"[^\s:]+:[^\s:]+:[0-9]{1,7}:[^0-9]",
+    _LINE + rb"[0-9][^\s:]*[./][A-Za-z][^\s:]*[:-][0-9]{1,7}[:-]",
+    _LINE + rb"[> ]*[0-9]{1,7}(?:[:-][^0-9]|\t|[ ]{0,3}(?:\||\xe2\x94\x82|\xe2\x86\x92))",
+    _LINE + rb"(?:@@ -|[0-9,]+[acd][0-9])",
+    _LINE + rb"[A-Za-z0-9][\w.-]*[ ]+\| ",
+)
+_HEADER = (
+    rb"(?i:passw|passphrase|kennwort|secret|token|pwd|(?:api|access)[_ -]?key|credential|de passe|senha|contrase)"
+    rb"[A-Za-z_ ]*[\"'`*]*[ ]*(?:[,;|\t\n]|\r\n|\xe2\x94|  )"
+)
+_CELL = (
+    rb"(?i:passw|passphrase|kennwort|secret|token|pwd|key|credential|de passe|senha)[A-Za-z_ ]*[^\n]{0,3}</(?i:t[hd])"
+)
 _JOINED = (
     _PIECE + _QUOTE + _GLUE + _QUOTE + _PIECE,
     _WORD + b"[\"']" + _WORD + b"+[\"']" + _WORD + b"{2}",
@@ -65,6 +82,10 @@ SPOT_PATTERNS: Mapping[str, bytes] = {
     "entity": rb"&#[0-9xX]|&[a-z]{2}",
     "quoted-printable": rb"=3D|=[0-9A-F]{2}=[0-9A-F]{2}|[!-~ ]{40}=\r?\n[!-~]",
     "joined": b"|".join(_JOINED),
+    "prefix": b"|".join(_PREFIX),
+    "table": _HEADER,
+    "cells": _CELL,
+    "insert": rb"(?i:insert\s+into\s)",
     "list": rb"\.join\((?:\"\"|''|``)\)|(?:\"\"|'')\.join\(\s{0,8}[\[(]|(?i:concat|paste0)\(\s{0,8}[\"']",
     "reversed": rb"\[::-1\]|\.reverse\b|\|\s{0,8}rev\b|\brev\s{0,4}<|reversed\(|strrev\(",
     "invisible": (
@@ -75,5 +96,5 @@ SPOT_PATTERNS: Mapping[str, bytes] = {
 """By the names of decoders; ``packed`` and ``long`` are base64, an ``array`` is pairs, ``words`` of one or two
 characters are pairs, or a text with spaces in it. Syntax of RE2 and Hyperscan, for bytes."""
 
-ONCE = frozenset(SPOT_PATTERNS) - {"base64", "packed", "joined", "list", "reversed"}
+ONCE = frozenset(SPOT_PATTERNS) - {"base64", "packed", "joined", "list", "reversed", "table"}
 """Those of which only the first match is asked for."""

@@ -158,9 +158,14 @@ class Pieces:
         return self._source(low, first)[0], self._source(high, max(first, last - 1))[1]
 
     def changed(self, first: int, last: int) -> bool:
-        """Whether any of these bytes stands otherwise in the other text, or not side by side there."""
+        """Whether any of these bytes stands otherwise in the other text, or not side by side there.
+
+        So it is too where something was taken out directly before them, with which the text began.
+        """
         start, end = self.span(first, last)
         low, high = self._parts(first, last)
+        if low and first == self._at[low - 1]:
+            return True
         return end - start != last - first or any(not self._same(part, first, last) for part in range(low, high + 1))
 
     def _parts(self, first: int, last: int) -> tuple[int, int]:
