@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockgate.analysis.patterns.fields import Field
 from lockgate.analysis.patterns.linking import link
 from lockgate.analysis.patterns.merging import merge
-from lockgate.analysis.patterns.model import Side
+from lockgate.analysis.patterns.model import GuardrailDecision, Side
 from lockgate.analysis.patterns.redaction import redact
 from lockgate.analysis.patterns.scanning import Request, Scanner
 from lockgate.guardrails.layers import shipped_layer
@@ -113,3 +113,58 @@ def test_what_stands_behind_a_value_stays(text: str, value: str) -> None:
     matches = shipped().check([Field("", "", whole)], OUTPUT).pattern_matches
     unmarked = [match._replace(replacement="") for match in matches]
     assert redact(whole, unmarked) == text.format(v="")
+
+
+def _token(claims: str) -> str:
+    parts = ('{"alg":"HS256","typ":"JWT"}', claims)
+    coded = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
+    return f"{coded}.kZ3vQ9sXw0bT6yLr2HcJ8mNfA1uEoPgD5iRtV4qWx7U"
+
+
+GOOGLE = "AIza" + "X1Cam_WpLyyQx_q4ypJaKvLAXyBj4i3DYjH"
+PUBLIC = {
+    "Firebase": f'apiKey: "{GOOGLE}",\n  authDomain: "shop-1.firebaseapp.com",',
+    "Firebase, variable": f"NEXT_PUBLIC_FIREBASE_API_KEY={GOOGLE}",
+    "Supabase": _token('{"iss":"supabase","ref":"ab12","role":"anon","iat":1767225600}'),
+    "Sentry": "https://74ea4f17670b8ec5" + "47c07325503ddc33@o447951.ingest.sentry.io/5429219",
+    "Stripe": "pk_live_" + "5PLR1pMTBTgFxvkUQn3pfP5n",
+    "Segment": "SEGMENT_WRITE_KEY=" + "qEmOtn388WYf11WkqClHA8GcNlWEDh8N",
+    "Mapbox": "pk.eyJ1IjoiYWNtZSIsImEiOiI3MjYwbzlxMHZ0bGNoZzJoNHdyaHV5aGs4In0" + ".J5l_RpPmmF_F-Rfvhb2QNN",
+}
+SECRET_NEARBY = {
+    "Google": f"maps = '{GOOGLE}'",
+    "Firebase, server": f"FIREBASE_SERVER_KEY={GOOGLE}",
+    "Supabase, service": _token('{"iss":"supabase","ref":"ab12","role":"service_role","iat":1767225600}'),
+    "no Supabase": _token('{"iss":"acme","role":"anon","iat":1767225600}'),
+    "Stripe": "sk_live_" + "5PLR1pMTBTgFxvkUQn3pfP5n",
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_public_by_design_is_a_remark(name: str) -> None:
+    for side in (Side.INPUT, Side.OUTPUT):
+        request = Request(side, "Bash", timeout_ms=1e6)
+        result = shipped().check([Field("", "", PUBLIC[name])], request)
+        assert result.decision in (GuardrailDecision.APPROVE, GuardrailDecision.WARN)
+        assert not any(match.redact for match in result.pattern_matches)
+        assert not result.found_secret
+
+
+@pytest.mark.parametrize("name", SECRET_NEARBY)
+def test_what_only_looks_public_is_taken_out(name: str) -> None:
+    result = shipped().check([Field("", "", SECRET_NEARBY[name])], OUTPUT)
+    assert any(match.redact for match in result.pattern_matches)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ihr Token ist abgelaufen. Bitte melden Sie sich an.",
+        "fehler:\n  token: abgelaufen\n  passwort: erforderlich\n",
+        "Votre jeton: invalide",
+        "El token ha caducado",
+        "token: verlopen",
+    ],
+)
+def test_prose_in_other_languages_stays(text: str) -> None:
+    assert outside(text, []) == []

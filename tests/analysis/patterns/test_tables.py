@@ -100,7 +100,6 @@ def test_what_stands_before_a_line_hides_nothing(prefix: str, line: str) -> None
     assert left(text.format(a=A, b=B)) == text.format(a="#", b="#")
 
 
-@pytest.mark.skip
 def test_lines_that_belong_together_are_put_together() -> None:
     text = "conf.xml:3:  <password>\nconf.xml:4:    {a}\nconf.xml:5:  </password>\n"
     assert left(text.format(a=A)) == text.format(a="#")

@@ -240,6 +240,27 @@ def test_a_pem_block_holds_a_key(value, answer):
     assert ask("pem", value) is answer
 
 
+def test_the_checksum_of_a_nats_seed_proves_it():
+    seed = "SUAFFQRYAYZXRPOOC4BD" + "ZHVGIJNYE3FDY7NTD7LQ24ZKHHDDIJPTAGYFUU"
+    assert ask("nats_seed", seed) is True
+    assert not any(ask("nats_seed", seed[:at] + "Q" + seed[at + 1 :]) for at in range(2, 58) if seed[at] != "Q")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("JBSWY3DPEHPK3PXP" + "GEZDGNBVGY3TQOJQ", None),
+        ("JDPSL6EUFQTIDUFI", None),
+        ("AAAAAAAAAAAAAAAA", False),
+        ("AUTHENTICATIONREQUIRED", False),
+        ("JBSWY3DPEHPK3PX", False),
+        ("JBSWY3DP", False),
+    ],
+)
+def test_a_seed_of_one_time_passwords_has_bytes_enough(text, answer):
+    assert ask("base32_seed", text) is answer
+
+
 def test_the_page_has_all_validators():
     page = (Path(__file__).parents[3] / "docs" / "patterns-validators.md").read_text(encoding="utf-8")
     cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]

@@ -17,6 +17,7 @@ from lockgate.analysis.patterns.model import (
     Severity,
     Side,
 )
+from lockgate.analysis.patterns.public_keys import is_public
 from lockgate.analysis.patterns.timing import Timing
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -182,6 +183,8 @@ class Check:
             span = (found.value_start, found.value_end)
             if is_weak(rule, text.data[slice(*span)]):
                 rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
+            elif is_public(rule.type, text.data, *span):
+                rule = rule._replace(severity=Severity.LOW, action="warn")
             self._keep(rule, use, text, span, validated=proven is True)
         return found.end
 

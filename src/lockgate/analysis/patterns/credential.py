@@ -69,6 +69,8 @@ _RUN_INTO_PASS = lazy_re(r"[a-z]+(?:pass|pwd)$")
 """``shoppass``: a name is ``shop_pass``."""
 _PLAIN_WORD = lazy_re(r"[a-z]{5,}$")
 _SIGN = lazy_re(r"[!@#$%^&*?+~]")
+_CAN_BE_SAID = lazy_re(r"[^\W\d_][^\W\d_A-Z]*$")
+_TOO_HARD = lazy_re(r"[bcdfghjklmnpqrstvwxz]{5}|[aeiouy]{4}|q(?!u)|[jvwxz]{2}|^(?!.{0,3}[^\Wbcdfghjklmnpqrstvwxz]).{4}")
 _LONGEST_WORD, _RANDOM_WORD = 16, 0.5
 """Characters of a plain word, and the rarity from which letters are none."""
 _LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
@@ -103,7 +105,10 @@ def is_credential(candidate: Candidate, form: float | None = None) -> bool | Non
 def is_weak(value: str) -> bool:
     """Whether a password is a default or a plain word: worth a remark, and no reason to hide or to lock anything."""
     lower = value.strip().lower()
-    return lower in _WEAK or (lower.isalpha() and len(lower) <= _LONGEST_WORD and rarity.score(lower) < _RANDOM_WORD)
+    if lower in _WEAK:
+        return True
+    plain = lower.isalpha() and len(lower) <= _LONGEST_WORD
+    return plain and (rarity.score(lower) < _RANDOM_WORD or _is_a_word(value.strip()))
 
 
 def _is_qualified(candidate: Candidate) -> bool:
@@ -221,8 +226,15 @@ def is_basic_auth(candidate: Candidate) -> bool | None:
     return is_credential(Candidate(password, password, "", "", ""), ENOUGH if name else 0.0)
 
 
+def _is_a_word(value: str) -> bool:
+    """Whether letters, in one case, are parted by vowels as those of a word are, in whatever language."""
+    return _CAN_BE_SAID.match(value) is not None and _TOO_HARD.search(value.lower()) is None
+
+
 def looks_random(value: str) -> bool:
     """Whether chance rather than a person made a value: long enough to tell, and rare characters in a row."""
+    if len(value) <= _LONGEST_WORD and _is_a_word(value):
+        return False
     return (len(value) >= 8 and rarity.score(value) >= 0.5) or (len(value) >= 20 and rarity.score(value) >= 0.3)
 
 

@@ -15,7 +15,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from lockgate.analysis.patterns.decoding_views import Budget, Decoder
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Names = Mapping[int, bytes]
     """The names of the columns that hold credentials, by their places."""
 
-_LONGEST_LINE = 4000
+_LONGEST_LINE = 2000
 _MOST_CELLS = 64
 _MOST_ROWS = 20_000
 _NAME = lazy_re(r"[^\W\d_][\w .#/()-]{0,38}$")
@@ -127,7 +127,9 @@ def lines(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Itera
             done = yield from _rows(data, stop + 1, style, names, len(cells))
 
 
-def _rows(data: bytes, start: int, style: re.Pattern[bytes], names: Names, columns: int) -> Iterator[Decoded]:
+def _rows(
+    data: bytes, start: int, style: re.Pattern[bytes], names: Names, columns: int
+) -> Generator[Decoded, None, int]:
     """The values of the rows from a place on; where they end."""
     for _ in range(_MOST_ROWS):
         stop = data.find(b"\n", start)
@@ -161,9 +163,9 @@ def html(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterat
         texts = [data[slice(*span)] for span in spans]
         if above := _names(texts):
             names = above
-        for name, span in pairwise(spans):
-            if _is_name(data[slice(*name)].decode("utf-8", "replace")):
-                yield from _assigned(data[slice(*name)], data, *span)
+        for label, span in pairwise(spans):
+            if _is_name(data[slice(*label)].decode("utf-8", "replace")):
+                yield from _assigned(data[slice(*label)], data, *span)
         if not above:
             for place, name in names.items():
                 if place < len(spans):
@@ -171,7 +173,9 @@ def html(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterat
 
 
 def _text(data: bytes, start: int, end: int) -> Span:
-    """The text of a cell that holds one, without the tags around it."""
+    """The text of a cell that holds one, without the tags around it; nothing of a long one."""
+    if end - start > _LONGEST_LINE:
+        return start, start
     while (tag := _TAG.match(data, *_bare(data, start, end))) is not None:
         start = tag.end()
     while data[start:end].rstrip().endswith(b">") and (at := data.rfind(b"<", start, end)) >= 0:
@@ -181,8 +185,8 @@ def _text(data: bytes, start: int, end: int) -> Span:
 
 # ---------------------------------------------------------------- SQL
 _INSERT = lazy_re(rb"(?i)\binsert\s{1,8}into\s{1,8}[\w.\"`\[\]]{1,100}\s{0,8}\(([^()]{1,2000})\)\s{0,8}values\s{0,8}")
-_TUPLE = lazy_re(rb"\(((?:N?'(?:[^']|'')*'|[^'()]|\([^()]*\))*)\)\s{0,8},?\s{0,80}")
-_FIELD = lazy_re(rb"[ ]*N?('(?:[^']|'')*'|(?:[^,'(]|\([^()]*\))*)\s*(?:,|$)")
+_TUPLE = lazy_re(rb"\(((?:'[^']*'|[^'()]|\([^()]*\))*)\)\s{0,8},?\s{0,80}")
+_FIELD = lazy_re(rb"\s*N?((?:'[^']*'|[^,'(]|\([^()]*\))*)(?:,|$)")
 
 
 def inserted(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:

@@ -25,7 +25,7 @@ _OF_VALUE: Mapping[str, tuple[str, ...]] = {
     "validators_keys": (
         *("jwt", "github_checksum", "npm_checksum", "aws_access_key_id", "discord_token", "telegram_token"),
     ),
-    "validators_encodings": ("pem", "base58check", "bech32"),
+    "validators_encodings": ("pem", "base58check", "bech32", "nats_seed", "base32_seed"),
     "validators_contact": ("phone", "phone_us"),
     "validators_people": (
         *("ssn", "itin", "nino", "nhs_number", "sin", "nir", "steuer_id", "dni", "codice_fiscale", "bsn", "pesel"),

@@ -91,3 +91,40 @@ def bech32(value: str) -> bool:
     for symbol in (*(code >> 5 for code in codes), 0, *(code & 31 for code in codes), *symbols):
         checksum = (checksum & 0x1FFFFFF) << 5 ^ symbol ^ _BECH32_STEPS[checksum >> 25]
     return checksum == 1
+
+
+def nats_seed(value: str) -> bool:
+    """Whether it is a seed of NATS: 34 bytes in base32 that end in their CRC-16 (XMODEM, the low byte first).
+
+    Source: https://github.com/nats-io/nkeys
+    """
+    from binascii import crc_hqx
+
+    raw = _from_base32(value)
+    return raw is not None and len(raw) == 36 and crc_hqx(raw[:-2], 0) == int.from_bytes(raw[-2:], "little")
+
+
+_LEAST_SEED = 10
+"""Bytes: RFC 4226 asks for 16, and most services give 10 or 20."""
+
+
+def base32_seed(value: str) -> bool | None:
+    """Whether it may be the secret of one-time passwords: base32 of a length that bytes come to, with enough of them.
+
+    Source: https://www.rfc-editor.org/rfc/rfc4226#section-4
+    """
+    raw = _from_base32(value.rstrip("="))
+    enough = raw is not None and len(raw) >= _LEAST_SEED and len(set(value)) >= 6
+    return None if enough and any(map(str.isdigit, value)) else False
+
+
+def _from_base32(text: str) -> bytes | None:
+    """The bytes of base32 without padding, whose last character says nothing beyond them; ``None`` where it is none."""
+    from base64 import b32decode, b32encode
+    from binascii import Error
+
+    try:
+        raw = b32decode(text + "=" * (-len(text) % 8))
+    except (Error, ValueError):
+        return None
+    return raw if b32encode(raw).decode().rstrip("=") == text else None

@@ -55,6 +55,12 @@ def jwt(value: str) -> bool | None:
     return not (claims.get("sub") == "1234567890" and claims.get("name") == "John Doe")
 
 
+def claims_of(token: str) -> dict[str, Any]:
+    """The claims of a signed JSON Web Token; none where it is no such token."""
+    parts = token.split(".")
+    return (_json_object(parts[1]) if len(parts) == 3 else None) or {}
+
+
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
