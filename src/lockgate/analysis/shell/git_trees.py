@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from lockgate.analysis.guard import Guard
 from lockgate.analysis.paths import write_effects
+from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.git_revisions import INDEX, Change, Said, changes, split
 from lockgate.analysis.shell.stars import settled
 from lockgate.analysis.spelling import absolute, inside
@@ -31,6 +32,8 @@ _ANY = frozenset({"-b", "-B", "-c", "-C", "--create", "--force-create", "-m", "-
 _MOST = 3
 """How many files of a revision are named to a person."""
 _RULE = "shell:revision"
+_BESIDE = "git/worktree/add"
+_NOT_INSIDE = "`git worktree add` makes a repository, which a contained command cannot"
 
 
 def written(call: Invocation, options: list[Option]) -> str:
@@ -40,6 +43,9 @@ def written(call: Invocation, options: list[Option]) -> str:
     """
     star = _star(call, options)
     call.machine.unpacked |= bool(star)
+    if star and call.entry.name == _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
+        call.own += [effect._replace(uncontainable=_NOT_INSIDE) for effect in made_by(star, call.what, call.rule)]
+        return ""
     return star
 
 

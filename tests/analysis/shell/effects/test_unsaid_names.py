@@ -207,6 +207,12 @@ def test_ordinary_work_is_let_be(command):
     assert verdict(command, PLAIN._replace(trees=trees)) is Verdict.ALLOW
 
 
+def test_a_work_tree_that_cannot_be_told_is_asked_about():
+    """In the sandbox its `.git` would be moved aside, or its folder could not be made."""
+    assert verdict("git worktree add x unknown") is Verdict.ASK
+    assert verdict('d=$(mktemp -d) && git worktree add "$d/x" main') is Verdict.CONTAIN
+
+
 def test_a_file_that_is_there_already_is_nothing_new():
     assert verdict("git checkout old") is Verdict.DENY  # another version of what its continuous integration runs
     # That side has not touched it: what lies there stays.
