@@ -63,6 +63,9 @@ def probe(
     failures, refused = [], []
     with tempfile.TemporaryDirectory(prefix="probe-") as folder:
         template = _template(Path(folder))
+        # A program that walks through the folder meets the canaries without any option.
+        alone = [where.name or command[0], *command[1:], *operands]
+        usual = {_call(line) for line in _traced(alone, template, where.path, where.libraries)[0]}
         for name, words in options:
             taken = False
             for value in VALUES:
@@ -75,7 +78,7 @@ def probe(
                 full = [where.name or command[0], *command[1:], *spelled, *operands]
                 calls, status = _traced(full, template, where.path, where.libraries)
                 taken = taken or status == 0
-                if calls:
+                if calls := [line for line in calls if _call(line) not in usual]:
                     failures.append(Failure(" ".join(command), name, value, calls[0]))
                     break
             if not taken and not any(one.option == name for one in failures):
@@ -101,6 +104,11 @@ def _traced(
         text = trace.read_text("utf-8", "replace") if trace.exists() else ""
     lines = text.splitlines()
     return [line[:200] for line in lines if _does(line)], status
+
+
+def _call(line: str) -> str:
+    """A traced call without its process and its result."""
+    return line.lstrip("0123456789 ").rpartition(" = ")[0]
 
 
 def _does(line: str) -> bool:
@@ -144,7 +152,7 @@ def harmless(command: tuple[str, ...], asked: str) -> Iterator[tuple[str, int]]:
         return
     below = entry(command)
     for name, (role, words) in below.options.items() if below else ():
-        if role in ("local", "either", "composed") and words in (VALUE, OPTIONAL, TWO):
+        if role in ("local", "composed") and words in (VALUE, OPTIONAL, TWO):
             yield name, words
 
 
