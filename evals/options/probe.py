@@ -1,6 +1,6 @@
 """Tries whether the value of an option that an entry calls harmless is opened, connected to or started after all.
 
-Usage: ``python evals/options/probe.py [--options "--x= -y="] [--operands "a.txt"] COMMAND...``, a command being a
+Usage: ``python evals/options/probe.py [--options="--x= -y="] [--operands "a.txt"] COMMAND...``, a command being a
 program and its subcommand in quotes. Without `--options` every option of the role `local` that takes a value is tried.
 `README.md` says what that proves and what it does not.
 """
