@@ -58,6 +58,7 @@ evals: setup library ## measure the shell analysis and the pattern library again
 	@$(BIN)/python evals/shell/run.py --misses --times
 	@$(BIN)/python evals/shell/probes.py
 	@$(BIN)/python evals/patterns/run.py --packages --compare
+	@$(BIN)/python evals/patterns/redacted.py
 
 containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI, npm, Debian)
 	@$(BIN)/python evals/containment/exfiltration.py

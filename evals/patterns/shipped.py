@@ -18,7 +18,7 @@ import yaml
 from lockgate.analysis.patterns.build import FOLDER
 
 _STRUCTURED = frozenset(
-    {"jwt", "base58check", "bech32", "discord_token", "basic_auth", "credential", "telegram_token", "pem"}
+    {"jwt", "base58check", "bech32", "nats_seed", "discord_token", "basic_auth", "credential", "telegram_token", "pem"}
 )
 _MORE = 24
 """Repetitions at most beyond the least."""

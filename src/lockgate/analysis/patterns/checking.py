@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.patterns.engine import Found, Hits
 from lockgate.analysis.patterns.fields import Field, is_for
-from lockgate.analysis.patterns.judging import Judge, is_weak, narrowed
+from lockgate.analysis.patterns.judging import Judge, is_weak, narrowed, unpunctuated
 from lockgate.analysis.patterns.known import KnownKind
 from lockgate.analysis.patterns.model import (
     GuardrailDecision,
@@ -180,7 +180,7 @@ class Check:
             return 0
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
-            span = (found.value_start, found.value_end)
+            span = (found.value_start, unpunctuated(rule, text.data, found.value_start, found.value_end))
             if is_weak(rule, text.data[slice(*span)]):
                 rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
             elif is_public(rule.type, text.data, *span):

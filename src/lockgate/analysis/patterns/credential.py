@@ -228,7 +228,8 @@ def is_basic_auth(candidate: Candidate) -> bool | None:
 
 def _is_a_word(value: str) -> bool:
     """Whether letters, in one case, are parted by vowels as those of a word are, in whatever language."""
-    return _CAN_BE_SAID.match(value) is not None and _TOO_HARD.search(value.lower()) is None
+    word = value.rstrip(".!?")
+    return _CAN_BE_SAID.match(word) is not None and _TOO_HARD.search(word.lower()) is None
 
 
 def looks_random(value: str) -> bool:

@@ -86,6 +86,8 @@ def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
         return TOKEN
     if word == "key":
         return NOTHING if place > 0 and parts[place - 1] in _NO_KEYS else SOME_KEY
+    if word.endswith("key") and word[:-3] in _OF_KEYS:
+        return KEY
     if word.endswith(("pass", "pwd")) and word not in _NO_PASSWORDS:
         return PASSWORD
     if word.endswith(_PARTS) or word.startswith(("password", "passwd")):

@@ -36,7 +36,7 @@ _EDGE = lazy_re(rb"\s*(?:\|{1,2}|\xe2\x94\x82|\x82\x94\xe2)")
 _GAP = lazy_re(rb"[ ]{2,}")
 _BESIDE = b" \t\r\n\"'`*"
 _VALUE = lazy_re(rb"[^\s\"'`\\<>]{4,200}$")
-_REMARK = lazy_re(rb"(?:[A-Za-z]{1,16}|[\d.,:/-]*)$")
+_REMARK = lazy_re(rb"(?:[A-Za-z]?[a-z]{1,16}|[A-Z]{1,16}|[\d.,:/-]*)$")
 """A word or a number alone is more often what the table says of a credential: ``required``, a count, a date."""
 
 

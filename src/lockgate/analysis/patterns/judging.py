@@ -44,27 +44,36 @@ class Judge:
 
 
 def narrowed(rule: Rule, found: Found, data: bytes) -> Found:
-    """A match without what stands beside its value: the next parameter of an address, the full stop, a cookie's name.
+    """A match without what stands beside its value: the next parameter of an address, the name of a cookie.
 
     Rules for values without a format take all up to the next blank, since people write anything into passwords.
     """
     start, end = found.value_start, found.value_end
-    if data[start - 1 : start] in _QUOTES or not rule.generic or not _is_judged(rule):
+    of_cookie = found.key[-6:].lower() == b"cookie"
+    if not (of_cookie or data.find(b"&", start + 1, end) > 0) or not _is_unquoted(rule, data, start):
         return found
-    if found.key[-6:].lower() == b"cookie" and (name := _COOKIE_NAME.match(data, start, end)):
+    if of_cookie and (name := _COOKIE_NAME.match(data, start, end)):
         start = name.end()
-    value = data[start:end]
-    parameter = _NEXT_PARAMETER.search(value, 1)
-    if parameter is not None:
-        value = value[: parameter.start()]
-    while len(value) > 1 and (behind := _BEHIND.search(value)) is not None:
-        if value.count(_OPENED_BY.get(behind.group(), b"\0")) >= value.count(behind.group()):
-            break
-        value = value[: behind.start()]
-    if start + len(value) == end:
+    parameter = _NEXT_PARAMETER.search(data, start + 1, end)
+    if parameter is None:
         return found._replace(value_start=start)
-    end = start + len(value)
-    return found._replace(value_start=start, value_end=end, end=end)
+    return found._replace(value_start=start, value_end=parameter.start(), end=parameter.start())
+
+
+def unpunctuated(rule: Rule, data: bytes, start: int, end: int) -> int:
+    """Where a value ends without the signs of the sentence, or of the text around, that stand behind it."""
+    if not _is_unquoted(rule, data, start):
+        return end
+    while end > start + 1 and (behind := _BEHIND.search(data[start:end])) is not None:
+        sign = behind.group()
+        if sign in _OPENED_BY and data.count(_OPENED_BY[sign], start, end) >= data.count(sign, start, end):
+            break
+        end = start + behind.start()
+    return end
+
+
+def _is_unquoted(rule: Rule, data: bytes, start: int) -> bool:
+    return rule.generic and data[start - 1 : start] not in _QUOTES and _is_judged(rule)
 
 
 def _is_judged(rule: Rule) -> bool:
