@@ -144,9 +144,12 @@ static void place(const char *kind, const char *where, const char *what)
         bind_mount(source, target, kind[0] == 'r');
     } else if (strcmp(kind, "devices") == 0) {
         make_devices(target);
-    } else if (strcmp(kind, "empty") == 0) {
+    } else if (strcmp(kind, "empty") == 0 || strcmp(kind, "shared") == 0) {
         make_folders(target);
-        put_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755");
+        put_mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV, kind[0] == 'e' ? "mode=0755" : "mode=1777");
+    } else if (strcmp(kind, "queues") == 0) {
+        make_folders(target);
+        put_mount("mqueue", target, "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     } else if (strcmp(kind, "processes") == 0) {
         put_mount("proc", target, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
     } else {

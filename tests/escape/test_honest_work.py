@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -242,3 +243,37 @@ def test_a_package_manager_does_not_try_again_where_nobody_answers(machine: Mach
     machine.environment["PIP_RETRIES"] = "2"
     done = machine.run("echo $npm_config_fetch_retries $YARN_HTTP_RETRY $PIP_RETRIES $UV_HTTP_RETRIES $CARGO_NET_RETRY")
     assert done.stdout == "0 0 2 0 0\n"
+
+
+FOLDERS_FOR_ALL = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock")
+
+
+def test_temporary_folders_are_open_to_all(machine: Machine) -> None:
+    """Programs check it, and so do tests of programs."""
+    known = [path for path in FOLDERS_FOR_ALL if os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777]
+    done = machine.run(
+        f"stat -c '%n %a' {' '.join(known)}; umask 077; touch {' '.join(f'{path}/lockgate-test' for path in known)}"
+    )
+    assert known and done.stdout.split("\n")[:-1] == [f"{path} 1777" for path in known], done
+    assert done.returncode == 0
+    assert stat.S_IMODE(machine.state.stat().st_mode) == 0o700
+
+
+QUEUE = """
+import ctypes
+library = ctypes.CDLL("librt.so.1", use_errno=True)
+queue = library.mq_open(b"/lockgate-test", 0o102, 0o600, None)
+assert queue >= 0, ctypes.get_errno()
+assert library.mq_send(queue, b"told", 4, 0) == 0
+told = ctypes.create_string_buffer(1 << 16)
+assert library.mq_receive(queue, told, len(told), None) == 4
+library.mq_unlink(b"/lockgate-test")
+print(told.value.decode())
+"""
+
+
+def test_message_queues(machine: Machine) -> None:
+    if "mqueue" not in Path("/proc/filesystems").read_text():
+        pytest.skip("this kernel has no message queues")
+    assert machine.python(QUEUE, contained=False) == "told"
+    assert machine.python(QUEUE) == "told"

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Plan
+from lockgate.escape.containment.plan import (
+    DEVICES,
+    EMPTY,
+    PROCESSES,
+    QUEUES,
+    READ_ONLY,
+    SHARED,
+    WRITABLE,
+    Plan,
+)
 from lockgate.escape.containment.proc import settings
 
-_OPTIONS = {READ_ONLY: "--ro-bind", WRITABLE: "--bind", EMPTY: "--tmpfs", DEVICES: "--dev", PROCESSES: "--proc"}
+_OPTIONS = {
+    READ_ONLY: ("--ro-bind",),
+    WRITABLE: ("--bind",),
+    EMPTY: ("--tmpfs",),
+    SHARED: ("--perms", "1777", "--tmpfs"),
+    DEVICES: ("--dev",),
+    PROCESSES: ("--proc",),
+    QUEUES: ("--mqueue",),
+}
 
 ISOLATION = (
     "--unshare-user",
@@ -38,7 +55,7 @@ def options(plan: Plan) -> list[str]:
     """Those of the options that name no descriptor."""
     said = [*ISOLATION]
     for mount in plan.mounts:
-        said += [_OPTIONS[mount.kind], *([mount.source] if mount.source else []), mount.target]
+        said += [*_OPTIONS[mount.kind], *([mount.source] if mount.source else []), mount.target]
         if mount.kind == PROCESSES:
             said += [word for path in settings() for word in ("--ro-bind", path, path)]
     return [*said, "--chdir", plan.cwd]

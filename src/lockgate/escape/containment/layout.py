@@ -15,12 +15,22 @@ from lockgate.escape.containment import hidden
 from lockgate.escape.containment.environment import TEMPORARY, contained
 from lockgate.escape.containment.guarded import Entry, Guard, survey
 from lockgate.escape.containment.host import misfit
-from lockgate.escape.containment.leftovers import used
-from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, WRITABLE, Mount, Plan
+from lockgate.escape.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder
+from lockgate.escape.containment.plan import (
+    DEVICES,
+    EMPTY,
+    PROCESSES,
+    QUEUES,
+    READ_ONLY,
+    SHARED,
+    WRITABLE,
+    Mount,
+    Plan,
+)
 from lockgate.files import real_path
 from lockgate.record import Record
 
-_VOLATILE = ("/run", "/var/run", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - they are hidden
+_VOLATILE = ("/run", "/var/run", "/run/lock", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - hidden
 """Where the sockets of a machine's services lie, and on macOS everybody's temporary files."""
 _SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
 """Parts of ``/run`` that hold programs, on systems that keep them there."""
@@ -108,6 +118,7 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
         Mount(READ_ONLY, "/", "/"),
         Mount(PROCESSES, "/proc"),
         Mount(DEVICES, "/dev"),
+        *_queues(),
         *_private(run, volatile, back, folder),
         *_outside(run, look, volatile, back),
         *(Mount(WRITABLE, root, root) for root in roots),
@@ -117,26 +128,6 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
     environment = contained(run.environ, run.home)
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
     return Layout(plan, guard, roots, before, folder)
-
-
-def own_folder(state: str, workspace: str) -> str:
-    """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
-    from lockgate.digests import sha256
-
-    name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    folder = os.path.join(state, "contained", name)
-    for part in ("cache", "tmp"):
-        os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
-    used(folder)
-    nothing = _nothing(state)
-    if not os.path.exists(nothing):
-        os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
-    return folder
-
-
-def _nothing(state: str) -> str:
-    """The empty file that is seen in place of a hidden one."""
-    return os.path.join(state, "contained", "nothing")
 
 
 # ---------------------------------------------------------------- the command's own
@@ -174,8 +165,8 @@ def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder:
         # Nothing may lie below a folder that an earlier command could prepare: it would choose where that is mounted.
         if path == temporary and not any(_below(other, (path,)) for other in (*back, real_path(run.workspace))):
             yield Mount(WRITABLE, path, os.path.join(folder, "tmp"))
-        elif not path.startswith("/dev/"):
-            yield Mount(EMPTY, path)
+        else:
+            yield Mount(SHARED if os.stat(path).st_mode & OPEN_TO_ALL == OPEN_TO_ALL else EMPTY, path)
     yield from (Mount(READ_ONLY, path, path) for path in back)
     cache = os.path.join(real_path(run.home), ".cache")
     try:
@@ -183,6 +174,17 @@ def _private(run: Run, volatile: tuple[str, ...], back: tuple[str, ...], folder:
     except OSError:
         return
     yield Mount(WRITABLE, real_path(cache), os.path.join(folder, "cache"))
+
+
+def _queues() -> Iterator[Mount]:
+    """The command's own message queues: without the mount, Landlock refuses all of them."""
+    try:
+        with open("/proc/filesystems", encoding="ascii") as file:
+            known = file.read()
+    except OSError:
+        return  # not Linux
+    if "\tmqueue\n" in known:
+        yield Mount(QUEUES, "/dev/mqueue")
 
 
 def _below(path: str, folders: Iterable[str]) -> bool:
@@ -205,7 +207,7 @@ def _outside(run: Run, look: Look, volatile: tuple[str, ...], back: tuple[str, .
     covered: list[str] = []
     # The cache is the command's own already; what lies below it there was its own choice.
     cache = (real_path(os.path.join(run.home, ".cache")),)
-    nothing = _nothing(run.state)
+    nothing = nothing_in(run.state)
     near = look.near(run.home, real_path(run.workspace))
     paths = [*hidden.secrets(run.home, run.around), *near, *hidden.sockets()]
     for path in [run.state, *paths]:
@@ -232,7 +234,7 @@ def _hide(path: str, nothing: str) -> Mount | None:
 # ---------------------------------------------------------------- the project
 def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
     """What is read-only or hidden of the folders that may be written to."""
-    nothing = _nothing(run.state)
+    nothing = nothing_in(run.state)
     for entry in entries:
         path = entry.path
         if entry.link:

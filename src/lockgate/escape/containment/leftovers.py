@@ -1,15 +1,38 @@
-"""What contained commands left in folders of their own, dropped when a project was not worked on for long."""
+"""The folders in which contained commands leave something, dropped when a project was not worked on for long."""
 
 from __future__ import annotations
 
 import os
 
+OPEN_TO_ALL = 0o1777
+"""The mode of a folder for everybody's temporary files."""
 _DAYS = 30.0
 _MOST = 20
 """Folders that are dropped after one run: the rest has its turn."""
 
 
-def used(folder: str) -> None:
+def own_folder(state: str, workspace: str) -> str:
+    """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
+    from lockgate.digests import sha256
+
+    name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    folder = os.path.join(state, "contained", name)
+    for part in ("cache", "tmp"):
+        os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
+    os.chmod(os.path.join(folder, "tmp"), OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
+    _used(folder)
+    nothing = nothing_in(state)
+    if not os.path.exists(nothing):
+        os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
+    return folder
+
+
+def nothing_in(state: str) -> str:
+    """The empty file that is seen in place of a hidden one."""
+    return os.path.join(state, "contained", "nothing")
+
+
+def _used(folder: str) -> None:
     """Note that a project's folder is used now."""
     os.utime(folder)
 

@@ -16,7 +16,7 @@ import sys
 from typing import NoReturn
 
 from lockgate.escape.containment.confining import execute, restrict
-from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, READ_ONLY, Mount, Plan
+from lockgate.escape.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, Mount, Plan
 from lockgate.escape.containment.proc import settings
 
 _NEW = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
@@ -118,9 +118,13 @@ def _build(mounts: tuple[Mount, ...]) -> None:
 
 def _place(mount: Mount) -> None:
     target = f"/new{mount.target.rstrip('/')}"
-    if mount.kind == EMPTY:
+    if mount.kind in (EMPTY, SHARED):
         os.makedirs(target, exist_ok=True)
-        _mount("tmpfs", target, "tmpfs", _NO_SETUID | _NO_DEVICES, "mode=0755")
+        mode = "mode=0755" if mount.kind == EMPTY else "mode=1777"
+        _mount("tmpfs", target, "tmpfs", _NO_SETUID | _NO_DEVICES, mode)
+    elif mount.kind == QUEUES:
+        os.makedirs(target, exist_ok=True)
+        _mount("mqueue", target, "mqueue", _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS)
     elif mount.kind == PROCESSES:
         _mount("proc", target, "proc", _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS)
     elif mount.kind == DEVICES:

@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from lockgate.analysis.globs import Names
-from lockgate.escape.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
+from lockgate.escape.containment.plan import DEVICES, EMPTY, READ_ONLY, SHARED, WRITABLE, Mount, Plan
 
 _HEAD = """(version 1)
 (deny default)
@@ -42,7 +42,7 @@ _TERMINALS = '(require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sa
 """Terminals that the command has opened itself, and not the person's."""
 _DEVICES = ("null", "zero", "random", "urandom", "ptmx", "dtracehelper")
 _READ, _WRITE = "file-read*", "file-write*"
-_TEMPORARY = "/tmp"  # noqa: S108 - how the name of the command's own folder ends
+_SHARED = "/tmp"  # noqa: S108 - how the name of the command's own folder ends
 
 
 def profile(plan: Plan) -> str:
@@ -64,7 +64,7 @@ def environment(plan: Plan) -> dict[str, str]:
     own = own_folders(plan)
     if not own:
         return dict(plan.environment)
-    temporary = next((folder for folder in own if folder.endswith(_TEMPORARY)), own[0])
+    temporary = next((folder for folder in own if folder.endswith(_SHARED)), own[0])
     cache = next((folder for folder in own if folder.endswith("/cache")), own[0])
     leads = {"TMPDIR": temporary, "TMP": temporary, "TEMP": temporary, "XDG_CACHE_HOME": cache}
     return {**plan.environment, **leads}
@@ -75,7 +75,7 @@ def _rules(plan: Plan) -> Iterator[str]:
     for mount in plan.mounts:
         yield from _mount(mount)
     roots = tuple(mount.target for mount in plan.mounts if mount.kind == WRITABLE and mount.source == mount.target)
-    held = [mount.target for mount in plan.mounts if mount.kind in (READ_ONLY, EMPTY)]
+    held = [mount.target for mount in plan.mounts if mount.kind in (READ_ONLY, EMPTY, SHARED)]
     patterns = [_regex(root, names) for root in roots for names in plan.places]
     if patterns:
         yield _rule("deny", _WRITE, patterns)
@@ -97,7 +97,7 @@ def _mount(mount: Mount) -> Iterator[str]:
         yield _rule("deny", f"{_READ} {_WRITE}", where)
         yield _rule("allow", f"{_READ} {_WRITE} file-ioctl", [*devices, _TERMINALS])
         yield _rule("allow", "file-read-metadata", where)
-    elif mount.kind == EMPTY or (mount.source and mount.source != mount.target):
+    elif mount.kind in (EMPTY, SHARED) or (mount.source and mount.source != mount.target):
         yield _rule("deny", f"{_READ} {_WRITE}", where)
     elif mount.kind == READ_ONLY:
         yield _rule("allow", _READ, where)
