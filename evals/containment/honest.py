@@ -36,6 +36,7 @@ WAYS = ("bubblewrap", "namespaces")
 _SECONDS = 240
 """For one command, outside or contained."""
 _TOO_LONG = 124
+_WITHOUT_PRIVILEGES = ("setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all")
 
 
 class Outcome(NamedTuple):
@@ -96,16 +97,22 @@ def _all(project: dict[str, Any], source: sources.Source, session: Session | Non
     for command in project["commands"]:
         decision, text = session.asked(command) if session else ("", command)
         began = time.monotonic()
-        status, output = _run(text, source)
+        status, output = _run(("/bin/bash", "-c", text), source) if session else _run_bare(text, source)
         found.append(Done(status, output, time.monotonic() - began, decision))
     return found
 
 
-def _run(text: str, source: sources.Source) -> tuple[int, str]:
-    """Run a shell's text as an agent's client does: with no input and no terminal, and not for longer than it may."""
+def _run_bare(text: str, source: sources.Source) -> tuple[int, str]:
+    """Run a shell's text as an ordinary user: what only the machine's root may do, nobody may do contained."""
+    ordinary = _WITHOUT_PRIVILEGES if os.getuid() == 0 else ()
+    return _run((*ordinary, "/bin/bash", "-c", text), source)
+
+
+def _run(command: tuple[str, ...], source: sources.Source) -> tuple[int, str]:
+    """Run a command as an agent's client does: with no input and no terminal, and not for longer than it may."""
     with tempfile.TemporaryFile() as output:
         running = subprocess.Popen(
-            ["/bin/bash", "-c", text],
+            command,
             cwd=source.place,
             env=source.environment,
             stdin=subprocess.DEVNULL,

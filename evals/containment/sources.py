@@ -114,6 +114,9 @@ class Source:
         if self._group == "crates":
             # Crates of some years ago meet today's compiler.
             return {"RUSTFLAGS": "--cap-lints=allow"}
+        if self._group == "npm":
+            # Headers for native addons: node-gyp would download them.
+            return {"npm_config_nodedir": str(Path(os.path.realpath(shutil.which("node") or "node")).parents[1])}
         if self._group == "go":
             unpacked = fetching.debian()
             return {
