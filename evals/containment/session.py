@@ -26,12 +26,18 @@ class Session:
         home: The person's home folder.
         project: The folder that the agent works in.
         environment: For the hooks; by default this process's own.
+        name: The session's own name; labels are kept by it.
     """
 
     def __init__(
-        self, way: str = "", home: str = HOME, project: str = PROJECT, environment: dict[str, str] | None = None
+        self,
+        way: str = "",
+        home: str = HOME,
+        project: str = PROJECT,
+        environment: dict[str, str] | None = None,
+        name: str = "5e551011",
     ) -> None:
-        self._home, self._project = home, project
+        self._home, self._project, self._name = home, project, name
         self._state = os.path.join(home, ".local", "state", "lockgate")
         self._environment = dict(environment or os.environ)
         Path(self._state).mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -65,8 +71,8 @@ class Session:
 
     def _tell(self, payload: dict) -> dict:
         common = {
-            "session_id": "5e551011",
-            "transcript_path": f"{self._home}/.claude/projects/-p/5e551011.jsonl",
+            "session_id": self._name,
+            "transcript_path": f"{self._home}/.claude/projects/-p/{self._name}.jsonl",
             "cwd": self._project,
             "permission_mode": "default",
         }
