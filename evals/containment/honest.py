@@ -204,7 +204,8 @@ def _show(outcome: Outcome, *, verbose: bool) -> None:
     varies = varying(outcome.bare)
     print(
         f"{mark:6}{outcome.project:20} {outcome.way:12}{outcome.contained.decision:9}{took}  {outcome.command}"
-        + (f"  [varies: {varies}]" if varies else ""),
+        + (f"  [varies: {varies}]" if varies else "")
+        + (f"  [status {outcome.bare[0].status}]" if outcome.bare[0].status else ""),
         flush=True,
     )
     if outcome.difference or verbose:
