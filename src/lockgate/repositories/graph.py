@@ -6,14 +6,19 @@ import os
 from bisect import bisect_left
 
 from lockgate.files import read_regular
-from lockgate.record import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lockgate.repositories.revisions import Commit
+from lockgate.record import Record
 
 _MOST_BYTES = 256 * 1024 * 1024
 _NONE, _MORE = 0x70000000, 0x80000000
 """No such parent; more than two, which stand elsewhere."""
+
+
+class Commit(Record):
+    """What is read of a commit."""
+
+    tree: str
+    parents: tuple[str, ...]
+    date: int
 
 
 class Graph:

@@ -6,8 +6,8 @@ import os
 import re
 
 from lockgate.files import read_regular
-from lockgate.record import TYPE_CHECKING, Record
-from lockgate.repositories.graph import Graph
+from lockgate.record import TYPE_CHECKING
+from lockgate.repositories.graph import Commit, Graph
 
 if TYPE_CHECKING:
     from lockgate.repositories.objects import Objects
@@ -22,14 +22,6 @@ EMPTY = ""
 """A parent that a commit does not have: git refuses such a revision, and nothing is written."""
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 """Refs that each work tree has for itself."""
-
-
-class Commit(Record):
-    """What is read of a commit."""
-
-    tree: str
-    parents: tuple[str, ...]
-    date: int
 
 
 class Revisions:

@@ -6,8 +6,6 @@ meanwhile. What comes from elsewhere was made where nobody watches the names, an
 
 from __future__ import annotations
 
-import posixpath
-
 from lockgate.analysis.globs import name_matches
 from lockgate.analysis.guard import Guard
 from lockgate.analysis.paths import write_effects
@@ -18,7 +16,6 @@ from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.scope import Arg, Scope
     from lockgate.analysis.surroundings import Surroundings
 
@@ -47,47 +44,50 @@ class Copy(Record):
     """Whether links to it are made: what a link to a folder shows is no copy."""
 
 
-def copied(source: Arg, target: Arg, how: Copy, machine: Machine, scope: Scope) -> list[Effect]:
+class Copied(Record):
+    """What was copied, moved or linked on the way, and what the disk says."""
+
+    around: Surroundings
+    moved: list[Moved]
+
+
+def copied(source: Arg, target: Arg, how: Copy, before: Copied, scope: Scope) -> list[Effect]:
     """Effects of what is written under names that the words do not say."""
-    found: list[Effect] = []
-    for cwd in scope.cwds:
-        found += _copied(source, target, how, machine, cwd)
-    return found
+    return [effect for cwd in scope.cwds for effect in _copied(source, target, how, before, cwd)]
 
 
-def originals(path: str, machine: Machine) -> list[str]:
+def originals(path: str, moved: list[Moved]) -> list[str]:
     """Where what lies at a path was before, as far as it was copied or moved there on the way."""
     found = [path]
-    for moved in reversed(machine.moved):
-        found += [f"{moved.source}{each[len(moved.target) :]}" for each in found if inside(each, moved.target)]
+    for each in reversed(moved):
+        found += [f"{each.source}{path[len(each.target) :]}" for path in found if inside(path, each.target)]
     return list(dict.fromkeys(found[1:]))
 
 
-def _copied(source: Arg, target: Arg, how: Copy, machine: Machine, cwd: str) -> list[Effect]:
+def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> list[Effect]:
     folder, _, name = source.text.rstrip("/").rpartition("/")
     folder = folder or ("/" if source.text.startswith("/") else ".")
     any_name, wild = not name.strip(_MARKS), source.glob or not known(name)
     parts = name in ("", ".", "..")
     place = source.text if parts or not wild else folder
-    there = absolute(place, cwd, machine.around) if known(place) else None
-    into = absolute(target.text, cwd, machine.around) if known(target.text) and not target.glob else None
+    there = absolute(place, cwd, before.around) if known(place) else None
+    into = absolute(target.text, cwd, before.around) if known(target.text) and not target.glob else None
     if into is None:
         return []  # it counts as a place that nobody knows
-    if there is not None and not wild:
-        machine.moved += [Moved(there, into), *([] if parts else [Moved(there, f"{into}/{name}")])]
-    if (how.links and not how.whole) or not (how.whole or wild or parts) or not _in_project(into, machine.around):
+    if there is not None:
+        before.moved.extend([Moved(there, into), *([] if parts or wild else [Moved(there, f"{into}/{name}")])])
+    if (how.links and not how.whole) or not (how.whole or wild or parts) or not _in_project(into, before.around):
         return []
-    star = _star(source, how, there, machine.around)
-    if machine.around.copied is None:
-        return star if any_name and (parts or there is None or _away(there, machine.around)) else []
-    below = None if there is None else _below(there, machine)
+    star = _star(source, how, there, before.around)
+    if before.around.copied is None:
+        return star if any_name and (parts or there is None or _away(there, before.around)) else []
+    below = None if there is None else _below(there, before)
     if below is None:
         return star
     paths = [path for path in below if not wild or _is_meant(path, name)]
-    if paths and not how.moves and there and _away(there, machine.around):
+    if paths and not how.moves and there and _away(there, before.around):
         return star
-    machine.unpacked |= any(posixpath.basename(path) == "HEAD" for path in paths)
-    return _named(paths, into, "" if parts or wild else name, machine.around)
+    return _named(paths, into, "" if parts or wild else name, before.around)
 
 
 def _star(source: Arg, how: Copy, there: str | None, around: Surroundings) -> list[Effect]:
@@ -109,11 +109,11 @@ def _away(folder: str, around: Surroundings) -> bool:
     return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
 
 
-def _below(folder: str, machine: Machine) -> tuple[str, ...] | None:
+def _below(folder: str, before: Copied) -> tuple[str, ...] | None:
     """What lies below a folder, or lay below the one that it was made of."""
-    look = machine.around.copied
+    look = before.around.copied
     found: list[str] = []
-    for place in (folder, *originals(folder, machine)):
+    for place in (folder, *originals(folder, before.moved)):
         names = look(place) if look else None
         if names is None:
             return None

@@ -13,7 +13,7 @@ from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.spelling import is_of_a_process, outside_workspace
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind, Label
+from lockgate.model import Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -136,8 +136,9 @@ def write_into(
     target: Arg, sources: list[Arg], machine: Machine, scope: Scope, how: Copy | None = None
 ) -> list[Effect]:
     """Effects of writing a file that may turn out to be a folder, in which the sources' names are then written."""
-    from lockgate.analysis.shell.copies import Copy, copied
+    from lockgate.analysis.shell.copies import Copied, Copy, copied
 
+    before = Copied(machine.around, machine.moved)
     # A slash at its end says that it is a folder already.
     found = write(target, machine, scope, replaced=not target.text.endswith("/"))
     for source in sources:
@@ -146,7 +147,9 @@ def write_into(
         if inside and source.names and _only_by_name(source, target, inside, machine, scope):
             inside = [effect for name in source.meanings for effect in _named_after(name, target, machine, scope)]
         found += inside
-        found += copied(source, target, how or Copy(), machine, scope)
+        unsaid = copied(source, target, how or Copy(), before, scope)
+        machine.unpacked |= any(effect.variant is Variant.UNLISTED for effect in unsaid)
+        found += unsaid
     return found
 
 

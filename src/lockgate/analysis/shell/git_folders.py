@@ -37,7 +37,7 @@ def disguised(machine: Machine, scope: Scope) -> str:
             return "a repository with settings of its own may have been made just before"
         from lockgate.analysis.shell.copies import originals
 
-        for folder in (cwd, *originals(cwd, machine)):
+        for folder in (cwd, *originals(cwd, machine.moved)):
             if problem := _problem(folder, machine):
                 return problem
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell import files, removing
-from lockgate.analysis.shell.copies import Copy, copied
+from lockgate.analysis.shell.copies import Copied, Copy, copied
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg
@@ -200,7 +200,8 @@ class Calls:
         self._whole(texts, given)
         for text in texts or ():
             for source in self.texts(given.get("below")):
-                self.call.own += copied(Arg(f"{source}/."), _changed(text), Copy(), self.call.machine, self.call.scope)
+                before = Copied(self.call.machine.around, self.call.machine.moved)
+                self.call.own += copied(Arg(f"{source}/."), _changed(text), Copy(), before, self.call.scope)
 
     def _delete(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
         for text in texts or ():

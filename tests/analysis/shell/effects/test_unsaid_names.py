@@ -286,6 +286,7 @@ COPIES = [
     "mv bare bare2; cd bare2; git status",
     "cp -r bare bare3; git -C bare3 status",
     "cp -r bare/. x && git -C x log",
+    "mkdir x; cp -r bare/* x; git -C x log",
     "ln -s bare x; cd x; git status",
     "mv bare a && mv a b && git -C b status",
 ]
