@@ -20,6 +20,8 @@ _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIA
 
 _REPOSITORY = lazy_re(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 """``OWNER/REPOSITORY`` on the server that is configured; three names begin with another server's."""
+_WORD = lazy_re(r"[\w.+@-]*")
+"""What names a locale, a version, a place or a database, and cannot be a path, an address or settings."""
 _SHELLS = frozenset(f"{place}/{shell}" for place in ("/bin", "/usr/bin") for shell in ("sh", "bash", "dash", "zsh"))
 """Shells that the system brings."""
 _LOCAL = ("/", ":", "unix:", "npipe:")
@@ -45,12 +47,20 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
         from lockgate.analysis.shell.files import write
 
         machine.findings.merge(write(Arg(text), machine, scope), ())
-    elif (role == "shell" and text in _SHELLS) or (role == "repository" and _REPOSITORY.fullmatch(text)):
+    elif _as_usual(role, text):
         return
     elif role in ("proxy", "repository"):
         _proxy(name, text, rule, machine)
     else:
         machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
+
+
+def _as_usual(role: str, text: str) -> bool:
+    """Whether a value is what a variable of this kind holds, which runs nothing."""
+    if role == "shell":
+        return text in _SHELLS
+    forms = {"repository": _REPOSITORY, "word": _WORD}
+    return role in forms and forms[role].fullmatch(text) is not None
 
 
 def heed_given(machine: Machine, scope: Scope) -> None:
