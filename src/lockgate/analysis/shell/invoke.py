@@ -104,6 +104,10 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         _keep(machine, scope, args, _named_by_project(name), ())
         return OPAQUE
     entry = knowledge.lookup(name)
+    if entry is not None and own and knowledge.family(entry) in knowledge.table("not_of_projects"):
+        from lockgate.analysis.shell.script_running import is_of_project
+
+        entry = None if is_of_project(machine, scope, word) else entry
     if entry is None:
         if own:
             from lockgate.analysis.shell.script_running import run_by_path

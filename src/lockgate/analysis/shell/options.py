@@ -14,7 +14,7 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_WALKS = "left-out left-out-next left-out-glob only-names not-names follows-links"
+_WALKS = "left-out left-out-next left-out-glob only-names not-names follows-links takes-hidden"
 HARMLESS = frozenset({"local", "composed", *_WALKS.split()})
 """Roles that have no effect whatever the value is."""
 

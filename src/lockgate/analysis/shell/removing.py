@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.files import OPTION_NAME, change
-from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.spelling import absolute
 from lockgate.model import Effect, EffectKind
@@ -13,6 +13,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
 
+_OF_A_PROGRAM = "place:persist/home-configuration"
 _SHARED = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders")  # noqa: S108
 
 
@@ -20,6 +21,8 @@ def delete(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Eff
     """Effects of removing a file, or with ``below`` a whole folder."""
     # A name that a command takes for an option is a danger while it is there.
     found = [effect for effect in change(arg, machine, scope, below=below) if effect.rule != OPTION_NAME]
+    if found and known(arg.text) and not arg.loose and all(_in_a_cache(arg, cwd, machine) for cwd in scope.cwds):
+        found = [effect for effect in found if effect.rule != _OF_A_PROGRAM]
     if below and (reason := _destroys(arg, machine, scope)):
         found.append(Effect(EffectKind.DESTROY, arg.shown, "shell:remove-tree", reason))
     return found
@@ -54,12 +57,34 @@ def _destroys(arg: Arg, machine: Machine, scope: Scope) -> str:
     )
 
 
+def _in_a_cache(arg: Arg, cwd: str, machine: Machine) -> bool:
+    """Whether what is removed lies, by its name and by its links, in a program's cache in the home folder."""
+    path = absolute(arg.text, cwd, machine.around)
+    if path is None:
+        return False
+    above, _, name = path.rpartition("/")
+    real = f"{machine.around.realpath(above or '/').rstrip('/')}/{name}"
+    return _is_cache(path, machine) and _is_cache(real, machine)
+
+
+def _is_cache(path: str, machine: Machine) -> bool:
+    """Whether a path is a program's cache, or lies in one: ``~/.NAME/.../cache``."""
+    wanted = knowledge.table("caches")["below"].split()
+    for home in {machine.around.home, machine.around.real_home or machine.around.home}:
+        names = path[len(home) + 1 :].casefold().split("/") if path.startswith(f"{home}/.") else []
+        if any(name in wanted for name in names[1:]):
+            return True
+    return False
+
+
 def _may_go(path: str, machine: Machine) -> bool:
     """Whether a folder is the project's or temporary, or holds only what programs make or fetch anew."""
     around = machine.around
     places = [around.workspace, *_SHARED, around.variables.get("TMPDIR", "").rstrip("/")]
     places += [around.realpath(place) for place in places if place]
     if any(place and path.startswith(f"{place}/") for place in places):
+        return True
+    if _is_cache(path, machine):
         return True
     names = knowledge.table("caches")["names"].split()
     return any(

@@ -27,6 +27,7 @@ ROLES = {
     "name": "files.name",
     "look": "files.look",
     "unpack": "files.unpack",
+    "folder": "files.folder",
     "prefix": "files.prefix",
     "name-end": "files.name_end",
     "backup": "files.backup",

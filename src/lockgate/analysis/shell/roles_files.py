@@ -7,6 +7,7 @@ from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import entered, inside
 from lockgate.lazy import lazy_re
+from lockgate.model import EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,6 +78,13 @@ def write(call: Invocation, words: list[Arg], option: str) -> None:
         else:
             # What an option names may be a folder that is filled.
             call.own += files.write(word, call.machine, call.scope, below=call.recursive, replaced=bool(option))
+
+
+def folder(call: Invocation, words: list[Arg], _: str) -> None:
+    """Folders are made, with nothing in them that could run: only what they are called counts, and whose they are."""
+    for word in words:
+        found = files.write(word, call.machine, call.scope)
+        call.own += [e for e in found if e.kind is not EffectKind.PERSIST or e.rule == files.OPTION_NAME]
 
 
 def prefix(call: Invocation, words: list[Arg], _: str) -> None:

@@ -8,6 +8,7 @@ from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.marks import OPAQUE
 from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
+from lockgate.analysis.spelling import absolute, inside
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from lockgate.analysis.shell.commands import Machine
     from lockgate.analysis.shell.invoke import Invocation
 
+_INSTALLED = frozenset({"node_modules", ".venv", "venv", ".tox", "vendor", "Pods"})
 _SHELLS = {"shell": "bash", "sh": "sh", "zsh": "zsh"}
 
 
@@ -53,6 +55,24 @@ def _run_language(call: Invocation, language: str, text: str) -> None:
         call.machine.findings.merge(call.own, ())
     finally:
         call.own = outer
+
+
+def is_of_project(machine: Machine, scope: Scope, word: str) -> bool:
+    """Whether a program that is started by its path lies in the project, or was built there just now.
+
+    What was installed there by a manager of packages, or leads out of the project, is what its name says.
+    """
+    around = machine.around
+    for cwd in scope.cwds:
+        path = absolute(word, cwd, around)
+        if path is None or not inside(path, around.workspace) or not inside(around.realpath(path), around.workspace):
+            return False
+        if not _INSTALLED.isdisjoint(path.split("/")):
+            return False
+        built = path in {absolute(written, cwd, around) for written in machine.written}
+        if not built and not around.is_there(path):
+            return False
+    return bool(scope.cwds)
 
 
 def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, own: list[Effect]) -> list[Effect]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _OUT, _NEXT, _GLOB, _FOLLOWS = "left-out", "left-out-next", "left-out-glob", "follows-links"
 _ONLY, _NOT = "only-names", "not-names"
+_HIDDEN = "takes-hidden"
 _MORE_THAN_NAMES = "/{\\"
 """Marks with which a pattern says more than a name does: folders, or several names."""
 _FOLLOWING = frozenset({"-R", "--dereference-recursive"})
@@ -83,7 +84,7 @@ def _leaves_out_state(call: Invocation, word: Arg) -> bool:
             return False
         if _takes_others(call, word):
             continue
-        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call)]
+        patterns = [*_names(call), *_paths(call, word, folder), *_globs(call), *_hidden(call)]
         for state in around.state_paths:
             names = state[len(folder.rstrip("/")) + 1 :].split("/")
             if not inside(state, folder) or not any(_stops(pattern, names) for pattern in patterns):
@@ -118,6 +119,14 @@ def _names(call: Invocation) -> Iterator[list[str]]:
     for text in _given(call, _OUT):
         if text and "/" not in text.rstrip("/"):
             yield [text.rstrip("/")]
+
+
+def _hidden(call: Invocation) -> Iterator[list[str]]:
+    """Hidden names, for a program that leaves them out until it is told otherwise, be it by a pattern."""
+    given = [option.role for option in call.matched.options]
+    able = any(role == _HIDDEN for role, _ in call.entry.options.values())
+    if able and _HIDDEN not in given and all(text.startswith("!") for text in _given(call, _GLOB)):
+        yield [".*"]
 
 
 def _globs(call: Invocation) -> Iterator[list[str]]:

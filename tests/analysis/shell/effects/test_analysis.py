@@ -283,3 +283,31 @@ def test_what_lies_behind_a_link_is_not_in_the_project(command, around):
 def test_a_link_is_removed_itself(command, around):
     linked = around._replace(realpath=lambda path: "/home/user/Documents" if path == "/work/project/linked" else path)
     assert analyse_shell(command, "/work/project", linked).effects == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "there", "kinds"),
+    [
+        ("./ab test", ("/work/project/ab",), {EffectKind.EXECUTE}),
+        ("bin/ab -n 1", ("/work/project/bin/ab",), {EffectKind.EXECUTE}),
+        ("go build -o ab . && ./ab test", (), {EffectKind.EXECUTE}),
+        ("./ab test", (), {EffectKind.EXECUTE, EffectKind.EGRESS, EffectKind.INGEST}),
+        (".venv/bin/http e.example", ("/work/project/.venv/bin/http",),
+         {EffectKind.EXECUTE, EffectKind.FETCH, EffectKind.INGEST}),
+        ("../ab test", ("/work/ab",), {EffectKind.EXECUTE, EffectKind.EGRESS, EffectKind.INGEST}),
+    ],
+)  # fmt: skip
+def test_a_program_of_the_project_is_not_the_one_that_is_called_so(command, there, kinds):
+    around = Surroundings(home="/home/user", workspace="/work/project", is_there=there.__contains__)
+    assert {effect.kind for effect in analyse_shell(command, "/work/project", around).effects} == kinds
+
+
+def test_a_link_out_of_the_project_is_what_its_name_says():
+    outside = {"/work/project/ab": "/usr/bin/ab"}
+    around = Surroundings(
+        home="/home/user",
+        workspace="/work/project",
+        is_there=outside.__contains__,
+        realpath=lambda p: outside.get(p, p),
+    )
+    assert EffectKind.EGRESS in {effect.kind for effect in analyse_shell("./ab x", "/work/project", around).effects}

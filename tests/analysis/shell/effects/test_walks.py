@@ -38,6 +38,8 @@ def tampers(command: str, around: Surroundings = AROUND) -> list[Effect]:
         "grep -rn x ~ src --exclude-dir=lockgate",
         "grep -rn left-pad ~ --include=package.json",
         "grep -rn x / --include='*.py' --include='*.pyi' --exclude='test_*'",
+        "rg x ~",
+        "rg -n x ~ -g '!*.py'",
         "rg x ~ -g '*.py'",
         "rg x ~ -g '!lockgate'",
         "rg x ~ --glob='!.local/'",
@@ -73,7 +75,12 @@ def test_a_walk_that_leaves_the_state_out(command: str) -> None:
         "grep -rn x home --exclude-dir=lockgate",
         # Taken in again, or counted from elsewhere.
         "rg x ~ -g '!lockgate' -g lockgate",
-        "rg x ~ -g '!.local/state'",
+        "rg --hidden x ~ -g '!.local/state'",
+        "rg -. x ~",
+        "rg -uu x ~",
+        "rg -un x ~",
+        "rg -L x ~",
+        "rg --unlisted x ~",
         "rg x ~ -g lockgate",
         # What follows an operand is for those behind it.
         "tar czf /tmp/x.tgz ~ --exclude=lockgate",
@@ -104,7 +111,7 @@ def test_a_walk_that_leaves_the_state_out(command: str) -> None:
         "rg x ~ -g 'ke\\y'",
         "rg x ~ -g 'lock*'",
         "rg x ~ -g '*.py' -g 'k*'",
-        "rg x ~ -g '!*.py'",
+        "rg --hidden x ~ -g '!*.py'",
         "grep -rn x ~ --frob --exclude-dir=lockgate",
     ],
 )
@@ -122,7 +129,7 @@ def test_each_folder_of_the_state_must_be_left_out() -> None:
     ("command", "how"),
     [
         ("grep -rn x ~", "`--exclude-dir=lockgate` leaves it out"),
-        ("rg x ~", "`--glob '!lockgate'` leaves it out"),
+        ("rg --hidden x ~", "`--glob '!lockgate'` leaves it out"),
         ("tar cf /tmp/a.tar ~", "`--exclude=lockgate` leaves it out"),
     ],
 )
