@@ -40,6 +40,10 @@ class Entry(Record):
     """For a symbolic link: where it leads, as it is written."""
 
 
+_Folders = dict[str, tuple[tuple[Names, ...] | None, bool]]
+"""Folders below a root: the patterns that what lies in them may meet, and whether they are protected as a whole."""
+
+
 class Guard:
     """Asks about paths. One for a run.
 
@@ -137,25 +141,26 @@ class Guard:
             root: The folder, absolute, with links resolved.
             paths: Told from there, without ``.`` and ``..``.
         """
-        known: dict[str, tuple[tuple[Names, ...] | None, bool]] = {"": (self.from_root(root, anchored=True), False)}
+        known: _Folders = {"": (self.from_root(root, anchored=True), False)}
         return [path for path in paths if self._kept(root, path, known)]
 
-    def _kept(self, root: str, path: str, known: dict[str, tuple[tuple[Names, ...] | None, bool]]) -> bool:
-        folder = ""
-        for name in path.split("/"):
-            patterns, protected = known[folder]
-            folder = f"{folder}/{name}" if folder else name
-            if protected:
-                return True
-            if folder not in known:
-                spelt = name.lower() if name.isascii() else names_of(f"/{name}")[-1]
-                own = None if patterns is None else patterns + self.patterns(spelt)
-                full = f"{root.rstrip('/')}/{folder}"
-                asked = own is None or self.matters(full, spelt, own)
-                # What is a file here may be a folder there, or a link to one.
-                entry = self.entry(full, folder=True) if asked else None
-                known[folder] = own, entry is not None and entry.protected
-        return known[folder][1]
+    def _kept(self, root: str, path: str, known: _Folders) -> bool:
+        folder, _, name = path.rpartition("/")
+        if folder not in known:
+            protected = self._kept(root, folder, known)
+            above, _, last = folder.rpartition("/")
+            begun = known[above][0]
+            known[folder] = None if begun is None else begun + self.patterns(_spelt(last)), protected
+        patterns, protected = known[folder]
+        if protected:
+            return True
+        full, spelt = f"{root.rstrip('/')}/{path}", _spelt(name)
+        own = None if patterns is None else patterns + self.patterns(spelt)
+        if own is not None and not self.matters(full, spelt, own):
+            return False
+        # What is a file here may be a folder there, or a link to one.
+        entry = self.entry(full, folder=True)
+        return entry is not None and entry.protected
 
     def _secret(self, path: str) -> bool:
         effects = read_effects(path, "", self._around)
@@ -170,6 +175,11 @@ class Guard:
             return False
         begun = find_begun(Path((name,)))
         return any(place.kind in _PROTECTED for place in begun)
+
+
+def _spelt(name: str) -> str:
+    """A name as the table spells it."""
+    return name.lower() if name.isascii() else names_of(f"/{name}")[-1]
 
 
 def _patterns(around: Surroundings) -> Iterator[Names]:

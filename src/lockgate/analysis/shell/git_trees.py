@@ -120,8 +120,7 @@ def _brought(call: Invocation, change: Change, repository: Repository) -> list[E
         if found is None:
             return None
         root = around.realpath(found)
-    names = [name for name in {**theirs, **known} if _meant(name, change, call, repository)]
-    kept = guard.kept(root, names)
+    kept = [name for name in guard.kept(root, {**theirs, **known}) if _meant(name, change, call, repository)]
     if change.merges and base is not None and _renamed(guard, repository, change.ours, base):
         return None
     call.machine.unpacked |= any(name.rpartition("/")[2] == "HEAD" for name in theirs)
