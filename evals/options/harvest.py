@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from documented import UNSAID, Option, surely
 from listed import anywhere, contradicts, entry, standing, subcommands
 from packages import place
-from sources import ask
+from origins import ask
 from used import most_used
 
 from lockgate.analysis.shell import knowledge
