@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from documented import UNSAID, Option, surely
 from listed import anywhere, contradicts, entry, standing, subcommands
-from packages import place
 from origins import ask
+from packages import place
 from used import most_used
 
 from lockgate.analysis.shell import knowledge
