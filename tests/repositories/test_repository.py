@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import time
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.repositories.index import files_of
+from lockgate.repositories.objects import _patched
 from lockgate.repositories.repository import Repository, Unreadable, repository_at
 
 ENVIRONMENT = {
@@ -190,7 +193,23 @@ def test_a_name_of_a_file_is_no_revision(project, word):
     assert not project.read().knows(word)
 
 
-@pytest.mark.parametrize("word", ["main", "topic", "v1.0", "HEAD~2", "@", "deadbeef", "main..topic", ":/work", "@{-1}"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "main",
+        "topic",
+        "v1.0",
+        "HEAD~2",
+        "@",
+        "deadbeef",
+        "main..topic",
+        ":/work",
+        "@{-1}",
+        "DEADBEEF",
+        "v1-3-gdeadbee",
+        "x-gDEADB",
+    ],
+)
 def test_what_may_be_a_revision_counts_as_one(project, word):
     assert project.read().knows(word)
 
@@ -253,6 +272,71 @@ def _forged_beside_a_pack(project: Project) -> None:
     place.write_bytes(zlib.compress(b"tree 0\0"))
 
 
+def _pack_out_of_order(project: Project) -> None:
+    """A pack in which git finds another tree in the middle of names that are not sorted."""
+    tree = bytes.fromhex(project.git("rev-parse", "topic^{tree}").strip())
+    evil = b"100644 CLAUDE.md\0" + bytes.fromhex(project.git("rev-parse", "topic:src/app.py").strip())
+    pack = b"PACK" + (2).to_bytes(4, "big") + (3).to_bytes(4, "big")
+    start = len(pack)
+    assert len(evil) < 16 * 128
+    pack += bytes([0xA0 | len(evil) & 15, len(evil) >> 4]) + zlib.compress(evil)
+    pack += hashlib.sha1(pack).digest()
+    names = [tree[:1] + b"\xff" * 19, tree, tree[:1] + b"\xff" * 19]
+    counts = b"".join((0 if byte < tree[0] else 3).to_bytes(4, "big") for byte in range(256))
+    index = b"\xfftOc\0\0\0\2" + counts + b"".join(names) + bytes(12) + start.to_bytes(4, "big") * 3 + pack[-20:]
+    index += hashlib.sha1(index).digest()
+    place = project.root / ".git" / "objects" / "pack" / f"pack-{hashlib.sha1(pack).hexdigest()}"
+    place.with_suffix(".pack").write_bytes(pack)
+    place.with_suffix(".idx").write_bytes(index)
+    assert "CLAUDE.md" in project.git("diff-tree", "-r", "--name-only", "main", "topic")
+
+
+def _borrowed(line: str) -> Callable[[Project], None]:
+    def forge(project: Project) -> None:
+        (project.root / ".git" / "objects" / "info" / "alternates").write_text(line)
+
+    return forge
+
+
+def _link_to_a_name(project: Project) -> None:
+    """A ref that is a link: git takes what it says for the name of another ref."""
+    heads = project.root / ".git" / "refs" / "heads"
+    (heads / "refs" / "heads").mkdir(parents=True)
+    (heads / "refs" / "heads" / "evil").write_text(project.git("rev-parse", "topic"))
+    (heads / "topic").unlink()
+    project.git("update-ref", "refs/heads/evil", _evil(project))
+    (heads / "topic").symlink_to("refs/heads/evil")
+    assert "CLAUDE.md" in project.git("ls-tree", "topic")
+
+
+def _long_ref(project: Project) -> None:
+    (project.root / ".git" / "refs" / "tags" / "topic").write_text(_evil(project) + "\n" * 5000)
+    assert "CLAUDE.md" in project.git("ls-tree", "topic")
+
+
+def _large_letters(project: Project) -> None:
+    (project.root / ".git" / "refs" / "tags" / "topic").write_text(_evil(project).upper())
+    assert "CLAUDE.md" in project.git("ls-tree", "topic")
+
+
+def _packed(text: str) -> Callable[[Project], None]:
+    def forge(project: Project) -> None:
+        names = {"evil": _evil(project), "plain": project.git("rev-parse", "topic").strip()}
+        (project.root / ".git" / "refs" / "heads" / "topic").unlink()
+        (project.root / ".git" / "packed-refs").write_text(text.format(**names))
+        assert "CLAUDE.md" in project.git("ls-tree", "topic")
+
+    return forge
+
+
+def _settings(text: str) -> Callable[[Project], None]:
+    def forge(project: Project) -> None:
+        (project.root / ".git" / "config").write_text(f"{text}[core]\nrepositoryformatversion = 0\n")
+        assert project.git("rev-parse", "--show-toplevel").strip() == "/"
+
+    return forge
+
+
 def _elsewhere(project: Project) -> None:
     project.git("config", "core.worktree", "/")
 
@@ -262,14 +346,105 @@ def _other_format(project: Project) -> None:
 
 
 FORGED = [_two_of_a_name, _replaced, _grafted, _several_graphs, _index_of_packs, _forged_graph, _forged_object,
-          _forged_beside_a_pack, _elsewhere, _other_format]  # fmt: skip
+          _forged_beside_a_pack, _elsewhere, _other_format, _pack_out_of_order, _link_to_a_name, _long_ref,
+          _large_letters,
+          *map(_borrowed, ('"/else\\150ere"\n', ".\n", "../objects\n" * 40)),
+          *map(_packed, ("{evil} refs/heads/topic\n{plain} refs/heads/zz\u2028{plain} refs/heads/topic\n",
+                         "{evil}\trefs/tags/topic\n{plain} refs/heads/topic\n")),
+          *map(_settings, ("[user][core]worktree = /\n", "\ufeff[core]\nworktree = /\n",
+                           "[core]\na = b\\\n[other]\nworktree = /\n",
+                           "[core]\na = b\u2028[other]\nworktree = /\n"))]  # fmt: skip
 
 
 @pytest.mark.parametrize("forge", FORGED)
 def test_what_git_may_read_otherwise_is_not_told(project, forge):
     assert project.read().tree("topic") is not None
     forge(project)
-    assert repository_at(str(project.root)).tree("topic") is None
+    found = repository_at(str(project.root)).tree("topic")
+    assert found is None or "CLAUDE.md" in found
+
+
+def test_a_branch_named_like_an_object_is_not_told(project):
+    name = project.git("rev-parse", "topic").strip()
+    assert project.read().tree(name.upper()) == project.read().tree(name) is not None
+    (project.root / ".git" / "refs" / "heads" / name).write_text(_evil(project))
+    assert project.read().tree(name) is None
+
+
+def test_a_message_is_no_change_of_branches(project):
+    project.git("checkout", "-q", "topic")
+    project.git("checkout", "-q", "main")
+    project.git("commit", "-q", "--allow-empty", "-m", "checkout: moving from merged to main")
+    assert project.read().tree("@{-1}") == project.files("topic")
+
+
+def test_a_parent_behind_the_author_is_none(project):
+    lines = project.git("cat-file", "commit", "topic").split("\n")
+    at = next(number for number, line in enumerate(lines) if line.startswith("committer "))
+    lines.insert(at + 1, f"parent {project.git('rev-parse', 'main').strip()}")
+    name = project.git("hash-object", "-t", "commit", "-w", "--literally", "--stdin", data="\n".join(lines)).strip()
+    assert project.read().tree(f"{name}^2") == {}
+    assert project.read().base("main", name) == project.git("merge-base", "main", name).strip()
+
+
+@pytest.mark.parametrize("line", ["no entry\n", "{0} {0} ann <a> 0 +0000\tx\n", "{0} {0} ann <a> 1 +0000\tx"])
+def test_a_log_with_lines_that_git_passes_over_is_not_told(project, line):
+    with (project.root / ".git" / "logs" / "HEAD").open("a") as log:
+        log.write(line.format(project.git("rev-parse", "HEAD").strip()))
+    assert project.read().tree("HEAD@{1}") is None
+
+
+# ---------------------------------------------------------------- what is made to be long
+def _peak(act: Callable[[], object]) -> int:
+    """The most bytes that something needs at a time."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pack_that_is_cut_short_meanwhile_is_not_told(project):
+    project.git("gc", "-q")
+    found = project.read()
+    assert found.tree("main")
+    for pack in (project.root / ".git" / "objects" / "pack").glob("*.pack"):
+        pack.chmod(0o600)
+        os.truncate(pack, 0)
+    assert found.tree("v1.0~2") is None
+
+
+def test_a_delta_makes_no_more_than_it_says():
+    def patch() -> None:
+        with pytest.raises(ValueError, match="something else"):
+            _patched(bytes(0x10000), b"\x80\x80\4\1" + b"\x80" * 1000)
+
+    assert _peak(patch) < 1_000_000
+
+
+def test_a_number_in_a_delta_ends():
+    with pytest.raises(ValueError, match="too long"):
+        _patched(b"", b"\xff" * 100_000)
+
+
+def test_a_folder_that_holds_a_name_again_and_again_is_not_told(project, monkeypatch):
+    monkeypatch.setattr("lockgate.repositories.repository._MOST_ENTRIES", 1000)
+    blob = project.git("hash-object", "-w", "--stdin", data="x").strip()
+    rows = b"100644 a\0" + bytes.fromhex(blob)
+    place = project.root / "tree"
+    place.write_bytes(rows * 2000)
+    tree = project.git("hash-object", "-t", "tree", "-w", "--literally", str(place)).strip()
+    name = project.git("commit-tree", "-m", "x", tree).strip()
+    assert project.read().tree(name) is None
+
+
+def test_names_of_an_index_come_to_little_more_than_it_is_long(monkeypatch):
+    entry = bytes(62) + b"\0" + b"x" * 20 + b"\0"
+    data = b"DIRC" + (4).to_bytes(4, "big") + (3000).to_bytes(4, "big") + entry * 3000
+    monkeypatch.setattr("lockgate.repositories.index.MOST_BYTES", 1_000_000)
+    with pytest.raises(ValueError, match="come to too much"):
+        files_of(data)
 
 
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 
-from lockgate.files import read_regular
 from lockgate.record import Record
+from lockgate.repositories.tables import File, find
 
-_MOST_BYTES = 256 * 1024 * 1024
+_MOST_PARENTS = 1000
 _NONE, _MORE = 0x70000000, 0x80000000
 """No such parent; more than two, which stand elsewhere."""
 
@@ -25,39 +24,42 @@ class Graph:
     """The graph of one repository in one file. Raises ``ValueError`` for one that is not read."""
 
     def __init__(self, objects: str) -> None:
-        self._names, self._rows, self._more = b"", b"", b""
+        self._chunks: dict[bytes, int] = {}
         try:
-            data = read_regular(os.path.join(objects, "info", "commit-graph"), _MOST_BYTES)
+            self._file = File(os.path.join(objects, "info", "commit-graph"))
         except FileNotFoundError:
             return
-        if data[:6] != b"CGPH\x01\x01" or data[7]:
+        head = self._file.part(0, 8)
+        if head[:6] != b"CGPH\x01\x01" or head[7]:
             raise ValueError("a graph of another version, or in several files")
-        marks = [data[8 + 12 * at : 20 + 12 * at] for at in range(data[6] + 1)]
-        starts = [int.from_bytes(mark[4:], "big") for mark in marks]
-        chunks = {mark[:4]: data[start:end] for mark, start, end in zip(marks, starts, starts[1:], strict=False)}
-        self._names, self._rows, self._more = chunks[b"OIDL"], chunks[b"CDAT"], chunks.get(b"EDGE", b"")
+        marks = [self._file.part(8 + 12 * at, 12) for at in range(head[6])]
+        self._chunks = {mark[:4]: int.from_bytes(mark[4:], "big") for mark in marks}
+        if len(self._chunks) < len(marks) or not {b"OIDF", b"OIDL", b"CDAT"} <= self._chunks.keys():
+            raise ValueError("a graph that lacks a part, or has it twice")
 
     def agrees(self, name: str, commit: Commit) -> bool:
         """Whether it says of a commit what its object says, or nothing."""
-        wanted, count = bytes.fromhex(name), len(self._names) // 20
-        at = bisect_left(range(count), wanted, key=self._name)
-        if at >= count or self._name(at) != wanted:
+        if not self._chunks:
             return True
-        row = self._rows[at * 36 : at * 36 + 36]
+        at, is_there = find(
+            bytes.fromhex(name), lambda byte: self._file.number(self._chunks[b"OIDF"] + byte * 4), self._name
+        )
+        if not is_there:
+            return True
+        row = self._file.part(self._chunks[b"CDAT"] + at * 36, 36)
         return row[:20].hex() == commit.tree and self._parents(row) == commit.parents
 
     def _name(self, number: int) -> bytes:
-        return self._names[number * 20 : number * 20 + 20]
+        return self._file.part(self._chunks[b"OIDL"] + number * 20, 20)
 
     def _parents(self, row: bytes) -> tuple[str, ...]:
         first, second = int.from_bytes(row[20:24], "big"), int.from_bytes(row[24:28], "big")
         numbers = [number for number in (first, second) if number != _NONE]
         if second & _MORE and second != _NONE:
             numbers, at = [first], second & ~_MORE
-            while True:
-                number = int.from_bytes(self._more[at * 4 : at * 4 + 4], "big")
+            number = 0
+            while not number & _MORE and len(numbers) < _MOST_PARENTS:
+                number = self._file.number(self._chunks.get(b"EDGE", self._file.size) + at * 4)
                 numbers.append(number & ~_MORE)
                 at += 1
-                if number & _MORE or at * 4 >= len(self._more):
-                    break
         return tuple(self._name(number).hex() for number in numbers)

@@ -9,6 +9,10 @@ _KNOWN = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
 """Extensions that say nothing of which files there are."""
 
 
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes of all names of an index: in version 4 each can be as long as all before it."""
+
+
 def marked(mode: int, content: str) -> str:
     """The name of a content, told apart by what it is."""
     return _MARKS.get(mode >> 12, "") + content
@@ -24,7 +28,7 @@ def files_of(data: bytes) -> dict[str, str]:
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("an index of another version")
     found: dict[str, str] = {}
-    at, path = 12, b""
+    at, path, told = 12, b"", 0
     for _ in range(int.from_bytes(data[8:12], "big")):
         start = at
         mode = int.from_bytes(data[at + 24 : at + 28], "big")
@@ -36,6 +40,9 @@ def files_of(data: bytes) -> dict[str, str]:
             kept, at = _number(data, at)
         end = data.index(b"\0", at)
         path = path[: len(path) - kept] + data[at:end] if version == 4 else data[at:end]
+        told += len(path)
+        if told > MOST_BYTES:
+            raise ValueError("names that come to too much")
         # Before version 4 an entry is filled up to a multiple of eight, with one byte at least.
         at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
         if flags & 0x3000 or mode >> 12 == 0o4:

@@ -6,14 +6,13 @@ SHA-1 holds is read, bounded in size and depth; whatever is not as expected is a
 
 from __future__ import annotations
 
-import mmap
 import os
 import zlib
-from bisect import bisect_left
 
 from lockgate.digests import sha1
-from lockgate.files import open_regular, read_regular
+from lockgate.files import read_regular
 from lockgate.record import TYPE_CHECKING
+from lockgate.repositories.tables import File, find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +20,12 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 * 1024 * 1024
 """Longest object that is read."""
 _DEEPEST = 64
-_MOST_BASES = 256
+_MOST_KEPT = 32 * 1024 * 1024
+"""Bytes of the bases of deltas that are kept of a pack."""
+_DEEPEST_BORROWED, _MOST_BORROWED = 3, 16
+"""How far, and from how many at a time, a repository may borrow objects."""
+_LONGEST_NUMBER = 10
+"""Bytes of a number in a pack."""
 _KINDS = {1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 _OFFSET, _REFERENCE = 6, 7
 _PACK_ENTRY = 64 * 1024
@@ -34,7 +38,11 @@ class Objects:
     def __init__(self, folder: str, depth: int = 0) -> None:
         self._folder = folder
         self._packs: list[_Pack] | None = None
-        self._others = [Objects(other, depth + 1) for other in _alternates(folder)] if depth < 3 else []
+        others = _alternates(folder)
+        # Git looks deeper: what it may find there is not told.
+        if others and depth >= _DEEPEST_BORROWED:
+            raise ValueError("objects are borrowed from too far away")
+        self._others = [Objects(other, depth + 1) for other in others]
 
     def read(self, name: str, depth: int = 0) -> tuple[str, bytes]:
         """The kind and the content of an object, by its full name. Raises ``LookupError``."""
@@ -93,49 +101,44 @@ def _alternates(folder: str) -> list[str]:
         text = read_regular(os.path.join(folder, "info", "alternates"), 64 * 1024).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         return []
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [os.path.normpath(os.path.join(folder, line)) for line in lines]
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    if len(lines) > _MOST_BORROWED or any(line.startswith('"') for line in lines):
+        raise ValueError("too many to borrow from, or quoted names of them")
+    real = os.path.realpath(folder)
+    return [os.path.normpath(os.path.join(real, line)) for line in lines]
 
 
 class _Pack:
     """One pack with its index of version 2."""
 
     def __init__(self, path: str) -> None:
-        self._index, self._path = _mapped(f"{path}.idx"), f"{path}.pack"
-        if self._index[:8] != b"\xfftOc\0\0\0\2":
+        self._index, self._path = File(f"{path}.idx"), f"{path}.pack"
+        if self._index.part(0, 8) != b"\xfftOc\0\0\0\2":
             raise ValueError("an index of another version")
-        self._count = self._number(8 + 255 * 4)
-        self._data: mmap.mmap | None = None
+        self._count = self._index.number(8 + 255 * 4)
+        self._data: File | None = None
         self._bases: dict[int, tuple[str, bytes]] = {}
         """What deltas were made from, by its place: many are made from the same."""
-
-    def _number(self, at: int, size: int = 4) -> int:
-        return int.from_bytes(self._index[at : at + size], "big")
+        self._kept = 0
 
     def _name(self, number: int) -> bytes:
-        start = 8 + 1024 + number * 20
-        return self._index[start : start + 20]
+        return self._index.part(8 + 1024 + number * 20, 20)
 
-    def _range(self, first: int) -> tuple[int, int]:
-        return self._number(8 + (first - 1) * 4) if first else 0, self._number(8 + first * 4)
-
-    def _place(self, wanted: bytes) -> int:
-        low, high = self._range(wanted[0])
-        return bisect_left(range(self._count), wanted, low, min(high, self._count), key=self._name)
+    def _find(self, wanted: bytes) -> tuple[int, bool]:
+        return find(wanted, lambda byte: self._index.number(8 + byte * 4), self._name)
 
     def find(self, name: str) -> int | None:
         """Where an object begins in the pack; ``None`` where it is not in it."""
-        wanted = bytes.fromhex(name)
-        number = self._place(wanted)
-        if number >= self._count or self._name(number) != wanted:
+        number, is_there = self._find(bytes.fromhex(name))
+        if not is_there:
             return None
         offsets = 8 + 1024 + self._count * 24
-        at = self._number(offsets + number * 4)
-        return self._number(offsets + self._count * 4 + (at & 0x7FFFFFFF) * 8, 8) if at & 0x80000000 else at
+        at = self._index.number(offsets + number * 4)
+        return self._index.number(offsets + self._count * 4 + (at & 0x7FFFFFFF) * 8, 8) if at & 0x80000000 else at
 
     def beginning(self, text: str) -> list[str]:
         """The names of the first two objects that begin so."""
-        number = self._place(bytes.fromhex(text.ljust(40, "0")))
+        number, _ = self._find(bytes.fromhex(text.ljust(40, "0")))
         names = [self._name(at).hex() for at in range(number, min(number + 2, self._count))]
         return [name for name in names if name.startswith(text)]
 
@@ -144,63 +147,55 @@ class _Pack:
         if depth > _DEEPEST:
             raise ValueError("too many deltas")
         if self._data is None:
-            self._data = _mapped(self._path)
-        start, data = at, self._data
-        byte = data[at]
-        at += 1
-        kind, size, shift = byte >> 4 & 7, byte & 15, 4
-        while byte & 0x80:
-            byte = data[at]
-            at += 1
-            size |= (byte & 0x7F) << shift
-            shift += 7
+            self._data = File(self._path)
+        start, head = at, self._data.part(at, 2 * _LONGEST_NUMBER + 20)
+        kind, more = head[0] >> 4 & 7, 1
+        size = head[0] & 15
+        if head[0] & 0x80:
+            number, more = _size(head, 1)
+            size |= number << 4
         if size > MOST_BYTES:
             raise ValueError("too large")
         if kind in _KINDS:
-            return _KINDS[kind], self._inflate(at, size)
+            return _KINDS[kind], self._inflate(at + more, size)
         if kind == _OFFSET:
-            byte = data[at]
-            at += 1
+            byte = head[more]
+            more += 1
             back = byte & 0x7F
             while byte & 0x80:
-                byte = data[at]
-                at += 1
+                byte = head[more]
+                more += 1
                 back = (back + 1) << 7 | byte & 0x7F
             if not 0 < back <= start:
                 raise ValueError("a delta of nothing")
             found, base = self._base(start - back, objects, depth + 1)
         elif kind == _REFERENCE:
-            found, base = objects.read(data[at : at + 20].hex(), depth + 1)
-            at += 20
+            found, base = objects.read(head[more : more + 20].hex(), depth + 1)
+            more += 20
         else:
             raise ValueError("an object of another kind")
-        return found, _patched(base, self._inflate(at, size))
+        return found, _patched(base, self._inflate(at + more, size))
 
     def _base(self, at: int, objects: Objects, depth: int) -> tuple[str, bytes]:
         if at not in self._bases:
-            if len(self._bases) >= _MOST_BASES:
+            found = self.read(at, objects, depth)
+            self._kept += len(found[1])
+            if self._kept > _MOST_KEPT:
                 self._bases.clear()
-            self._bases[at] = self.read(at, objects, depth)
+                self._kept = len(found[1])
+            self._bases[at] = found
         return self._bases[at]
 
     def _inflate(self, at: int, size: int) -> bytes:
         unpack, parts = zlib.decompressobj(), bytearray()
         assert self._data is not None
         while len(parts) < size and not unpack.eof:
-            piece = self._data[at : at + _PACK_ENTRY]
+            piece = self._data.part(at, _PACK_ENTRY)
             if not piece:
                 raise ValueError("the pack ends")
             at += len(piece)
             parts += unpack.decompress(piece, size - len(parts))
         return bytes(parts)
-
-
-def _mapped(path: str) -> mmap.mmap:
-    descriptor = open_regular(path)
-    try:
-        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-    finally:
-        os.close(descriptor)
 
 
 def _inflated(data: bytes, most: int) -> bytes:
@@ -211,20 +206,27 @@ def _inflated(data: bytes, most: int) -> bytes:
     return content
 
 
+def _size(data: bytes, at: int) -> tuple[int, int]:
+    """A number whose lowest bits come first, and where it ends."""
+    number = 0
+    for shift in range(0, 7 * _LONGEST_NUMBER, 7):
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return number, at
+    raise ValueError("too long a number")
+
+
 def _patched(base: bytes, delta: bytes) -> bytes:
     """What a delta makes of another object."""
-    at, expected = 0, 0
-    for _ in range(2):
-        expected, shift, byte = 0, 0, 0x80
-        while byte & 0x80:
-            byte = delta[at]
-            at += 1
-            expected |= (byte & 0x7F) << shift
-            shift += 7
+    _, at = _size(delta, 0)
+    expected, at = _size(delta, at)
     if expected > MOST_BYTES:
         raise ValueError("too large")
     made = bytearray()
-    while at < len(delta):
+    # A byte of a delta can stand for 64 KiB: it is looked at on the way how much it comes to.
+    while at < len(delta) and len(made) <= expected:
         code = delta[at]
         at += 1
         if not code & 0x80:

@@ -16,11 +16,13 @@ from lockgate.repositories.objects import Objects
 from lockgate.repositories.revisions import EMPTY, Revisions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MOST_FILES = 50_000
 """Most files of a revision that are looked at."""
 _MOST_FOLDERS = 5_000
+_MOST_ENTRIES = 400_000
+"""Most names in folders of all revisions that are looked at."""
 _MOST_COMMITS = 3_000
 _MOST_PICKED = 300
 _FIRST, _SECOND, _BEFORE = 1, 2, 4
@@ -85,6 +87,7 @@ class Repository:
         self._revisions = Revisions(git, common, self._objects)
         self._usable = not (self._revisions.replaces() or any(map(os.path.exists, _others(common))))
         self._whole = not os.path.exists(os.path.join(common, "shallow"))
+        self._left = _MOST_ENTRIES
         self._entries: dict[str, list[tuple[int, str, str]]] = {}
         self._trees: dict[str, Mapping[str, str] | None] = {}
 
@@ -159,7 +162,7 @@ class Repository:
                     folders.append((f"{above}{path}/", content))
                 else:
                     found[above + path] = marked(mode, content)
-            if len(found) > MOST_FILES or count > _MOST_FOLDERS:
+            if len(found) + len(folders) > MOST_FILES or count > _MOST_FOLDERS:
                 raise LookupError(revision)
         return found
 
@@ -182,6 +185,9 @@ class Repository:
                 raise ValueError("a name that is a path")
             found.append((int(data[at:space], 8), path, data[end + 1 : end + 21].hex()))
             at = end + 21
+            self._left -= 1
+            if self._left < 0:
+                raise LookupError("too much to read")
         return found
 
     def _walk(self, one: str, other: str) -> dict[str, int] | None:
@@ -250,14 +256,26 @@ def _is_plain(git: str, common: str) -> bool:
     """Whether the settings of a repository leave it where, and what, it is taken for."""
     for file in (os.path.join(common, "config"), os.path.join(git, "config.worktree")):
         try:
-            text = read_regular(file, 256 * 1024).decode("utf-8", "replace").lower()
+            text = read_regular(file, 256 * 1024).decode("utf-8-sig", "replace").lower()
         except FileNotFoundError:
             continue
-        section = ""
-        for line in map(str.strip, text.splitlines()):
-            if header := _SECTION.match(line):
-                section, line = header[1], header[2].strip()
-            key = re.split(r"[\s=]", line, maxsplit=1)[0]
-            if (section == "extensions" and key and key not in _EXTENSIONS) or (section, key) == ("core", "worktree"):
-                return False
+        if any(_leads_elsewhere(section, key) for section, key in _settings(text)):
+            return False
     return True
+
+
+def _leads_elsewhere(section: str, key: str) -> bool:
+    return (section == "extensions" and bool(key) and key not in _EXTENSIONS) or (section, key) == ("core", "worktree")
+
+
+def _settings(text: str) -> Iterator[tuple[str, str]]:
+    """Sections and keys of a file of settings. Behind a backslash a line can be a value: it is read in both ways."""
+    sections, goes_on = {""}, False
+    for line in map(str.strip, text.split("\n")):
+        rest, before = line, sections
+        while header := _SECTION.match(rest):
+            sections, rest = {header[1]}, header[2].strip()
+        sections = sections | before if goes_on else sections
+        key = re.split(r"[\s=]", rest, maxsplit=1)[0]
+        yield from ((section, key) for section in sections)
+        goes_on = line.endswith("\\")
