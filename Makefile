@@ -55,7 +55,7 @@ faults: setup library system ## break everything under a gate while agents work 
 	@$(BIN)/python evals/faults/run.py --minutes $$(( ($(TIME) + 59) / 60 ))
 
 evals: setup library ## measure the shell analysis and the pattern library against their corpora
-	@$(BIN)/python evals/shell/run.py --misses --times
+	@$(BIN)/python evals/shell/shell_corpora.py --misses --times
 	@$(BIN)/python evals/shell/probes.py
 	@$(BIN)/python evals/patterns/run.py --packages --compare
 	@$(BIN)/python evals/patterns/redacted.py

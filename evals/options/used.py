@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections import Counter
 from functools import cache
@@ -12,7 +11,9 @@ from typing import Any
 from lockgate.analysis.shell import invoke
 from lockgate.analysis.shell.options import Option
 
-_CORPORA = Path(__file__).resolve().parents[1] / "shell" / "run.py"
+sys.path.append(str(Path(__file__).resolve().parents[1] / "shell"))
+
+from shell_corpora import EVERYDAY, analysed
 
 
 @cache
@@ -26,12 +27,11 @@ def commands() -> Counter[str]:
         counted[self.entry.name] += 1
         return options
 
-    corpora = _loaded()
     invoke.Invocation._descend = counting  # type: ignore[method-assign]
     try:
         for name in ("everyday", "heldout/everyday"):
-            for case in corpora.EVERYDAY._replace(name=name).cases():
-                corpora.analysed(case)
+            for case in EVERYDAY._replace(name=name).cases():
+                analysed(case)
     finally:
         invoke.Invocation._descend = descend  # type: ignore[method-assign]
     return counted
@@ -43,16 +43,3 @@ def most_used(count: int) -> list[str]:
     for name, times in commands().items():
         programs[name.partition("/")[0]] += times
     return [name for name, _ in programs.most_common(count)]
-
-
-def _loaded() -> Any:
-    """The corpora's own reader, which is a script."""
-    if (there := sys.modules.get("shell_corpora")) is not None:
-        return there
-    spec = importlib.util.spec_from_file_location("shell_corpora", _CORPORA)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["shell_corpora"] = module
-    spec.loader.exec_module(module)
-    return module

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from run import ATTACKS, Case, judged
+from shell_corpora import ATTACKS, Case, judged
 
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.builtins import BUILTINS

@@ -19,7 +19,15 @@ from support.stub_oracle import KNOWN, executed
 AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _MOST_SHRUNK = 20
 _MOST_FOR_PAIRS = 40
-_NOT_OPAQUE = frozenset({"shell:unknown-program", *(f"program:{name}" for name in KNOWN)})
+_NOT_OPAQUE = frozenset(
+    {
+        "shell:unknown-program",
+        "shell:unlisted-option",
+        "shell:unlisted-variable",
+        "shell:unlisted-target",
+        *(f"program:{name}" for name in KNOWN),
+    }
+)
 """Rules of ``execute`` effects that speak of one program (here: of a stub) and not of others that it may run."""
 
 
