@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SHALLOW = 2, MOST_SHALLOW = 5000, MOST_MOVED = 20, SAID = 5, MOST_KEPT = 1000, MOST_SHOWN = 1000 };
@@ -28,6 +29,7 @@ struct places {
     size_t moved_count;  /* how many of these there are */
     size_t count;        /* how often something was to be moved */
     char problem[PATH_MAX];
+    struct timespec began;
     bool blind;          /* whether something could not be looked at */
 };
 
@@ -98,6 +100,8 @@ struct places *places_begin(const struct walk *walk, struct bytes seen, struct e
     if (places == NULL)
         return NULL;
     *places = (struct places){.walk = walk, .known = seen, .events = events, .judge = judge, .asking = asking};
+    /* The clock of files is the coarse one, which is behind. */
+    clock_gettime(CLOCK_REALTIME_COARSE, &places->began);
     return index_known(places) ? places : NULL;
 }
 
@@ -175,12 +179,46 @@ static const char *root_of(const struct walk *walk, const char *path)
     return longest;
 }
 
+/* Whether a path is, or lies in, what git keeps of a rebase, a cherry-pick or an `am` that has not ended. */
+static bool is_unfinished(const char *path)
+{
+    static const char *const folders[] = {"/rebase-merge", "/rebase-apply", "/sequencer"};
+    const char *git = strstr(path, "/.git/");
+    for (size_t index = 0; git != NULL && index < sizeof folders / sizeof *folders; index++) {
+        const char *found = strstr(git, folders[index]);
+        const char after = found == NULL ? 'x' : found[strlen(folders[index])];
+        if (after == '/' || after == '\0')
+            return true;
+    }
+    return false;
+}
+
+static bool changed_since(const char *path, struct timespec when)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return false; /* it is gone */
+    struct timespec changed = found.st_ctim;
+    return changed.tv_sec > when.tv_sec || (changed.tv_sec == when.tv_sec && changed.tv_nsec >= when.tv_nsec);
+}
+
+/*
+ * Whether something is not to be asked about. What git does takes its time, so what it keeps of it is asked about when the
+ * command has ended, and by its content: again where it was there before and has been changed.
+ */
+static bool is_settled(const struct places *places, const char *entry, const char *link, bool ended)
+{
+    if (!is_unfinished(entry + 1))
+        return is_known(places, entry, link);
+    return !ended || (is_known(places, entry, link) && !changed_since(entry + 1, places->began));
+}
+
 /* Of what was seen, what is new. False: there is no memory. */
-static bool put_new(const struct places *places, const struct bytes *seen, struct bytes *fresh, bool *any)
+static bool put_new(const struct places *places, const struct bytes *seen, bool ended, struct bytes *fresh, bool *any)
 {
     const char *entry, *link;
     for (size_t at = 0; next_pair(seen, &at, &entry, &link);) {
-        if (*entry != 'r' && is_known(places, entry, link))
+        if (*entry != 'r' && is_settled(places, entry, link, ended))
             continue;
         *any = *any || *entry != 'r';
         if (!bytes_append(fresh, entry, strlen(entry) + 1) || !bytes_append(fresh, link, strlen(link) + 1))
@@ -206,7 +244,7 @@ static void look(struct places *places, int deep, size_t most)
     places->events.left = MOST_WATCHED;
     bool whole = walk_through(places->walk, walk_roots(places->walk), deep, most, &seen,
                               deep >= 0 ? places_watch : NULL, &places->events);
-    whole = put_new(places, &seen, &fresh, &any) && (whole || deep < 0 || most > 0);
+    whole = put_new(places, &seen, deep < 0, &fresh, &any) && (whole || deep < 0 || most > 0);
     if (whole && any) {
         whole = places->judge(places->asking, &fresh, &found);
         if (whole) {

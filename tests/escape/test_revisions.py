@@ -52,6 +52,7 @@ HONEST = [
     "git cherry-pick topic more",
     "git revert --no-edit HEAD",
     "git rebase -q topic",
+    "git rebase -q -x 'sleep 0.4' topic",
     "git reset -q --hard topic",
     "git restore -s topic src && git commit -q -am restored",
     "git checkout topic -- src && git status --short",
@@ -97,3 +98,47 @@ def test_ordinary_work_comes_to_the_same(machine: Machine, command: str) -> None
     assert contained.returncode == outside.returncode == 0, (contained, outside)
     assert contained.stdout == outside.stdout
     assert machine.outside(STATE).stdout == beside(machine, other, STATE).stdout
+
+
+STOPS = [
+    ("git rebase -q clash", "git checkout --theirs src/app && git add -A && GIT_EDITOR=true git rebase --continue"),
+    ("git rebase -q clash", "git rebase --abort"),
+    (
+        "git cherry-pick clash more",
+        "git checkout --theirs src/app && git add -A && git -c core.editor=true cherry-pick --continue",
+    ),
+]
+CLASH = """
+git checkout -q -b clash main && seq 3 22 > src/app && git commit -q -am clash && git checkout -q -
+echo else > src/app && git commit -q -am other
+"""
+EXEC = "mkdir -p .git/rebase-merge; echo 'exec ./x' >> .git/rebase-merge/git-rebase-todo"
+
+
+@pytest.mark.parametrize(("begin", "go_on"), STOPS)
+def test_what_stops_for_a_conflict_goes_on(machine: Machine, begin: str, go_on: str) -> None:
+    machine.environment |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
+    machine.outside(HISTORY + CLASH)
+    other = copied(machine)
+    assert machine.run(begin).returncode == beside(machine, other, begin).returncode != 0
+    assert machine.run(go_on).returncode == beside(machine, other, go_on).returncode == 0
+    assert machine.outside(STATE).stdout == beside(machine, other, STATE).stdout
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["true", "git rebase -q clash || true", "mkdir .git/rebase-merge && echo noop > .git/rebase-merge/git-rebase-todo"],
+)
+def test_steps_that_run_commands_are_taken_out_of_force(machine: Machine, before: str) -> None:
+    machine.outside(HISTORY + CLASH)
+    machine.outside(before)
+    ended = machine.run(EXEC)
+    assert not (machine.project / ".git/rebase-merge/git-rebase-todo").exists(), ended
+    assert "kept-by-lockgate" in ended.stderr
+
+
+def test_a_persons_own_steps_stay(machine: Machine) -> None:
+    machine.outside(HISTORY + CLASH)
+    machine.outside("git rebase -q -x true clash || true")
+    machine.run("echo more >> README")
+    assert (machine.project / ".git/rebase-merge/git-rebase-todo").exists()

@@ -10,6 +10,7 @@ from lockgate.analysis.guard import Entry as Entry
 from lockgate.analysis.guard import Guard as Guard
 from lockgate.analysis.spelling import names_of
 from lockgate.errors import ContainmentError
+from lockgate.escape.containment.unfinished import is_harmless, is_unfinished
 
 MOST_ENTRIES = 400_000
 """Entries of a project that are looked at; a larger one cannot be contained."""
@@ -60,13 +61,21 @@ def survey(
             found = None
             if patterns is None or guard.matters(item.path, name, patterns):
                 # A link may lead to a folder now or later.
-                found = guard.entry(item.path, folder=is_folder or item.is_symlink())
+                found = what_matters(guard, item.path, folder=is_folder or item.is_symlink())
             if found is None and _is_listened_at(item):
                 found = Entry(item.path, hidden=True)
             if found is not None and (found.hidden or not protected):
                 yield found._replace(link=_link(item))
             if is_folder and depth < deep and _is_open(item, found) and into(item.path):
                 todo.append((item.path, patterns, depth + 1, protected or (found is not None and found.protected)))
+
+
+def what_matters(guard: Guard, path: str, *, folder: bool) -> Entry | None:
+    """What a path is, where git's unfinished operations matter only if to go on with them would run a command."""
+    found = guard.entry(path, folder=folder)
+    if found is not None and not found.hidden and is_unfinished(path) and is_harmless(path):
+        return None
+    return found
 
 
 def _is_open(item: os.DirEntry[str], found: Entry | None) -> bool:

@@ -12,6 +12,7 @@ import time
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment.guarded import Entry, survey
 from lockgate.escape.containment.layout import Layout
+from lockgate.escape.containment.unfinished import is_unfinished
 
 SUFFIX = ".kept-by-lockgate"
 _SHALLOW = 2
@@ -36,7 +37,8 @@ class Sweep:
         began = time.monotonic()
         if began < self._next:
             return False
-        self._go(_SHALLOW, _MOST_SHALLOW)
+        # What git does takes its time: what it keeps of it is looked at when the command has ended.
+        self._go(_SHALLOW, _MOST_SHALLOW, unfinished=False)
         self._next = began + max(0.1, 20 * (time.monotonic() - began))
         return self._count > _MOST_MOVED
 
@@ -54,10 +56,12 @@ class Sweep:
             lines.append(f"and {len(self._moved) - _SAID} more")
         return lines + ([self._problem] if self._problem else [])
 
-    def _go(self, deep: int, most: int) -> None:
+    def _go(self, deep: int, most: int, *, unfinished: bool = True) -> None:
         for root in self._layout.roots:
             try:
                 for entry in survey(root, self._layout.guard, deep=deep, most=most):
+                    if not unfinished and is_unfinished(entry.path):
+                        continue
                     if entry.protected and self._is_new(entry):
                         self._rename(root, entry.path)
             except ContainmentError:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lockgate.analysis.spelling import names_of
 from lockgate.errors import BadInputError
 from lockgate.escape.containment import hidden
-from lockgate.escape.containment.guarded import MOST_ENTRIES, VENDORED, Entry, Guard
+from lockgate.escape.containment.guarded import MOST_ENTRIES, VENDORED, Entry, Guard, what_matters
 from lockgate.escape.containment.layout import Look
 from lockgate.files import real_path
 from lockgate.record import Record
@@ -99,7 +99,7 @@ def entries(root: str, seen: Iterable[Suspect], guard: Guard, *, anchored: bool 
         folded = [name.lower() if name.isascii() else names_of(f"/{name}")[-1] for name in below]
         patterns = () if known is None else (*known, *(one for name in folded for one in guard.patterns(name)))
         if known is None or guard.matters(path, folded[-1], patterns):
-            return guard.entry(path, folder=folder)
+            return what_matters(guard, path, folder=folder)
         return None
 
     def state_of(folder: str) -> int:
