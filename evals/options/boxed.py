@@ -36,7 +36,8 @@ def box(shown: Sequence[Path] = (), written: Mapping[Path, str] | None = None) -
     for hidden in ("/tmp", "/var/tmp", "/run", "/work"):
         words += ["--tmpfs", hidden] if Path(hidden).is_dir() else []
     words += ["--dir", "/tmp/home", "--dir", "/tmp/project"]
-    for path in (CACHE, *shown):
+    # Scripts of packages name the cache by its own path, also where it is reached by a link.
+    for path in dict.fromkeys((CACHE, CACHE.resolve(), *shown)):
         words += ["--ro-bind", str(path), str(path)] if path.exists() else []
     for path, inside in (written or {}).items():
         words += ["--bind", str(path), inside]
@@ -55,6 +56,7 @@ def variables(path: Sequence[Path] = (), libraries: Sequence[Path] = ()) -> dict
         "HOME": "/tmp/home",
         "PATH": os.pathsep.join([*map(str, path), os.environ.get("PATH", os.defpath)]),
         "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "RUBYLIB": os.pathsep.join(str(path) for folder in libraries for path in folder.glob("ruby/[v3]*")),
         "COLUMNS": "1000",
         "TERM": "dumb",
         "LC_ALL": "C.UTF-8",

@@ -10,7 +10,7 @@ import completions
 import manual
 import texts
 from boxed import run
-from documented import Documented, Option, merged
+from documented import NOTHING, Documented, Option, merged
 from packages import Place, fetched
 
 _GIVES_ALL = {
@@ -19,10 +19,11 @@ _GIVES_ALL = {
     "ffprobe": ["-h"],
     "java": ["-help"],
     "git": [],
-    "npm": [],
     "ip": [],
 }
 """Programs that are asked for all options in a way of their own, or whose manual pages are enough."""
+_VALUES_IN_USAGE = frozenset({"npm", "npx"})
+"""Programs whose help names values in the synopsis only."""
 _ENOUGH = 2
 
 
@@ -59,7 +60,11 @@ def _helped(command: tuple[str, ...], where: Place, *, clusters: bool) -> list[D
         text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|.\x08", "", run([program, *words], where.path, where.libraries))
         found = texts.options(text, "help")
         known = {one.name for one in found}
-        found += [one for one in texts.usage(text, clusters=clusters) if one.name not in known]
+        usage = texts.usage(text, clusters=clusters)
+        if program in _VALUES_IN_USAGE:
+            takes = {one.name: one.takes for one in usage}
+            found = [one._replace(takes=one.takes or takes.get(one.name, NOTHING)) for one in found]
+        found += [one for one in usage if one.name not in known]
         if len(found) >= _ENOUGH:
             return found
     return []

@@ -123,13 +123,15 @@ def _spread(heading: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield name, takes
 
 
+_SPELLINGS = re.compile(r"(?<=\[)(-\w)\|(?=--)")
+"""Two spellings of one option: ``[-w|--workspace NAME]``."""
 _BRACKET = re.compile(r"\[\s*(-[^\[\]]+(?:\[[^\]]*\][^\[\]]*)*)\]")
 
 
 def usage(text: str, *, clusters: bool) -> list[Documented]:
     """Options of a synopsis: ``[-abc] [-o FILE | --output=FILE]``; with `clusters` ``-abc`` is three of them."""
     found: list[Documented] = []
-    for match in _BRACKET.finditer(text):
+    for match in _BRACKET.finditer(_SPELLINGS.sub(r"\1, ", text)):
         for part in re.split(r"\s*\|\s*", match.group(1)):
             if not part.startswith("-"):
                 continue

@@ -56,6 +56,11 @@ def test_a_synopsis():
     assert " ".join(one.name + one.takes for one in found) == "-a -b -C -o= --out= --y --no-y"
 
 
+def test_two_spellings_in_a_synopsis():
+    found = texts.usage("npm ls [-a|--all] [-w|--workspace <name> [-w|--workspace <name> ...]]", clusters=True)
+    assert {one.name + one.takes for one in found} == {"-a", "--all", "-w=", "--workspace="}
+
+
 def test_completions(tmp_path):
     (tmp_path / "zsh").write_text("'(-q --quiet)'{-q,--quiet}'[say less]'\n '--depth=[levels]:number:'\n")
     assert {one.name + one.takes for one in completions.zsh(tmp_path / "zsh")} == {"-q", "--quiet", "--depth="}

@@ -229,9 +229,9 @@ def code(language: str) -> Role:
 
 
 def loaded(call: Invocation, words: list[Arg], option: str) -> None:
-    """Code that is loaded where the word is a path; a bare name is one of the program's own."""
+    """Code that is loaded where the word is a path; a bare name or a version is one of the program's own."""
     for word in words:
-        if not re.fullmatch(r"@?[\w-]+", word.text):
+        if not re.fullmatch(r"@?[\w-]+|[0-9]+(?:\.[0-9]+)*", word.text):
             call.opaque(f"`{option} {word.shown}` loads code")
 
 
