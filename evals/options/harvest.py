@@ -74,11 +74,18 @@ def _documents(
     if top is None or where is None:
         sys.stderr.write(f"{program}: {'no entry' if top is None else 'not here, and packages.tsv does not name it'}\n")
         return
+    general = _said(ask((program,), where, clusters=top.style == "gnu").options)
     for command in subcommands(program):
         below = entry(command)
         if below is not None and (meant is None or command in meant):
             documents = ask(command, where, clusters=below.style == "gnu")
-            yield command, documents.options, documents.version
+            if len(command) == 1 or not general or _said(documents.options) != general:
+                yield command, documents.options, documents.version
+
+
+def _said(options: dict[str, Option]) -> frozenset[str]:
+    """The options that help names: some programs print the general help for a subcommand that they do not have."""
+    return frozenset(name for name, option in options.items() if not {"help", "usage"}.isdisjoint(option.sources))
 
 
 def compared(where: Entry, command: tuple[str, ...], options: dict[str, Option], version: str) -> Finding:

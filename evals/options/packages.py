@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from boxed import CACHE
+from boxed import CACHE, run
 
 HERE = Path(__file__).resolve().parent
 _SECONDS = 300
@@ -117,7 +118,7 @@ def _npm(folder: Path, packages: list[str]) -> str:
 
 
 def _installed(found: str | None) -> str:
-    """The Debian package of a file of this machine and its version; empty where it has none."""
+    """The Debian package of a file of this machine and its version, or the version that it prints; else empty."""
     if found is None:
         return ""
     for path in dict.fromkeys((found, os.path.realpath(found), found.removeprefix("/usr"))):
@@ -126,7 +127,8 @@ def _installed(found: str | None) -> str:
         if owners:
             name = owners[0].split(",")[0].strip()
             return "Debian " + _run("dpkg-query", "-W", "-f", "${Package} ${Version}", name, cwd=HERE)
-    return ""
+    version = re.search(r"\d+(?:\.\d+)+", run([found, "--version"]))
+    return f"{Path(found).name} {version.group()}" if version else ""
 
 
 def _run(*command: str, cwd: Path | None = None) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from documented import UNSAID
 from harvest import documented_of
-from listed import anywhere, entry
+from listed import anywhere, entry, standing
 from used import commands, most_used
 
 from lockgate.analysis.shell import knowledge
@@ -48,7 +48,9 @@ def record(program: str) -> None:
         if not options:
             continue
         name = " ".join(command)
-        contained = known.get(name, {}).get("contained", "")
+        where = entry(command)
+        marked = known.get(name, {}).get("contained", "").split()
+        contained = " ".join(one for one in marked if where and not standing(where, one, UNSAID).listed)
         kept = [one for one in options if one.name not in contained.split()]
         fact = {"source": source, "options": " ".join(one.name + one.takes.replace("?", "") for one in kept)}
         known[name] = {**fact, "contained": contained} if contained else fact

@@ -16,6 +16,8 @@ _NAME = re.compile(
     r"(?:--\[no-\][\w-]+|--?\[no\][\w-]+|-(?:<n>|<num>|<number>|NUM\b)|--?[A-Za-z0-9?@#%+:$][\w.:+-]*(?:\[no-\][\w-]+)?)"
 )
 _OPTIONAL = re.compile(r"(?:\[[=:/]?[^\]\s][^\]]*\])+(?:\.\.\.)?")
+_SWITCH = re.compile(r"\[=(?:true|false)\]|=(?:true|false)(?=[:,\s]|$)")
+"""How Go's programs write the default of a flag, which takes no word."""
 _LITERAL = re.compile(r"=[a-z][a-z-]*(?=,|\s|$)")
 _ATTACHED = re.compile(r"=(?:<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\"[^\"]*\"|'[^']*'|\([^)]*\)|[^\s,\[|]*)(?:[^\s,|]*)")
 _META = re.compile(
@@ -70,6 +72,8 @@ def _heading(line: str) -> Iterator[tuple[str, str]]:
 
 def _value(line: str, at: int) -> tuple[str, int]:
     """What an option takes by what stands behind its name, and where that ends."""
+    if match := _SWITCH.match(line, at):
+        return NOTHING, match.end()
     if match := _OPTIONAL.match(line, at):
         return ATTACHED, match.end()
     if match := _LITERAL.match(line, at):

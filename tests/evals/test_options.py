@@ -45,6 +45,9 @@ import texts
         ("  -v, --verbose...           more", "-v --verbose"),
         ("  - a list of things", ""),
         ("  -x is what everybody uses for that", ""),
+        ("    -A, --all-namespaces=false:", "-A --all-namespaces"),
+        ("    --sort-by='':", "--sort-by="),
+        ("  -a, --all[=false]      Show all", "-a --all"),
     ],
 )
 def test_a_line_of_help(line, names):
