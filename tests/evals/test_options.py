@@ -94,6 +94,13 @@ def test_a_number_can_be_an_option(word, unknown):
     assert len(match(entry, [Arg(word)]).unknown) == unknown
 
 
+def test_an_option_may_be_named_like_a_number():
+    assert set(build.options("", {"local": "--LINE-NUMBERS -NUM"}, keyed=False)) == {
+        "--LINE-NUMBERS",
+        *(f"-{digit}" for digit in range(10)),
+    }
+
+
 RECORDED = [
     (command, fact)
     for file in sorted(record.FOLDER.glob("*.json"))

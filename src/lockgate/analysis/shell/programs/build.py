@@ -187,7 +187,7 @@ def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bo
     result: dict[str, list[Any]] = {}
     tables = raw if isinstance(raw, list) else [raw]
     for role, names in (row for table in tables for row in table.items()):
-        for written in names.replace("-NUM", _NUMBERS).split():
+        for written in " ".join(_NUMBERS if word == "-NUM" else word for word in names.split()).split():
             name, words = written, 0
             if written.endswith("==") and not keyed:
                 name, words = written[:-2], 4
