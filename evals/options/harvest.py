@@ -80,7 +80,9 @@ def _documents(
         if below is not None and (meant is None or command in meant):
             documents = ask(command, where, clusters=below.style == "gnu")
             if len(command) == 1 or not general or _said(documents.options) != general:
-                yield command, documents.options, documents.version
+                # What an entry has as `help` is known, though no option of it.
+                options = {name: option for name, option in documents.options.items() if name not in below.help}
+                yield command, options, documents.version
 
 
 def _said(options: dict[str, Option]) -> frozenset[str]:

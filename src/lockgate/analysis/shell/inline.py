@@ -185,6 +185,8 @@ def _yq(call: Invocation, text: str) -> None:
             call.opaque("the yq program reads a file whose name is only known when it runs")
     if re.search(r"\bsystem\b", text):
         call.opaque("the yq program runs another program")
+    if text.strip().endswith(".yq"):
+        call.opaque("yq takes its program from a file of this name")
 
 
 # ---------------------------------------------------------------- patches

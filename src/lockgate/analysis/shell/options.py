@@ -192,8 +192,10 @@ class _Matcher:
         if self.entry.style != "single-dash" or text.startswith("--"):
             return ""
         names = (name for name in (text[:2], text[:3], text[:4]) if name in self.entry.options)
+        # `either` is harmless, too: its value counts only where it stands in a word of its own.
+        harmless = HARMLESS | {"either"}
         return next(
-            (n for n in names if self.entry.options[n][1] == VALUE and self.entry.options[n][0] not in HARMLESS), ""
+            (n for n in names if self.entry.options[n][1] == VALUE and self.entry.options[n][0] not in harmless), ""
         )
 
     def _similar(self, name: str, *, exact: bool) -> str | None:

@@ -103,6 +103,7 @@ ROLES = {
     "perl-file": "running.perl_file",
     "perl-separator": "running.perl_separator",
     "python-setting": "running.python_setting",
+    "strace-expression": "settings.strace_expression",
     "passed": "compiling.passed",
     "compiled": "compiling.compiled",
     "code-perl": "running.code:perl",

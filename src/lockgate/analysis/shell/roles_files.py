@@ -111,6 +111,8 @@ def backup(call: Invocation, words: list[Arg], option: str) -> None:
     for word in words:
         if "/" in word.text or not known(word.text):
             call.opaque(f"`{option}` puts a copy into another folder")
+        if any(sign.isspace() for sign in word.text):
+            call.opaque(f"what stands behind a space in the value of `{option}` can be more options")
         if word.text in _BACKUPS:
             # A wild name stands for files that are there, and those are written themselves.
             operands = [other for other in operands if not other.glob]

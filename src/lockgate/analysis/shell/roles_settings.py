@@ -1,4 +1,4 @@
-"""Roles of words that are settings of git, some of which hold commands or say where data goes."""
+"""Roles of words that are settings, of git or of a tracer, some of which hold commands or say where data goes."""
 
 from __future__ import annotations
 
@@ -62,3 +62,10 @@ def config_write(call: Invocation, words: list[Arg], _: str) -> None:
     if (not known(key) or config_kind(key)) and len(words) > 1:
         because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
         call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
+
+
+def strace_expression(call: Invocation, words: list[Arg], option: str) -> None:
+    """``strace -e KEYWORD=...``: two keywords change what calls of the traced program do."""
+    for word in words:
+        if not known(word.text) or word.text.partition("=")[0].strip() in ("inject", "fault"):
+            call.opaque(f"`{option} {word.shown}` changes what the traced program does")
