@@ -23,14 +23,14 @@ HEAVY = frozenset(
 """Modules that cost more than they would bring."""
 
 EVENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 115),
-    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 116),
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 114),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 115),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        123,
+        122,
     ),
-    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 117),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 88),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 116),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 87),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,7 +38,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        80,
+        79,
     ),
     "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 69),
     "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 58),

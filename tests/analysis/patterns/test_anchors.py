@@ -43,6 +43,8 @@ ANCHORS = [
     (r"\b(?P<value>[a-f0-9]{32}-us[0-9])", r"\b(?P<value>[a-f0-9]{11})", 11, 36),
     (r"\b(?P<key>[a-z]{0,9}pass)", r"\b(?P<key>[a-z]*pass)", 13, 13),
     (r"[0-9]{3}-[0-9]{2}", r"[0-9]{3}-[0-9]{2}", 6, 6),
+    (r"(?:a|b)://[a-f]{9}@", r"(?:a|b)://[a-f]{5}", 9, 14),
+    (r"ftp://[a-f]{9}@", r"ftp://[a-f]{2}", 8, 16),
 ]
 
 
@@ -60,7 +62,21 @@ def test_anchors_that_begin_with_any_word_begin_where_words_do() -> None:
 
 
 ATOM = st.sampled_from(
-    ["a", "b", "ab", "-", "[ab]", "[^a]", r"\d", "(?:ab|b)", "(?P<value>a[b-]+)", r"\b", "(a|b{1,2})", "(?:a?b|-1)"]
+    [
+        "a",
+        "b",
+        "ab",
+        "-",
+        "/",
+        "[ab]",
+        "[^a]",
+        r"\d",
+        "(?:ab|b)",
+        "(?P<value>a[b-]+)",
+        r"\b",
+        "(a|b{1,2})",
+        "(?:a?b|-1)",
+    ]
 )
 TIMES = st.sampled_from(["", "", "+", "*", "?", "{2}", "{1,3}", "{2,}", "{0,5}", "*?", "+?"])
 
@@ -81,7 +97,7 @@ def patterns(draw: st.DrawFn) -> str:
     return "(?:".join(["(?P<value>".join(named[:2]), *named[2:]])
 
 
-@given(patterns(), st.text("ab1-", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0]), st.integers(1, 3))
+@given(patterns(), st.text("ab1-/", max_size=16), st.sampled_from([0.0, 3.0, 6.0, 12.0, 16.0, 24.0]), st.integers(1, 3))
 @settings(max_examples=times(250))
 @pytest.mark.stress
 def test_within_a_match_there_is_one_of_the_anchor_and_the_window_is_wide_enough(

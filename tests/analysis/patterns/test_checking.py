@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from itertools import count
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis.patterns.checking import Check
-from lockgate.analysis.patterns.engine import _OVERLAP, PIECE, _bounded
+from lockgate.analysis.patterns.engine import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
 from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.known import KnownHit, KnownKind
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
@@ -431,3 +432,27 @@ def test_a_default_password_is_remarked_on_and_stays(value: str, weak: bool) -> 
     assert match.severity is (Severity.MEDIUM if weak else Severity.CRITICAL)
     assert result.decision is WARN
     assert result.found_secret is not weak
+
+
+@pytest.mark.parametrize("pattern", [rb"(?P<key>k\w*)=(?P<value>\d+)?", rb"^b", rb"\b", rb"x*$", rb"none"])
+def test_the_quick_way_into_re2_finds_what_its_search_finds(pattern: bytes) -> None:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    compiled = re2.compile(pattern, options)
+    data = b"a key=12\nb k= \xff key1=7"
+    quick, slow = _finder(re2, compiled), _finder_by_search(compiled)
+    for start in range(len(data)):
+        for stop in range(start, len(data) + 1):
+            found = list(map(tuple, quick(data, start, stop)))
+            assert found == list(slow(data, start, stop)) or found[0][0] == slow(data, start, stop)[0][0] == -1
+
+
+def test_a_version_of_re2_that_is_made_otherwise_inside_is_searched_as_usual() -> None:
+    class Compiled:
+        groups = 0
+
+        def search(self, data: bytes, start: int, stop: int) -> re.Match[bytes] | None:
+            return re.compile(rb"b").search(data, start, stop)
+
+    assert _finder(re2, Compiled())(b"abc", 0, 3) == [(1, 2)]
+    assert _finder(re2, Compiled())(b"abc", 2, 3) == [(-1, -1)]

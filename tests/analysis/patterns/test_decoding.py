@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import quopri
 import zlib
+from collections.abc import Callable
 
 import pytest
 from spotting import all_views
 
 from lockgate.analysis.patterns.decoding import DEPTH, Budget, View
+from lockgate.analysis.patterns.decoding_runs import long_runs
 from lockgate.analysis.patterns.decoding_views import LEAST
 
 KEY = b"sk-" + b"ant-api03-Zx81kQ0vbbWqTr5Lp2m"
@@ -261,3 +264,28 @@ def test_views_without_end_end_and_that_is_told() -> None:
     budget.views = 1
     assert len(all_views(base64.b64encode(BASE64), budget)) == 1
     assert budget.exceeded == "expansion"
+
+
+HASHES = [hashlib.sha256(bytes((number % 256, number // 256))).digest() for number in range(600)]
+
+
+@pytest.mark.parametrize("place", [0, 255, 256, 599])
+@pytest.mark.parametrize("encode", [base64.b64encode, bytes.hex])
+def test_a_key_among_hundreds_of_hashes_is_found(encode: Callable[[bytes], str | bytes], place: int) -> None:
+    def line(data: bytes) -> bytes:
+        run = encode(data)
+        return b'"sha256:' + (run if isinstance(run, bytes) else run.encode()) + b'",\n'
+
+    lines = [line(each) for each in HASHES]
+    assert not any(view.encoding in (("base64",), ("hex",)) and KEY in view.data for view in all_views(b"".join(lines)))
+    lines[place] = line(KEY)
+    assert with_key(b"".join(lines)).encoding[0] in ("base64", "hex")
+
+
+def test_a_hash_is_no_base64_but_the_first_line_of_some_may_be_of_its_digits() -> None:
+    digits = b"0123456789abcdef" * 3
+    rest = b"QUJD" * 4
+    assert long_runs(b'"' + digits + b'"', 0) == []
+    assert long_runs(digits + b"g", 0) == [40]
+    assert long_runs(digits + b"\n" + rest + b"\n", 0) == [40]
+    assert long_runs(b"- " + digits + b"\n\n" + rest, 0) == []

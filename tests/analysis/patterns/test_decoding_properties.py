@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import re
 import zlib
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spotting import all_views, find_spots
 
+from lockgate.analysis.patterns import decoding_runs
 from lockgate.analysis.patterns.decoding import DEPTH, Budget, decode
 from lockgate.analysis.patterns.decoding_views import LEAST
 
@@ -107,3 +109,43 @@ def test_a_secret_is_found_under_encodings(names: list[str], noise: bytes, befor
     at = view.data.index(secret)
     start, end = view.span(at, at + len(secret))
     assert len(before) <= start <= end <= len(before) + len(run)
+
+
+def alone(run: bytes) -> list[bytes]:
+    """What a run of base64 or hexadecimal digits is decoded to where it is looked at by itself."""
+    budget = Budget(len(run), never)
+    if run.translate(None, b"0123456789abcdef"):
+        return [found.data for found in decoding_runs._base64_run(run.rstrip(b"="), 0, len(run), budget, DEPTH)]
+    return [found.data for found in decoding_runs._digits(run, 0, len(run), budget, DEPTH)]
+
+
+PAYLOAD = st.one_of(
+    st.binary(min_size=12, max_size=60),
+    st.text("abc =1\n", min_size=6, max_size=40).map(str.encode),
+    st.text("abc =1\n", min_size=10, max_size=40).map(lambda text: text.encode("utf-16")),
+    st.text("abc =1\n", min_size=10, max_size=40).map(lambda text: text.encode("utf-16-be")),
+    st.binary(max_size=40).map(gzip.compress),
+    st.binary(max_size=40).map(zlib.compress),
+)
+RUN = st.builds(
+    lambda before, payload, behind, encode, glued: glued + encode(before + payload + behind),
+    st.binary(max_size=4),
+    PAYLOAD,
+    st.binary(max_size=4),
+    st.sampled_from([base64.b64encode, base64.urlsafe_b64encode, lambda data: data.hex().encode()]),
+    st.sampled_from([b"", b"a", b"ab", b"abc"]),
+).filter(lambda run: len(run.rstrip(b"=")) >= 16)
+
+
+@given(st.lists(RUN, max_size=8), st.integers(1, 4), st.sampled_from([17, 40, 64, 1024]))
+def test_runs_that_are_decoded_together_give_what_each_gives_alone(runs: list[bytes], together: int, long: int) -> None:
+    hexadecimal = [run for run in runs if not run.translate(None, b"0123456789abcdef")]
+    others = [run for run in runs if run.translate(None, b"0123456789abcdef")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding_runs, "_TOGETHER", together)
+        patch.setattr(decoding_runs, "_ALONE", long)
+        for name, some in (("hex", hexadecimal), ("base64", others)):
+            data = b" | ".join(dict.fromkeys(some))
+            ends = [found.end() for found in re.finditer(rb"[\w+/-]+", data)]
+            found = decode(data, name, ends, Budget(len(data), never))
+            assert [each.data for each in found] == [inner for run in dict.fromkeys(some) for inner in alone(run)]

@@ -16,8 +16,10 @@ from lockgate.analysis.patterns.parts import CHARACTER, Part, Unreadable, branch
 from lockgate.lazy import lazy_re
 from lockgate.record import Record
 
-ENOUGH = 18.0
+ENOUGH = 24.0
 """Bits after which the rest of a pattern is left out: more than four characters that are given."""
+_OF_ADDRESSES = frozenset((":", "/"))
+"""What tells nothing: all lock files are full of ``https://``."""
 _WORD_CLASS = lazy_re(r"\[(?:[A-Za-z0-9]-[A-Za-z0-9]|\\[dw]|[A-Za-z0-9_])+\]|\\[dw]")
 _ALONE = r"(?:\b|\\[nrt])"
 _SAYS_ENOUGH = 3
@@ -97,7 +99,7 @@ def _cut(nodes: Sequence[Part], need: float, leading: bool) -> tuple[str, int]:
         else:
             kept.append(_loose(node, leads))
             most += node.most
-        need -= node.bits
+        need -= 0.0 if node.text in _OF_ADDRESSES else node.bits
     return "".join(kept), most
 
 
@@ -169,7 +171,7 @@ def _loosened(node: Part, need: float, final: bool) -> tuple[str, int]:
     """A repetition that may go on; with how often it is matched where that is certain, else 0."""
     assert node.atom is not None
     atom = _loose(node.atom, leading=False)
-    if node.times and (final or node.atom.bits * node.times >= need):
+    if node.times and (final or node.bits >= need):
         enough = math.ceil(need / node.atom.bits) if node.atom.bits > 0 and need < math.inf else node.times
         times = min(node.times, max(enough, 1))
         return atom + (f"{{{times}}}" if times > 1 else ""), times

@@ -17,7 +17,6 @@ from lockgate.analysis.patterns.model import (
     Severity,
     Side,
 )
-from lockgate.analysis.patterns.public_keys import is_public
 from lockgate.analysis.patterns.timing import Timing
 from lockgate.record import TYPE_CHECKING, Record
 
@@ -180,6 +179,8 @@ class Check:
             return 0
         self._count(found.rule, rule, use)
         if text.shows(found.start, found.end):
+            from lockgate.analysis.patterns.public_keys import is_public
+
             span = (found.value_start, unpunctuated(rule, text.data, found.value_start, found.value_end))
             if is_weak(rule, text.data[slice(*span)]):
                 rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
@@ -256,7 +257,7 @@ class Check:
         uses = self._by_rule.get(index)
         if not uses or not self._rule_applies(index, field):
             return
-        if self._matcher.pattern(index)[0].search(data) is not None:
+        if self._matcher.pattern(index)[0](data, 0, len(data))[0][0] >= 0:
             return
         for use in uses:
             self._keep(self._matcher.rule(index), use, _Text(field, data), (0, len(data)), validated=False)

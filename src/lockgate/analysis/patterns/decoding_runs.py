@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.patterns.decoding_views import SEPARATOR, Decoded
+from itertools import accumulate
+
+from lockgate.analysis.patterns.decoding_worth import BRIEF, LONG, is_text, promising, table_of, worth_a_look
 from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Sequence
 
-    from lockgate.analysis.patterns.decoding_views import Budget, Decoder
+    from lockgate.analysis.patterns.decoding_views import Budget, Decoded, Decoder
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _HEX = b"0123456789abcdefABCDEF"
@@ -26,32 +28,26 @@ _PAIRS_LEAST = 23
 _CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
 _CODES_LEAST = 23
 _NO_HEX = b" :,-\\nrt\r\n\t\v\f"
-
-
-def table_of(characters: bytes) -> bytes:
-    """For ``bytes.translate``: 1 for these characters, 0 for all others."""
-    return bytes(code in characters for code in range(256))
-
-
 _IN_BASE64 = table_of(_BASE64)
 _IN_HEX = table_of(_HEX)
 _IN_PAIRS = table_of(_HEX + b"xX:,- \t\r\n\v\f")
 _IN_CODES = table_of(b"0123456789, \t\r\n\v\f")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_PRINTABLE = table_of(bytes(range(32, 127)) + b"\t\n\r")
-_BRIEF = b"\1" * 8
-"""So much printable text makes decoded bytes worth a look. By chance, 12 random bytes have it once in 600 times."""
-_LONG = b"\1" * 16
-"""The same for a start that was guessed."""
 _LOOK_BACK = 4096
 _SHORTEST = 16
 _LEAST_WIDE = 24
 """Bytes of which each other one is zero in UTF-16, behind a mark of the order of bytes."""
 _LONG_RUN = 40
 """Characters of a run of base64 that need not begin with text."""
-_MEMBERS = 16
-"""Compressed streams behind each other that are read."""
-_FEED = 1 << 16
+_TOGETHER = 256
+"""Runs that are decoded at once."""
+_ALONE = 1024
+"""Characters of a run from which on it is decoded by itself: in so many there is some text by chance."""
+_FILL = b"////////"
+"""Its end stands behind each run of base64 when several are decoded at once: bytes that are not printable, so that no
+text goes on from one run to the next, and as many as make the run's length a multiple of four."""
+_HEX_FILL = b"ffff"
+"""The same for hexadecimal digits, and a multiple of two."""
 
 
 def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
@@ -59,28 +55,56 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
 
     What a run is glued to may be of the alphabet too, so all four places where it may begin are tried.
     """
-    from binascii import a2b_base64
-
+    runs: list[tuple[bytes, int, int]] = []
     covered = 0
     for spot in ends:
         if spot <= covered:
             continue
-        if budget.over():
-            return
         start = _begin(data, spot, covered, _BASE64)
         run, covered = _wrapped(data, start)
-        if len(run) < _SHORTEST or not run.translate(None, _HEX):
-            continue
-        run = run.translate(_STANDARD)
-        for glued in range(4):
-            part = run[glued:] if glued else run
-            left = len(part) % 4
-            decoded = _narrowed(a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left]))
-            least = _LONG if glued else _BRIEF
-            if least in decoded.translate(_PRINTABLE) or _compressed(decoded):  # quicker than to ask for nothing
-                yield from _worth(decoded, start, covered, "base64", budget, depth, least)
-            if not glued and _is_text(decoded):
-                break
+        if len(run) >= _SHORTEST and run not in budget.dull and run.translate(None, _HEX):
+            runs.append((run, start, covered))
+        if len(runs) == _TOGETHER:
+            yield from _base64_runs(runs, budget, depth)
+            runs = []
+        if budget.over():
+            return
+    yield from _base64_runs(runs, budget, depth)
+
+
+def _base64_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int) -> Iterator[Decoded]:
+    from binascii import a2b_base64
+
+    # The length of each part is a multiple of four, so leaving out the first characters of the first leaves out as many
+    # of each.
+    parts = [run + _FILL[len(run) % 4 :] if len(run) < _ALONE else b"" for run, _, _ in runs]
+    joined = b"".join(parts).translate(_STANDARD)
+    begins = [0, *accumulate(len(part) // 4 * 3 for part in parts)]
+    found = _long(runs)
+    for glued in range(4) if joined else ():
+        found |= promising(a2b_base64(joined[glued:] + _FILL[:glued]), begins, glued=glued > 0)
+    budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
+    for number in sorted(found):
+        if budget.over():
+            return
+        yield from _base64_run(*runs[number], budget, depth)
+
+
+def _long(runs: Sequence[tuple[bytes, int, int]]) -> set[int]:
+    return {number for number, (run, _, _) in enumerate(runs) if len(run) >= _ALONE}
+
+
+def _base64_run(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Iterator[Decoded]:
+    from binascii import a2b_base64
+
+    standard = run.translate(_STANDARD)
+    for glued in range(4):
+        part = standard[glued:]
+        left = len(part) % 4
+        decoded = _narrowed(a2b_base64(part + b"=" * (4 - left) if left > 1 else part[: len(part) - left]))
+        yield from worth_a_look(decoded, start, end, "base64", budget, depth, LONG if glued else BRIEF)
+        if not glued and is_text(decoded):
+            break
 
 
 def _narrowed(decoded: bytes) -> bytes:
@@ -92,28 +116,62 @@ def _narrowed(decoded: bytes) -> bytes:
 
 
 def long_runs(data: bytes, start: int) -> list[int]:
-    """A place in each long run of base64 that is not wholly before ``start``: as ends of spots."""
-    return [begin + _LONG_RUN for begin, _ in stretches(data, _IN_BASE64, _LONG_RUN, start)]
+    """A place in each long run that may be base64 and is not wholly before ``start``: as ends of spots.
+
+    A run of hexadecimal digits is none, unless the next line goes on with it. Lock files have hundreds of such hashes.
+    """
+    return [
+        begin + _LONG_RUN
+        for begin, end in stretches(data, _IN_BASE64, _LONG_RUN, start)
+        if data[begin:end].translate(None, _HEX) or _NEXT_LINE.match(data, end)
+    ]
 
 
 def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Runs of hexadecimal digits, in one line or more, from the first spot on."""
+    runs: list[tuple[bytes, int, int]] = []
     covered = 0
     for start, _ in stretches(data, _IN_HEX, _SHORTEST, min(ends, default=len(data))):
         if start < covered:
             continue
-        if budget.over():
-            return
         found = _HEX_RUN.match(data, start)
         if found is not None:
             covered = found.end()
-            yield from _digits(found.group(), start, covered, budget, depth)
+            run = _only_digits(found.group())
+            if run not in budget.dull:
+                runs.append((run, start, covered))
+        if len(runs) == _TOGETHER:
+            yield from _hex_runs(runs, budget, depth)
+            runs = []
+        if budget.over():
+            return
+    yield from _hex_runs(runs, budget, depth)
+
+
+def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int) -> Iterator[Decoded]:
+    from binascii import unhexlify
+
+    parts = [run + _HEX_FILL[len(run) % 2 :] if len(run) < _ALONE else b"" for run, _, _ in runs]
+    joined = b"".join(parts)
+    begins = [0, *accumulate(len(part) // 2 for part in parts)]
+    found = _long(runs)
+    for glued in range(2) if joined else ():
+        found |= promising(unhexlify(joined[glued:] + _HEX_FILL[:glued]), begins, glued=glued > 0)
+    budget.dull.update(run for number, (run, _, _) in enumerate(runs) if number not in found)
+    for number in sorted(found):
+        if budget.over():
+            return
+        yield from _digits(*runs[number], budget, depth)
+
+
+def _only_digits(run: bytes) -> bytes:
+    return run.replace(b"0x", b"").translate(None, _NO_HEX) if run.translate(None, _HEX) else run
 
 
 def pairs(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Bytes in hexadecimal, one by one: ``73:6b``, ``0x73, 0x6b``; from the first spot on."""
     for found in _within(data, _IN_PAIRS, _PAIRS_LEAST, _PAIRS, ends, budget):
-        yield from _digits(found.group(), found.start(), found.end(), budget, depth)
+        yield from _digits(_only_digits(found.group()), found.start(), found.end(), budget, depth)
 
 
 def _within(
@@ -148,14 +206,12 @@ def stretches(data: bytes, table: bytes, least: int, start: int) -> Iterator[tup
 def _digits(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Iterator[Decoded]:
     from binascii import unhexlify
 
-    if run.translate(None, _HEX):
-        run = run.replace(b"0x", b"").translate(None, _NO_HEX)
     even = len(run) & ~1
     decoded = unhexlify(run[:even])
-    yield from _worth(decoded, start, end, "hex", budget, depth, _BRIEF)
-    if not _is_text(decoded):
+    yield from worth_a_look(decoded, start, end, "hex", budget, depth, BRIEF)
+    if not is_text(decoded):
         odd = unhexlify(run[1 : len(run) - (len(run) - 1) % 2])
-        yield from _worth(odd, start, end, "hex", budget, depth, _LONG)
+        yield from worth_a_look(odd, start, end, "hex", budget, depth, LONG)
 
 
 def _begin(data: bytes, spot: int, floor: int, alphabet: bytes) -> int:
@@ -191,89 +247,11 @@ def _wrapped(data: bytes, start: int) -> tuple[bytes, int]:
     return (b"".join(lines) if len(lines) > 1 else lines[0]), end
 
 
-def _is_text(decoded: bytes) -> bool:
-    return 0 not in decoded.translate(_PRINTABLE)
-
-
-def _worth(
-    decoded: bytes, start: int, end: int, name: str, budget: Budget, depth: int, least: bytes
-) -> Iterator[Decoded]:
-    """What was decoded, or decompressed after that, if it is worth a look."""
-    inner = decoded
-    names: tuple[str, ...] = (name,)
-    while len(names) < depth and (packed := _compressed(inner)):
-        inner = _decompressed(inner[packed[1] :], budget)
-        names += (packed[0],)
-    if inner and len(names) > 1:
-        yield Decoded(inner, start, end, names)
-    elif worth := _readable(decoded, least):
-        yield Decoded(worth, start, end, (name,))
-
-
-def _readable(decoded: bytes, least: bytes) -> bytes:
-    """Text as it is; of other bytes the printable parts that are long enough. Empty where there are none."""
-    mask = decoded.translate(_PRINTABLE)
-    at = mask.find(least)
-    if at < 0 or _is_utf8(decoded):
-        return decoded if at >= 0 else b""
-    parts: list[bytes] = []
-    while at >= 0:
-        stop = mask.find(0, at)
-        stop = len(mask) if stop < 0 else stop
-        parts.append(decoded[at:stop])
-        at = mask.find(least, stop)
-    return SEPARATOR.join(parts)
-
-
-def _is_utf8(decoded: bytes) -> bool:
-    try:
-        decoded.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _compressed(data: bytes) -> tuple[str, int] | None:
-    """How bytes are compressed, and where that begins. Formats: RFC 1950, section 2.2, and RFC 1952, section 2.3."""
-    at = data.find(b"\x1f\x8b\x08", 0, 64)
-    if at >= 0:
-        return "gzip", at
-    if data[:1] == b"x" and len(data) > 6 and not (data[0] << 8 | data[1]) % 31 and not data[1] & 32:
-        return "zlib", 0
-    return None
-
-
-def _decompressed(data: bytes, budget: Budget) -> bytes:
-    """As much as the budget has room for, and as is not broken."""
-    import zlib
-
-    made: list[bytes] = []
-    room = budget.left - 64
-    for _ in range(_MEMBERS):
-        stream = zlib.decompressobj(wbits=47)
-        for at in range(0, len(data), _FEED):
-            try:
-                made.append(stream.decompress(data[at : at + _FEED], room + 1))
-            except zlib.error:
-                return b"".join(made)
-            room -= len(made[-1])
-            if room < 0 or budget.over():
-                budget.exceed()
-                return b"".join(made)[: budget.left - 64]
-            if stream.eof:
-                data = stream.unused_data + data[at + _FEED :]
-                break
-        if not stream.eof or not data.startswith(b"\x1f\x8b"):
-            return b"".join(made)
-    budget.exceed()
-    return b"".join(made)
-
-
 def codes(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Bytes as decimal numbers: ``[115, 107, 45]``; from the first spot on."""
     for found in _within(data, _IN_CODES, _CODES_LEAST, _CODES, ends, budget):
         made = bytes(code if code < 256 else 0 for code in map(int, found.group().split(b",")))
-        yield from _worth(made, found.start(), found.end(), "decimal", budget, depth, _BRIEF)
+        yield from worth_a_look(made, found.start(), found.end(), "decimal", budget, depth, BRIEF)
 
 
 DECODERS: dict[str, Decoder] = {

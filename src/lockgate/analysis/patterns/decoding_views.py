@@ -36,7 +36,7 @@ _LARGEST = 1 << 18
 class Budget:
     """How much may be decoded of one text: bytes, views and time. Tells what was exceeded, and is then used up."""
 
-    __slots__ = ("_deadline", "_unasked", "exceeded", "left", "views")
+    __slots__ = ("_deadline", "_unasked", "dull", "exceeded", "left", "views")
 
     def __init__(self, size: int, deadline: Callable[[], bool]) -> None:
         """For a text of ``size`` bytes. ``deadline`` says whether the time is over; it is asked often."""
@@ -44,6 +44,8 @@ class Budget:
         self.views = MOST_VIEWS
         self.exceeded = ""
         """``expansion`` or ``time`` where not everything was decoded that could be; else empty."""
+        self.dull: set[bytes] = set()
+        """Runs that came to nothing. Most stand in views of the text too, where they need not be decoded again."""
         self._deadline = deadline
         self._unasked = 0
 

@@ -15,7 +15,10 @@ from lockgate.errors import PatternError
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Sequence
+    from typing import Any, TypeAlias
+
+    Finder: TypeAlias = "Callable[[bytes, int, int], Sequence[tuple[int, int]]]"
 
 FORMAT = 3
 """Of the artefact."""
@@ -114,8 +117,8 @@ class Matcher:
             self._offsets.append(self._offsets[-1] + length)
         self._artefact = artefact
         self._rules: dict[int, Rule] = {}
-        self._patterns: dict[int, tuple[Any, int, int]] = {}
-        self._compiled: dict[str, tuple[Any, int, int]] = {}
+        self._patterns: dict[int, tuple[Finder, int, int]] = {}
+        self._compiled: dict[str, tuple[Finder, int, int]] = {}
         self._re2 = re2
         self._empty: set[bytes] = set()
         """Short texts in which nothing was found: names of parameters, folders and commands come again and again."""
@@ -143,8 +146,8 @@ class Matcher:
             rule = self._rules[index] = Rule(**fields)
         return rule
 
-    def pattern(self, index: int) -> tuple[Any, int, int]:
-        """RE2's compiled pattern of a rule, and the numbers of its groups ``value`` and ``key``; 0 for none."""
+    def pattern(self, index: int) -> tuple[Finder, int, int]:
+        """What finds a rule's pattern, and the numbers of its groups ``value`` and ``key``; 0 for none."""
         pattern = self._patterns.get(index)
         if pattern is None:
             text = expression(self.rule(index))
@@ -154,14 +157,14 @@ class Matcher:
             self._patterns[index] = pattern
         return pattern
 
-    def _compile(self, text: str) -> tuple[Any, int, int]:
+    def _compile(self, text: str) -> tuple[Finder, int, int]:
         re2 = self._re2()
         options = re2.Options()
         options.encoding = re2.Options.Encoding.LATIN1
         options.log_errors = False
         compiled = re2.compile(text.encode("utf-8"), options)
         names = compiled.groupindex
-        return compiled, names.get(b"value", 0), names.get(b"key", 0)
+        return _finder(re2, compiled), names.get(b"value", 0), names.get(b"key", 0)
 
     def pieces(self, data: bytes) -> Iterable[Hits]:
         """Look at a text piece by piece. Pieces overlap, so that a match is whole in one of them."""
@@ -233,19 +236,20 @@ class Matcher:
 
     def _search(self, index: int, data: bytes, start: int, last: int, stop: int, accept: Callable[[Found], int]) -> int:
         """Accept matches that begin before ``last``; the end of the last accepted, or 0."""
-        (pattern, value, key), rule = self.pattern(index), self.rule(index)
+        (find, value, key), rule = self.pattern(index), self.rule(index)
         anywhere = any(name in PROOFS for name, _ in rule.validate)
         done = refused = 0
         while start < last:
-            match = pattern.search(data, start, stop)
-            begin, end = match.span() if match is not None else (last, last)
-            if begin >= last or begin == end:
+            spans = find(data, start, stop)
+            begin, end = spans[0]
+            if begin < 0 or begin >= last or begin == end:
                 break
-            inner, outer = match.span(value)
+            inner, outer = spans[value]
             if inner < 0:
                 inner, outer = begin, end
             alone = _bounded(data, begin, end, rule.boundary)
-            found = Found(index, begin, end, inner, outer, (match.group(key) if key else None) or b"", alone)
+            name = data[slice(*spans[key])] if key else b""
+            found = Found(index, begin, end, inner, outer, name, alone)
             if accepted := accept(found):
                 start = done = accepted
                 continue
@@ -256,6 +260,27 @@ class Matcher:
                 again = begin + 1 if anywhere else _next_word(data, begin, last, rule.boundary)
             start = again if refused <= _AGAIN else max(end, again)
         return done
+
+
+def _finder(re2: Any, compiled: Any) -> Finder:
+    """What finds a pattern's first match in a part of a text: the spans of the match and of its groups.
+
+    It is what the module's own ``search`` calls, which takes twice as long: it makes a generator and an object for the
+    match. Where a version of the module does not have it, ``search`` is called.
+    """
+    try:
+        match, anywhere = compiled._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
+    except AttributeError:
+        return _finder_by_search(compiled)
+    return lambda data, start, stop: match(anywhere, data, start, stop)
+
+
+def _finder_by_search(compiled: Any) -> Finder:
+    def find(data: bytes, start: int, stop: int) -> Sequence[tuple[int, int]]:
+        found = compiled.search(data, start, stop)
+        return [(-1, -1)] if found is None else [found.span(group) for group in range(compiled.groups + 1)]
+
+    return find
 
 
 def _bounded(data: bytes, start: int, end: int, boundary: str) -> bool:

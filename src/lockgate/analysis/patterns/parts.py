@@ -12,6 +12,9 @@ from lockgate.record import Record
 _PRINTABLE = 96
 CHARACTER = 4.0
 """Bits of a character that is given; text is no random sequence."""
+_OF_A_CLASS = 20.0
+"""Most bits of one class, however often it is repeated: the characters of a key are those of a hash too, and lock files
+are full of hashes."""
 _QUANTIFIER = lazy_re(r"(?:\{(\d+)(,(\d*))?\}|[*+?])\??")
 _GROUP = lazy_re(r"\((?:\?P<\w+>|\?[a-zA-Z-]*:|\?[a-zA-Z-]+\)|(?!\?))")
 _ESCAPE = lazy_re(r"\\(?:x[0-9A-Fa-f]{2}|x\{[0-9A-Fa-f]+\}|[0-7]{3}|[^A-Za-z0-9]|[bBdDsSwWnrtfvaAz])")
@@ -97,7 +100,8 @@ class _Reader:
             raise Unreadable
         width = UNBOUNDED if most < 0 else min(atom.most * most, UNBOUNDED)
         text = atom.text + match.group()
-        return Part(text, atom.bits * times, atom.least * times, width, times=times, atom=atom)
+        bits = atom.bits * times if atom.bits == CHARACTER else min(atom.bits * times, _OF_A_CLASS)
+        return Part(text, bits, atom.least * times, width, times=times, atom=atom)
 
     def atom(self) -> Part:
         character = self.pattern[self.at]
