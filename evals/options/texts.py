@@ -35,6 +35,8 @@ _SKIPPED = re.compile(
 _FIXED = "fixed"
 """A value that is written out (``-p, --indicator-style=slash``): the other spellings have none."""
 _NUMBERS = frozenset({"-<n>", "-<num>", "-<number>", "-NUM"})
+_TYPED = re.compile(r"\[(?:string|number|array)\]|\[choices: ")
+"""What yargs writes at the end of the description of an option that takes a value."""
 
 
 def options(text: str, source: str, *, manual: bool = False) -> list[Documented]:
@@ -51,6 +53,8 @@ def options(text: str, source: str, *, manual: bool = False) -> list[Documented]
         heading = list(_heading(stripped))
         if heading and heading[-1][0] == "":
             about = heading.pop()[1] or _below(lines, at)
+            if heading and heading[-1][1] == NOTHING and _TYPED.search(_block(lines, at)):
+                heading[-1] = (heading[-1][0], VALUE)
             found += [Documented(name, takes, about, source) for name, takes in _spread(heading)]
     return found
 
@@ -101,6 +105,12 @@ def _below(lines: list[str], at: int) -> str:
         if line.strip() and not line.strip().startswith("-"):
             return line.strip() if _depth(line) > depth else ""
     return ""
+
+
+def _block(lines: list[str], at: int) -> str:
+    """An option's line with those of its description, up to the next option."""
+    ends = (n for n in range(at + 1, len(lines)) if not lines[n].strip() or lines[n].strip().startswith("-"))
+    return " ".join(lines[at : next(ends, len(lines))])
 
 
 def _depth(line: str) -> int:

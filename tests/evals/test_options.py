@@ -42,6 +42,10 @@ import texts
         ("  -count n\trun each test n times", "-count="),
         ("  --add-host list            Add a host", "--add-host="),
         ("  --arg NAME VALUE           set it", "--arg=="),
+        (
+            "  -t, --name   only these\n               tests   [string]\n  --all  every one  [boolean]",
+            "-t= --name= --all",
+        ),
         ("  -v, --verbose...           more", "-v --verbose"),
         ("  - a list of things", ""),
         ("  -x is what everybody uses for that", ""),

@@ -34,6 +34,7 @@ _ROLES = {
     "fill": "writes",
     "write-first": "writes",
     "edit": "changes",
+    "edit-below": "changes all in",
     "packed": "packs or unpacks",
     "into": "writes to",
     "container-copy": "copies",

@@ -40,6 +40,7 @@ ROLES = {
     "archive": "files.archive",
     "write": "files.write",
     "edit": "files.edit",
+    "edit-below": "files.edit_below",
     "into": "files.into",
     "container-copy": "folders.container_copy",
     "move": "files.move",

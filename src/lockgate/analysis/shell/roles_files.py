@@ -166,6 +166,14 @@ def edit(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.change(word, call.machine, call.scope, below=call.recursive)
 
 
+def edit_below(call: Invocation, words: list[Arg], option: str) -> None:
+    """All that lies in folders is read, and files of one kind are written there."""
+    read_below(call, words, option)
+    for word in words:
+        if not ADDRESS.match(word.text):
+            call.own += files.change(word, call.machine, call.scope)
+
+
 def into(call: Invocation, words: list[Arg], _: str) -> None:
     """The destination of a copy: a file, or a folder that takes the names of the sources."""
     sources = [word for word in call.matched.operands if word not in words]

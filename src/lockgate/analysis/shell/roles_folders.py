@@ -73,7 +73,9 @@ def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
 
 def either(call: Invocation, words: list[Arg], _: str) -> None:
     """The value that an option has for some of the programs that share an entry: for others it is an operand."""
-    below = call.recursive or any(role.startswith(("read-below", "source-below")) for role in call.entry.operands)
+    below = call.recursive or any(
+        role.startswith(("read-below", "edit-below", "source-below")) for role in call.entry.operands
+    )
     for word in words:
         if not word.text.isdecimal():
             call.own += files.read(word, call.machine, call.scope, below=below)

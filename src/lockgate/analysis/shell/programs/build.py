@@ -26,8 +26,8 @@ LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces
          "saves", "ends")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
          "feeds", "keeps", "any_case", "recipes", "needs", "here", "hint")  # fmt: skip
-READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "packed", "paged", "source",
-                     "source-below", "move"})  # fmt: skip
+READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "edit-below", "packed",
+                     "paged", "source", "source-below", "move"})  # fmt: skip
 """Roles of operands whose files are read."""
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
