@@ -43,7 +43,10 @@ def merged(found: Iterable[Documented]) -> dict[str, Option]:
 
 def _one(name: str, same: list[Documented]) -> Option:
     same.sort(key=lambda one: SOURCES.index(one.source))
-    said = [one.takes for one in same if one.takes != UNSAID and one.source == same[0].source]
+    best = [one for one in same if one.source == same[0].source]
+    # A line without a description may be an example, or a cell of a table.
+    best = [one for one in best if one.about] or best
+    said = [one.takes for one in best if one.takes != UNSAID]
     said = said or [one.takes for one in same if one.takes != UNSAID]
     # Written with a value and without one, the value has to be attached.
     takes = (

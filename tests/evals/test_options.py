@@ -86,6 +86,13 @@ def test_the_manual_is_believed_before_a_completion():
     assert set(documented.surely(found)) == {"-x"}
 
 
+def test_a_line_without_a_description_is_believed_last():
+    one = documented.Documented
+    assert (
+        documented.merged([one("--root", "=~", "", "manual"), one("--root", "", "all", "manual")])["--root"].takes == ""
+    )
+
+
 def test_an_abbreviation_is_not_listed():
     entry = knowledge.Entry("x", options={"--color-moved": ("local", 0)})
     assert not listed.standing(entry, "--color", "").listed
