@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -20,6 +21,9 @@ import documented
 import listed
 import record
 import texts
+import used
+
+README = Path(used.__file__).with_name("README.md")
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,16 @@ def test_every_documented_option_is_listed(command, fact):
     assert [name for name, takes in written if not listed.anywhere(entry, name, takes).listed] == []
     contained = fact.get("contained", "").split()
     assert [name for name in contained if listed.standing(entry, name, "").listed] == []
+
+
+def test_the_programs_used_most_are_recorded_or_said_to_be_elsewhere():
+    readme = README.read_text("utf-8").partition("## Not from a registry\n")[2]
+    elsewhere = set(re.findall(r"[\w.+-]+", readme))
+    recorded = {command.split()[0] for command, _ in RECORDED}
+    programs = used.most_used(300)
+    assert len(programs) == 300
+    assert set(programs) - recorded - elsewhere == set()
+    assert len(set(programs) & recorded) > 230
 
 
 FAMILY = """\
