@@ -203,7 +203,7 @@ class _Matcher:
         if self.entry.style in ("single-dash", "find"):
             other = _other_dash(name)
             return other if other in options else None
-        if exact or not known(name) or len(name) < 3:
+        if exact or not known(name) or len(name) < 3 or name in self.entry.help:
             return None
         candidates = [option for option in options if option.startswith(name)]
         candidates.sort(key=lambda option: options[option][0] in HARMLESS)

@@ -40,6 +40,7 @@ def verdicts(command: str, *, contains: bool = True) -> list[Verdict]:
         pytest.param("ls -l~", id="a letter in a cluster"),
         pytest.param("cat -7 a.txt", id="a number that the program does not take"),
         pytest.param("ls --alm", id="short for an option that is listed"),
+        pytest.param("fnm --version --frob=a.txt", id="behind a question that is short for no other option"),
         pytest.param("find . -frobnicate x", id="a test of find"),
         pytest.param("dd if=a.txt frob=x", id="a word of dd"),
         pytest.param("ls --all=a.txt", id="a value of an option that has none"),
