@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import lockgate
 from lockgate import caller
-from lockgate.analysis.surroundings import OwnDatabase, Rules, Surroundings
+from lockgate.analysis.surroundings import OwnDatabase, Rules, Surroundings, records_beside
 from lockgate.events import Context
 from lockgate.files import real_path
 from lockgate.folders import Folders
@@ -78,8 +78,10 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
 
 def in_session(around: Surroundings, tasks: Sequence[str], where: Folders, transcript: str) -> Surroundings:
     """The same in one session; ``tasks`` are those of :func:`task_folders`."""
+    # The folders of tasks stand for those for temporary files, in which they lie.
+    beside = records_beside(transcript, (around.home, around.real_home, around.workspace, *tasks))
     return around._replace(
-        client_paths=_client_paths(where, transcript, tasks), session_results=_session_results(transcript, tasks)
+        client_paths=_client_paths(where, beside, tasks), session_results=_session_results(transcript, tasks)
     )
 
 
@@ -235,14 +237,12 @@ def _hook_folders(home: str, workspace: str) -> Callable[[], tuple[str, ...]]:
     return folders
 
 
-def _client_paths(where: Folders, transcript: str, tasks: Sequence[str]) -> tuple[str, ...]:
-    """Folders of transcripts, and of the output of background tasks.
+def _client_paths(where: Folders, beside: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
+    """Folders of transcripts and other records, and of the output of background tasks.
 
     The latter lie in ``<tmp>/claude-<uid>/<project>/<session>/tasks``.
     """
-    paths = [os.path.join(where.home, ".claude", "projects")]
-    if transcript:
-        paths.append(os.path.dirname(transcript))
+    paths = (os.path.join(where.home, ".claude", "projects"), *beside)
     return (*paths, *(f"{folder}/*/*/tasks" for folder in tasks))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from lockgate.model import Category
@@ -209,3 +210,22 @@ class Surroundings(Record):
     ``None`` where that cannot be told; instead of the look-up, where nothing is known of the disk.
     """
     rules: Rules = Rules()
+
+
+def records_beside(transcript: str, roots: Iterable[str]) -> tuple[str, ...]:
+    """Where a client keeps the records of a session: the folder of its transcript.
+
+    In a folder that also holds one of the roots, only the transcript is a record, and what has its name without an
+    ending.
+
+    Args:
+        transcript: An absolute path; empty where there is none.
+        roots: Absolute paths of folders with other files: the home folder, the project. An empty one is passed over.
+    """
+    if not posixpath.isabs(transcript):
+        return ()
+    folder = posixpath.dirname(posixpath.normpath(transcript))
+    below = folder.rstrip("/") + "/"
+    if any(root and f"{posixpath.normpath(root)}/".startswith(below) for root in roots):
+        return transcript, posixpath.splitext(transcript)[0]
+    return (folder,)

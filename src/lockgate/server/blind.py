@@ -12,7 +12,7 @@ from typing import Any
 
 from lockgate import configuration
 from lockgate.analysis.patterns.model import GuardrailResult
-from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.analysis.surroundings import Rules, Surroundings, records_beside
 from lockgate.configuration import Configuration
 from lockgate.deliberation import Objection, ResultQuestion, RulesQuestion
 from lockgate.events import Context, Event, SessionStarted, ToolRequested
@@ -117,14 +117,13 @@ def _configure(
 def _surroundings(case: Case, context: Context, rules: Rules) -> Surroundings:
     """What may be said of the container's machine: paths as text. What is not known is not made up."""
     home = case.request.home if os.path.isabs(case.request.home) else "/root"
-    transcript = case.request.event.context.transcript
+    beside = records_beside(case.request.event.context.transcript, (home, context.workspace))
     paths = (case.group.inside, _KEY_PLACE, *filter(os.path.isabs, case.request.own))
-    clients = (f"{home}/.claude/projects", *([os.path.dirname(transcript)] if os.path.isabs(transcript) else []))
     return Surroundings(
         home=home,
         workspace=context.workspace,
         own_paths=tuple(dict.fromkeys(map(os.path.normpath, paths))),
-        client_paths=clients,
+        client_paths=(f"{home}/.claude/projects", *beside),
         variables={"HOME": home},
         may_be_zsh=True,
         rules=rules,
