@@ -25,10 +25,10 @@ ABOUT = "lockgate-hook LOCKGATE1\n"
 LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE1 1\n"
 """The same of the launcher, with the version of the plans that it reads."""
 
-PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "reply.c", "request.c")
+PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")
 LAUNCHER_PARTS = (
     *("bytes.c", "confine.c", "contain.c", "gate.c", "local.c", "names.c", "namespaces.c", "places.c", "plan.c"),
-    *("reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
+    *("refusal.c", "reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
 )
 WARNINGS = (
     *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),

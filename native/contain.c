@@ -140,8 +140,9 @@ static bool ask(const struct asked *asked, const char *question, const struct by
     bool whole = payload->size <= MOST_PAYLOAD && request_begin(&request, words) &&
                  bytes_append(&request, payload->data, payload->size);
     if (whole) {
+        bool gone;
         request_end(&request, payload->size);
-        *reply = gate_ask(gate, &request, clock_ms(), PLAN_MS, heard);
+        *reply = gate_ask(gate, &request, clock_ms(), PLAN_MS, heard, &gone);
     }
     close(gate);
     free(words);

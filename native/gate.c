@@ -128,8 +128,10 @@ static bool again(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+enum passed { PASSED, LATE, GONE };
+
 /* Sends it all. The gate must take some of it every FIRST_MS, and all of it in time. */
-static bool send_all(int gate, const struct bytes *request, int64_t until)
+static enum passed send_all(int gate, const struct bytes *request, int64_t until)
 {
     size_t sent = 0;
     while (sent < request->size) {
@@ -139,29 +141,29 @@ static bool send_all(int gate, const struct bytes *request, int64_t until)
             continue;
         }
         if (count < 0 && !again())
-            return false;
+            return GONE;
         int64_t silent = clock_ms() + FIRST_MS;
         if (!ready(gate, POLLOUT, silent < until ? silent : until))
-            return false;
+            return LATE;
     }
-    return true;
+    return PASSED;
 }
 
-/* Receives some more. False: the gate has gone, or the time is up. */
-static bool receive(int gate, struct bytes *heard, size_t more, int64_t until)
+/* Receives some more. */
+static enum passed receive(int gate, struct bytes *heard, size_t more, int64_t until)
 {
     if (!bytes_reserve(heard, more))
-        return false;
+        return LATE;
     for (;;) {
         if (!ready(gate, POLLIN, until))
-            return false;
+            return LATE;
         ssize_t count = recv(gate, heard->data + heard->size, heard->room - heard->size, MSG_DONTWAIT);
         if (count > 0) {
             heard->size += (size_t)count;
-            return true;
+            return PASSED;
         }
         if (count == 0 || !again())
-            return false;
+            return GONE;
     }
 }
 
@@ -172,11 +174,14 @@ static int64_t later(int64_t one, int64_t other, int64_t last)
     return chosen < last ? chosen : last;
 }
 
-struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int64_t first_ms, struct bytes *heard)
+struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int64_t first_ms, struct bytes *heard,
+                      bool *gone)
 {
     const struct reply nothing = {.kind = REPLY_NONE};
     int64_t until = began + WHOLE_MS;
-    if (!send_all(gate, request, until))
+    enum passed passed = send_all(gate, request, until);
+    *gone = passed == GONE;
+    if (passed != PASSED)
         return nothing;
     int64_t first = clock_ms() + first_ms;
     int64_t limit = first < until ? first : until;
@@ -184,7 +189,9 @@ struct reply gate_ask(int gate, const struct bytes *request, int64_t began, int6
         struct reply reply = reply_read(heard->data, heard->size);
         if (reply.kind == REPLY_PART) {
             size_t missing = reply.needs - heard->size;
-            if (!receive(gate, heard, missing > CHUNK ? missing : CHUNK, limit))
+            passed = receive(gate, heard, missing > CHUNK ? missing : CHUNK, limit);
+            *gone = passed == GONE;
+            if (passed != PASSED)
                 return nothing;
             limit = until;
             continue;

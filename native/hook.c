@@ -6,12 +6,14 @@
  *   lockgate-hook --about
  *
  * Where it gets no answer it becomes `PYTHON -I -S HOOK_PY CLIENT --asked MILLISECONDS ...`, with the same stdin, which
- * decides by itself and starts a gate for the next hook. MILLISECONDS is how long the agent client has waited already.
+ * decides by itself; `--missed` where no gate was there, or it has ended: then that process starts one, or asks the next.
+ * MILLISECONDS is how long the agent client has waited already.
  * Where not even that can be started, it refuses.
  */
 #include "bytes.h"
 #include "gate.h"
 #include "local.h"
+#include "refusal.h"
 #include "reply.h"
 #include "request.h"
 
@@ -117,6 +119,14 @@ _Noreturn static void leave(const struct reply *reply, const struct bytes *heard
     _exit(told ? code : 2);
 }
 
+/* Time is up where no deadline is looked at. The exit code blocks the call. */
+static void hung(int number)
+{
+    (void)number;
+    refusal_keep("its deadline had passed");
+    _exit(2);
+}
+
 int main(int count, char **words)
 {
     int64_t began = clock_ms();
@@ -133,13 +143,16 @@ int main(int count, char **words)
     if (!streams || state == NULL || is_off())
         decide_locally(&local);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGALRM, SIG_DFL);
+    signal(SIGALRM, hung);
+    refusal_in(state);
     end_after(WHOLE_MS + 1000);
     local.asked = true;
 
     int gate = gate_connect(state);
-    if (gate < 0)
+    if (gate < 0) {
+        local.gone = true;
         decide_locally(&local);
+    }
     struct bytes request = {0}, heard = {0};
     if (!request_begin(&request, local.words))
         decide_locally(&local);
@@ -152,7 +165,7 @@ int main(int count, char **words)
     if (input == INPUT_PART)
         decide_locally(&local); /* which finds that it is no payload */
     request_end(&request, local.input_size);
-    struct reply reply = gate_ask(gate, &request, began, FIRST_MS, &heard);
+    struct reply reply = gate_ask(gate, &request, began, FIRST_MS, &heard, &local.gone);
     if (reply.kind != REPLY_ANSWER) {
         close(gate);
         decide_locally(&local);

@@ -1,6 +1,7 @@
 #include "local.h"
 
 #include "gate.h"
+#include "refusal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,6 +56,7 @@ _Noreturn void refuse(const char *why)
     write_all(STDOUT_FILENO, answer, sizeof answer - 1);
     if (write_all(STDERR_FILENO, begin, sizeof begin - 1) && write_all(STDERR_FILENO, why, strlen(why)))
         write_all(STDERR_FILENO, "; run: lockgate doctor\n", 23);
+    refusal_keep(why);
     _exit(2);
 }
 
@@ -112,7 +114,7 @@ _Noreturn void decide_locally(const struct local *local)
     char **words = calloc(count + 7, sizeof *words);
     if (words == NULL)
         refuse("there is no memory");
-    static char isolated[] = "-I", bare[] = "-S", asked[] = "--asked";
+    static char isolated[] = "-I", bare[] = "-S", asked[] = "--asked", missed[] = "--missed";
     char **word = words;
     *word++ = local->python;
     *word++ = isolated;
@@ -121,7 +123,7 @@ _Noreturn void decide_locally(const struct local *local)
     *word++ = local->words[0];
     char digits[DIGITS];
     if (local->asked) {
-        *word++ = asked;
+        *word++ = local->gone ? missed : asked;
         *word++ = decimal((unsigned long)(clock_ms() - local->began), digits);
     }
     for (size_t index = 1; index < count; index++)

@@ -11,7 +11,8 @@ struct local {
     char *script;       /* the absolute path of lockgate/hook.py */
     char **words;       /* what the script is given: the client's name and its options, then NULL: not empty */
     int64_t began;      /* when this process began, by clock_ms() */
-    bool asked;         /* whether a gate was looked for: then the script does not look again */
+    bool asked;         /* whether a gate was looked for */
+    bool gone;          /* whether there was none, or it has ended: then the script looks again */
     const uint8_t *input; /* what was read of stdin; NULL where nothing was */
     size_t input_size;
 };

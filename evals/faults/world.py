@@ -63,18 +63,18 @@ class Host:
         """Who asks on this host."""
         return gates.client_of(self.where)
 
-    def hooks(self) -> Ask:
+    def hooks(self, *options: str) -> Ask:
         """Hooks as an installer writes them: the native client where there is one, which falls back to Python."""
         native = steady.package() / "lockgate-hook"
         if native.exists():
             command = [str(native), "--python", sys.executable, "--script", self._jumping]
         else:
             command = [sys.executable, "-I", "-S", self._jumping]
-        return hook([*command, *self.client.arguments], self.environment)
+        return hook([*command, *self.client.arguments, *options], self.environment)
 
-    def python_hooks(self) -> Ask:
+    def python_hooks(self, *options: str) -> Ask:
         """Hooks of Python."""
-        return hook([sys.executable, "-I", "-S", self._jumping, *self.client.arguments], self.environment)
+        return hook([sys.executable, "-I", "-S", self._jumping, *self.client.arguments, *options], self.environment)
 
     def start_gate(self) -> subprocess.Popen[bytes]:
         """One gate more; where another listens, it ends by itself."""

@@ -33,7 +33,7 @@ _MAX_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, with a ze
 _BEGAN = time.monotonic()
 """When this process began: the client has waited since then, whoever decides in the end."""
 _THERE = [False]
-"""Whether a gate was there, whatever it said."""
+"""Whether a gate is there that gave no answer. One that has ended meanwhile is not."""
 _DATA: "list[bytes]" = []
 """What was read from stdin, which can be read only once."""
 
@@ -145,7 +145,9 @@ def _obey(gate: "Socket", until: float) -> None:
                 _leave(heard[1], heard[10:middle], heard[middle:])
             if len(heard) > end:
                 return
-        if not part or heard[:1] not in (b"", b"W", b"A"):
+        if not part:
+            raise ConnectionError
+        if heard[:1] not in (b"", b"W", b"A"):
             return
 
 
@@ -172,6 +174,8 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
         options = _options(arguments)
         if options and "--asked" not in options:  # else it was, by whoever has become this process
             _ask(arguments, options["--state"])
+    except ConnectionError:
+        _THERE[0] = False
     except Exception:  # noqa: BLE001, S110 - whatever it was, this process decides by itself
         pass
     import gc
@@ -182,7 +186,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     # Appended, so that nothing beside the package can stand in for a module of the standard library.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
-        if not _THERE[0] and {"--home", "--state", "--config"} <= options.keys():
+        if {"--home", "--state", "--config"} <= options.keys():
             _join(arguments, options)
     except Exception:  # noqa: BLE001, S110 - as above
         pass
@@ -194,15 +198,20 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
 
 
 def _join(arguments: "Sequence[str]", options: "dict[str, str]") -> None:
-    """Start a gate where none is there, or ask the one that another hook has just started.
+    """Start a gate where none is there, or ask the one that another hook has just started; or wait for a turn.
 
     Hooks that all load what a decision takes, at once, would take so long that none is in time.
     """
+    from lockgate.adapters.claude_command import CALL_EVENTS
     from lockgate.folders import Folders
     from lockgate.resident.starting import joined
 
     where = Folders(options["--home"], options["--state"], options["--config"])
-    if joined(where, sys.executable, missed="--asked" not in options):
+    asked = _THERE[0] or "--asked" in options
+    spent = int(options.get("--asked") or options.get("--missed") or 0) / 1000
+    patient = options.get("--event") in CALL_EVENTS
+    if joined(where, sys.executable, missed=not asked, began=_BEGAN - spent, patient=patient):
+        _THERE[0] = True
         _ask(arguments, where.state)
 
 

@@ -48,7 +48,7 @@ def test_hundreds_of_hooks_on_one_session_lose_nothing(tmp_path: Path) -> None:
         taints = tx.taints(Subject("s"))
         blocked = tx.blocked("s")
     store.close()
-    bodies = [json.loads(row.body) for row in records]
+    bodies = [body for row in records if (body := json.loads(row.body))["event"] == "decision"]
     assert chain.ok, chain.problem
     calls = [body["call"] for body in bodies]
     assert len(calls) == len(set(calls)), "each call is recorded once"

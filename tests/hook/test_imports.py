@@ -23,14 +23,14 @@ HEAVY = frozenset(
 """Modules that cost more than they would bring."""
 
 EVENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 114),
-    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 115),
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 115),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 116),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        122,
+        123,
     ),
-    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 116),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 87),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 117),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 88),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,10 +38,10 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        79,
+        80,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 69),
-    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 58),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 70),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 59),
 }
 """Payloads, and how many modules of ours they may take."""
 
@@ -101,12 +101,12 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("client", "payload", "most"),
     [
-        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 121),
-        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 103),
+        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 122),
+        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 104),
         (
             "gemini-cli",
             {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a"}},
-            93,
+            94,
         ),
     ],
 )

@@ -32,7 +32,7 @@ class Done(NamedTuple):
     def arguments(self) -> list[str]:
         """What the stand-in was given, without the time that had gone by."""
         words: list[str] = self.report["arguments"]
-        if words[1:2] == ["--asked"]:
+        if words[1:2] in (["--asked"], ["--missed"]):
             assert self.spent >= 0
             words[2] = "MS"
         return words

@@ -24,6 +24,12 @@ def asked(state: Path) -> list[str]:
     return [client, "--asked", "MS", *rest]
 
 
+def missed(state: Path) -> list[str]:
+    """The words of a hook whose gate was not there, or has ended."""
+    client, *rest = options(state)
+    return [client, "--missed", "MS", *rest]
+
+
 def check(done: Done, arguments: list[str], payload: bytes = PAYLOAD) -> None:
     report = done.report
     assert done.arguments == arguments
@@ -65,18 +71,31 @@ SAYS: dict[str, Conversation] = {
 }
 
 
+ENDS = {"hangs-up", "hangs-up-in-the-middle", "waits-and-is-gone", "says-nothing", "half-a-wait", "half-an-answer"}
+ENDS |= {"half-a-header", "an-answer-that-never-comes", "waits-for-weeks"}
+"""Those after which the gate is gone: another one may be asked."""
+
+
+def check_of(done: Done, state: Path, says: str) -> None:
+    """Whether it looks for a gate again where this one has ended; one that ends unread may seem to have."""
+    is_gone = done.report["arguments"][1] == "--missed"
+    if says != "says-no-before-it-has-read":
+        assert is_gone == (says in ENDS)
+    check(done, missed(state) if is_gone else asked(state))
+
+
 @pytest.mark.parametrize("says", SAYS)
 def test_a_gate_that_does_not_answer(client: Path, tmp_path: Path, says: str) -> None:
     with FakeGate(tmp_path, SAYS[says]):
         done = run(command(client, *options(tmp_path)), PAYLOAD)
-    check(done, asked(tmp_path))
+    check_of(done, tmp_path, says)
 
 
 @pytest.mark.parametrize("says", SAYS)
 def test_nothing_of_it_is_a_fault_of_memory(sanitized: Path, tmp_path: Path, says: str) -> None:
     with FakeGate(tmp_path, SAYS[says]):
         done = run(command(sanitized, *options(tmp_path)), PAYLOAD, {"ASAN_OPTIONS": "detect_leaks=0"})
-    check(done, asked(tmp_path))
+    check_of(done, tmp_path, says)
 
 
 def falling_silent(said: bytes) -> Conversation:
@@ -125,7 +144,7 @@ def test_a_gate_with_too_many_at_its_door(client: Path, tmp_path: Path) -> None:
             waiting = stack.enter_context(contextlib.closing(socket.socket(socket.AF_UNIX)))
             waiting.setblocking(False)
             waiting.connect_ex(str(tmp_path / "run" / "gate.sock"))
-        check(run(command(client, *options(tmp_path)), PAYLOAD), asked(tmp_path))
+        check(run(command(client, *options(tmp_path)), PAYLOAD), missed(tmp_path))
 
 
 def test_a_gate_of_another_user_hears_nothing(foreign: Path, tmp_path: Path) -> None:
@@ -135,7 +154,7 @@ def test_a_gate_of_another_user_hears_nothing(foreign: Path, tmp_path: Path) -> 
         heard.append(connection.recv(1000))
 
     with FakeGate(tmp_path, converse):
-        check(run(command(foreign, *options(tmp_path)), PAYLOAD), asked(tmp_path))
+        check(run(command(foreign, *options(tmp_path)), PAYLOAD), missed(tmp_path))
     assert heard == [b""]
 
 
@@ -173,7 +192,7 @@ def test_where_there_is_no_gate(client: Path, tmp_path: Path, prepare: Callable[
     state = tmp_path / name
     prepare(state)
     done = run(command(client, *options(state)), PAYLOAD, cwd=tmp_path)
-    check(done, asked(state))
+    check(done, missed(state))
     assert done.report["folder"] == str(tmp_path)
 
 

@@ -156,7 +156,11 @@ def test_ended_from_outside_it_does_not_pass(client: Path, tmp_path: Path, signa
             while not gate.connections:
                 time.sleep(0.005)
             process.send_signal(signalled)
-        assert process.returncode == -signalled
+        # Its own deadline is a signal too, and leaves word of the refusal.
+        assert process.returncode == (2 if signalled == signal.SIGALRM else -signalled)
+    left = [file.read_text() for file in tmp_path.glob("refusals/*")]
+    because = {"by": "native client", "because": "its deadline had passed"}
+    assert [json.loads(text) for text in left] == ([because] if signalled == signal.SIGALRM else [])
 
 
 def test_the_shell_around_it_blocks_where_it_is_gone(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class FakeDecider:
         self.done: list[str] = []
         self.serving: Any = None
         self.left = len(said)
+        self.refusals = SimpleNamespace(keep=lambda *_: self.done.append("keep"), record=lambda: None)
 
     def begin(self, _: wire.Request, __: int) -> Any:
         asked = SimpleNamespace(name="PreToolUse", refused=lambda _: REFUSED)
@@ -112,7 +113,7 @@ def test_hooks_of_a_group_that_cannot_be_kept_decide_by_themselves(tmp_path: Pat
 def test_after_a_step_that_does_not_end_nothing_of_its_group_is_kept(tmp_path: Path) -> None:
     heard, done = served(tmp_path, [ANSWER, ANSWER, NO_ANSWER])
     assert heard == [wire.NOT_HERE, wire.NOT_HERE, wire.answer(*REFUSED)]
-    assert done == ["begin", "step", "step", "step", "abandon"]
+    assert done == ["begin", "step", "step", "step", "abandon", "keep"]
 
 
 def test_nobody_is_asked_about_a_decision_that_was_not_kept(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_time_that_is_up_as_a_step_ends_refuses_what_it_decided(tmp_path: Path, 
     heard, done = served(tmp_path, [ANSWER, ANSWER])
     assert heard == [wire.answer(*REFUSED), b""], "and whose turn did not come decides by itself"
     assert late
-    assert done == ["begin", "step", "abandon"]
+    assert done == ["begin", "step", "abandon", "keep"]
 
 
 def test_time_that_is_up_as_a_look_ahead_ends_has_the_gate_end_by_itself(late: list[int]) -> None:

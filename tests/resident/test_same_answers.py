@@ -79,7 +79,9 @@ def _tables(machine: Machine) -> dict[str, Any]:
     for name in _CHAINED:
         found.pop(name, None)
     found.pop("settings", None)
-    return {**found, "records": [_plain(body) for body in machine.audit()]}
+    # Refusals without a decision are recorded later, each by whoever comes next.
+    records = [_plain(body) for body in machine.audit() if body["event"] != "undecided"]
+    return {**found, "records": records}
 
 
 @pytest.mark.parametrize("name", STORIES)

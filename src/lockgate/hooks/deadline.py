@@ -10,6 +10,8 @@ from lockgate.hooks.options import DEADLINE
 
 GRACE = 0.5
 """Seconds after the deadline until the process is ended from outside the interpreter."""
+ANSWER = 10.0
+"""Seconds for what comes after the decision: recording what other hooks refused, and writing the answer."""
 MARGIN = 1.5
 """Seconds of the client's patience that are left for its own start of this process, and for reading the answer."""
 
@@ -69,10 +71,11 @@ class Deadline:
         return lent
 
     def stop(self) -> None:
-        """Let the process answer in its own time from now on."""
+        """Let the process answer in its own time from now on. Only one that hangs is ended."""
         import signal
 
         signal.setitimer(signal.ITIMER_REAL, 0)
+        self._arm_outside(ANSWER)
 
     def _arm(self, left: float) -> None:
         import signal

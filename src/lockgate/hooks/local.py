@@ -12,9 +12,11 @@ from collections.abc import Sequence
 
 TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before main() can refuse
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
 
     from lockgate.adapters import Adapter
+    from lockgate.audit.refusals import Refusal
     from lockgate.folders import Folders
     from lockgate.gate import Monitor
     from lockgate.hooks.deadline import Deadline
@@ -28,10 +30,19 @@ _ANSWER = [1]
 """Where the answer goes: the descriptor of standard output as it was when this process began."""
 _ASKED: list[Asked] = []
 """What is asked, once the command line was understood."""
+_REFUSAL: list[Refusal] = []
+"""The refusal that may become due. None where the gate is elsewhere: its records are not kept here."""
+_INPUT = [b""]
+"""What was read of standard input."""
 _EVENT: list[str | None] = [None]
 """The event that the command line names."""
+_GATE: list[Monitor] = []
+"""What has decided, in this process."""
 _SPEAKS: list[str] = ["claude-code"]
 """The client that a refusal is spelt for: until one is known, the one that most understand."""
+
+_READ_LATE = 1 << 20
+"""Most bytes of a payload that are read only to name a call that was refused."""
 
 _LAST_RESORT = (
     '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": '
@@ -65,6 +76,7 @@ def _keep_output() -> None:
 def _read_input(begun: bytes) -> bytes:
     from lockgate.errors import BadInputError
 
+    _INPUT[0] = begun
     chunks = [begun]
     size = len(begun)
     while size <= MAX_INPUT:
@@ -73,7 +85,8 @@ def _read_input(begun: bytes) -> bytes:
         except OSError:
             raise BadInputError("stdin cannot be read") from None
         if not chunk:
-            return b"".join(chunks)
+            _INPUT[0] = b"".join(chunks)
+            return _INPUT[0]
         size += len(chunk)
         chunks.append(chunk)
     raise BadInputError(f"the payload is larger than {MAX_INPUT // (1024 * 1024)} MB")
@@ -92,12 +105,17 @@ def _write(descriptor: int, text: str) -> bool:
 
 def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
     """Write the answer and end at once, past the interpreter's own shutdown."""
+    os._exit(_written(stdout, stderr, code))
+
+
+def _written(stdout: str, stderr: str, code: int) -> int:
+    """Write the answer; the exit code."""
     if stdout and not _write(_ANSWER[0], stdout + "\n"):
         code = 2
         stderr = stderr or "Lockgate blocks to be safe: the answer could not be written\n"
     if stderr:
         _write(2, stderr)
-    os._exit(code)
+    return code
 
 
 def _refuse(message: str) -> NoReturn:
@@ -110,7 +128,39 @@ def _refuse(message: str) -> NoReturn:
             stdout, stderr, code = adapter(_SPEAKS[0]).encode_failure(_EVENT[0], message, {})
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
-    _leave(stdout, stderr, code)
+    code = _written(stdout, stderr, code)
+    _keep(message)
+    os._exit(code)
+
+
+def _keep(message: str) -> None:
+    """Keep the refusal, so that the next process that can write the store records it."""
+    try:
+        if _REFUSAL:
+            _name_call()
+            _REFUSAL[0].keep(message)
+    except BaseException:  # noqa: BLE001, S110 - the refusal is out, and that matters more
+        pass
+
+
+def _name_call() -> None:
+    """Have the refusal that may become due name the call."""
+    if _REFUSAL:
+        event = (_ASKED and _ASKED[0].name) or _EVENT[0] or ""
+        _REFUSAL[0].about(_SPEAKS[0], event, _payload())
+
+
+def _payload() -> Mapping[str, Any]:
+    """What the client said, also where time was up before it was read."""
+    if _ASKED and _ASKED[0].payload:
+        return _ASKED[0].payload
+    import json
+
+    try:
+        said = json.loads(_INPUT[0]) if len(_INPUT[0]) <= _READ_LATE else {}
+    except (ValueError, RecursionError):
+        said = {}
+    return said if isinstance(said, dict) else {}
 
 
 def _log(state: str, error: BaseException) -> None:
@@ -128,10 +178,27 @@ def _decide(asked: Asked, data: bytes, deadline: Deadline) -> tuple[str, int]:
     if event is None:
         return "", 0
     client, options, where = asked.client, asked.options, asked.where
-    gate = _remote_gate(client, options, where, deadline) if options.remote else _gate(client, where, deadline)
+    gate: Monitor | RemoteGate
+    if options.remote:
+        gate = _remote_gate(client, options, where, deadline)
+    else:
+        gate = _gate(client, where, deadline)
+        _GATE.append(gate)
     for told_late in client.missed(event):
         gate.handle(told_late)
     return asked.spelt(gate.handle(event))
+
+
+def _record_refusals(state: str) -> None:
+    """Record what other hooks refused and could not record: this one has just written the store."""
+    if not _GATE or not os.path.isdir(os.path.join(state, "refusals")):
+        return
+    from lockgate.audit.refusals import sweep
+
+    try:  # noqa: SIM105 - contextlib would be one module more for each hook
+        sweep(state, _GATE[0].parts.store)
+    except BaseException:  # noqa: BLE001, S110 - the next one does it, and this one's answer is ready
+        pass
 
 
 def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
@@ -182,14 +249,23 @@ def main(
         _speak_for(arguments)
         options = parse(arguments)
         state = options.state
+        if state and not options.remote:
+            from lockgate.audit.refusals import Refusal
+
+            _REFUSAL.append(Refusal(state, "hook"))
         deadline = Deadline(_refuse)
-        deadline.start(options.deadline, _EVENT[0], began - options.asked)
+        deadline.start(options.deadline, _EVENT[0], began - options.asked - options.missed)
+        given = _read_input(data)
+        _name_call()
         from lockgate.hooks.deciding import Asked
 
         asked = Asked(options, options.where(os.environ))
         _ASKED.append(asked)
-        stdout, code = _decide(asked, _read_input(data), deadline)
+        stdout, code = _decide(asked, given, deadline)
         deadline.stop()
+        _record_refusals(state)
+        if _REFUSAL:
+            _REFUSAL[0].drop()
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(state, error)
     _leave(stdout, "", code)

@@ -30,6 +30,8 @@ class Options:
     ca_file: str = ""
     asked: float = 0.0
     """Seconds in which the native client has asked a gate already, which gave no answer; then this process decides."""
+    missed: float = 0.0
+    """Seconds in which the native client has looked for a gate, which was not there or has ended."""
     deadline: float = DEADLINE
 
     def where(self, environ: Mapping[str, str]) -> Folders:
@@ -85,9 +87,9 @@ def _seconds(value: str) -> float:
 
 def _spent(value: str) -> float:
     if not (value.isascii() and value.isdigit() and len(value) <= 10):
-        raise BadInputError(f"--asked must be a number of milliseconds, not {value!r}")
+        raise BadInputError(f"--asked and --missed must be a number of milliseconds, not {value!r}")
     return int(value) / 1000
 
 
-_READERS = {"deadline": _seconds, "asked": _spent}
+_READERS = {"deadline": _seconds, "asked": _spent, "missed": _spent}
 """The options that are no text."""

@@ -17,6 +17,7 @@ from lockgate.logs import note, place_of
 from lockgate.record import TYPE_CHECKING
 from lockgate.resident.identity import State
 from lockgate.resident.lately import Lately
+from lockgate.resident.refusing import Refusals
 from lockgate.resident.work import Work, prolong
 from lockgate.runtime import open_parts
 from lockgate.sight import Sight
@@ -85,6 +86,7 @@ class Decider:
         self._current: Work | None = None
         self._planner: Planner | None = None
         """Plans contained runs; made when the first launcher asks."""
+        self.refusals = Refusals(where.state, self._parts.store)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -94,20 +96,10 @@ class Decider:
         """Have a thread do what the store needs now and then; what ends that thread."""
         if self._groups is None:
             return lambda: None
-        from threading import Event, Thread
+        from lockgate.store.tending import tended
 
-        from lockgate.store.tending import tend_log
-
-        stop = Event()
-        thread = Thread(target=tend_log, args=(self._where.state, stop), name="lockgate-log", daemon=True)
         self._groups.leave_log()
-        thread.start()
-
-        def end() -> None:
-            stop.set()
-            thread.join(1.0)
-
-        return end
+        return tended(self._where.state)
 
     def begin_group(self) -> None:
         """Commit what the next steps write together. None of their answers may be given before ``end_group``."""
@@ -197,10 +189,12 @@ class Decider:
     def _refused(self, work: Work, because: str) -> tuple[str, str, int]:
         """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
         try:
-            return work.asked.refused(because)
+            found = work.asked.refused(because)
         except Exception as error:
             self._note(work, error)
             raise NotHere from error
+        self.refusals.keep(work, because)
+        return found
 
     def plan(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
         """Answer the launcher of a contained command; ``None`` where it has to plan by itself."""
@@ -226,6 +220,7 @@ class Decider:
         except StopIteration as end:
             work.deliberation = None
             stdout, code = work.asked.spelt(end.value)
+            self.refusals.has_written = True
             return stdout, "", code
 
     def _begun(self, work: Work) -> Deliberation:

@@ -114,6 +114,7 @@ class Serving:
         try:
             self.limit.begin()
             try:
+                self._decider.refusals.record()
                 self._decider.look_ahead()
             finally:  # inside: time can be up just here
                 self.limit.end()
@@ -191,6 +192,7 @@ class Serving:
             self.measures.failed += 1
             self._abandon_group()
             found = work.asked.refused("the decision took too long")
+            self._decider.refusals.keep(work, "the decision took too long")
         except NotHere:
             self._hooks.decline(connection)
             return

@@ -8,6 +8,7 @@ import time
 from lockgate import caller
 from lockgate.folders import Folders
 from lockgate.record import TYPE_CHECKING
+from lockgate.resident import crowd
 from lockgate.resident.places import connect, locked, make_run_folder
 
 if TYPE_CHECKING:
@@ -31,40 +32,61 @@ _PASSED = ("USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 reach other projects by way of a gate that serves them all."""
 
 
-def joined(where: Folders, python: str, *, missed: bool = True) -> bool:
-    """Start a gate, where none runs and none was started just now; or wait for one that was.
+def joined(
+    where: Folders, python: str, *, missed: bool = True, began: float | None = None, patient: bool = False
+) -> bool:
+    """Start a gate, where none runs and none was started just now; wait for one that was, or for a turn to decide.
 
     Args:
         where: The folders that it serves.
         python: The interpreter, absolute.
         missed: Whether none was there a moment ago. Else one that is there was asked already.
+        began: When the hook began, by the monotonic clock; now, where it is not given.
+        patient: Whether the client waits for very long, as for the hook of a call.
 
     Returns:
-        Whether one that was waited for listens now. For whoever has started one it will be too late: they decide by
-        themselves meanwhile, so that a gate that cannot come up costs them nothing.
+        Whether one that was waited for listens now. Whoever has started one decides by themselves meanwhile, so that a
+        gate that cannot come up costs them nothing.
 
     Raises:
         OSError: It cannot be started.
         StoreError: The state folder cannot be used.
     """
-    if locked(where.state):
-        return _arrives(where.state, missed=missed)
-    mark = os.path.join(make_run_folder(where.state), "started")
-    if _turn(mark):
-        launch(where, python)
+    until = (time.monotonic() if began is None else began) + (crowd.SECONDS if patient else crowd.SHORT_SECONDS)
+    comes = True
+    if not locked(where.state):
+        mark = os.path.join(make_run_folder(where.state), "started")
+        if _turn(mark):
+            launch(where, python)
+            comes = False
+        else:
+            comes = _age(mark) < _LOCK_SECONDS
+    if missed and comes and _arrives(where.state):
+        return True
+    return crowd.waited(where.state, until, lambda: missed and _listens(where.state))
+
+
+def _listens(state: str) -> bool:
+    """Whether a gate listens by now."""
+    if not locked(state):
         return False
-    return _age(mark) < _LOCK_SECONDS and _arrives(where.state, missed=missed)
-
-
-def _arrives(state: str, *, missed: bool) -> bool:
-    """Wait for the socket of a gate that has just been started."""
-    began = time.monotonic()
     try:
-        connection, at_once = connect(state, began + ARRIVAL_SECONDS, began + _LOCK_SECONDS)
+        connection, _ = connect(state, time.monotonic())
     except OSError:
         return False
     connection.close()
-    return missed or not at_once
+    return True
+
+
+def _arrives(state: str) -> bool:
+    """Wait for the socket of a gate that has just been started."""
+    began = time.monotonic()
+    try:
+        connection, _ = connect(state, began + ARRIVAL_SECONDS, began + _LOCK_SECONDS)
+    except OSError:
+        return False
+    connection.close()
+    return True
 
 
 def launch(where: Folders, python: str, idle: float | None = None) -> None:

@@ -14,6 +14,7 @@ from lockgate.store.files import DATABASE
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
 else:
     from lockgate.store.sqlite import sqlite3
 
@@ -21,6 +22,19 @@ _LONG = 4_000_000
 """Bytes of a log from which on it is copied back."""
 _LOOK = 1.0
 """Seconds between two looks at it."""
+
+
+def tended(folder: str) -> Callable[[], None]:
+    """Have a thread tend the log of the database in a folder; what ends that thread."""
+    stop = threading.Event()
+    thread = threading.Thread(target=tend_log, args=(folder, stop), name="lockgate-log", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        stop.set()
+        thread.join(1.0)
+
+    return end
 
 
 def tend_log(folder: str, stop: threading.Event) -> None:
