@@ -126,6 +126,18 @@ class PersonQuestion(Record):
     """How a person is told of it: the configuration's ``approvals``, as the file says it."""
 
 
-Need = RulesQuestion | ResultQuestion | JudgeQuestion | PersonQuestion
+class TurnQuestion(Record):
+    """Which of these calls did the model make in the same message as this one? The answer is a frozen set of ids.
+
+    Calls of one message were all written before the result of any of them could be read.
+    """
+
+    context: Context
+    call_id: str
+    among: Mapping[str, float]
+    """The calls that matter, those whose results have not come; each with when it was let run."""
+
+
+Need = RulesQuestion | ResultQuestion | JudgeQuestion | PersonQuestion | TurnQuestion
 Deliberation = Generator[Need, "Any", Answer]
 """Yields what it needs, is sent the answer of each, and returns the gate's."""

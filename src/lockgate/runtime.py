@@ -30,7 +30,7 @@ from lockgate.store.opening import open_existing, open_store
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
+    from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
     from lockgate.rules.consulting import Objectors
     from lockgate.sight import Sight
     from lockgate.store.protocol import Store
@@ -49,6 +49,7 @@ def open_gate(
     history: Callable[[Context], bool] = lambda _: False,
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     prolong: Callable[[float], float] = float,
+    together: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -60,12 +61,14 @@ def open_gate(
         has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
             another spelling.
         prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
+        together: Given a context and the home folder: who tells which calls the model made in the same message.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where, limit, has_rule, prolong=prolong)
-    return Monitor(parts._replace(parents=parents, history=history))
+    consultants = parts.consultants._replace(turn=lambda context: together(context, where.home))
+    return Monitor(parts._replace(parents=parents, history=history, consultants=consultants))
 
 
 def open_parts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.conftest import Serve
-from e2e.harness.script import Script, agent, bash, edit, fetch_issue, read, send_mail, write
+from e2e.harness.script import Call, Script, agent, bash, edit, fetch_issue, read, send_mail, write
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH, World
 
@@ -75,3 +75,11 @@ def test_two_readers_in_one_turn(world: World, serve: Serve) -> None:
     world.run(model)
     assert world.pushes == []
     assert model.result(1).is_error
+
+
+def test_calls_of_one_message_do_not_lock_each_other(world: World, serve: Serve) -> None:
+    """The pages are fetched at the same time: nobody has read one when the other was asked for."""
+    pages = [Call("WebFetch", {"url": f"https://page{number}.example.com/", "prompt": "x"}) for number in (1, 2)]
+    model = serve(Script.of(pages))
+    world.run(model)
+    assert [model.result(0, call).text.count("Lockgate") for call in (0, 1)] == [0, 0]

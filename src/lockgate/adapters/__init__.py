@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.record import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from lockgate.adapters.claude_command import Launch
-    from lockgate.deliberation import Objection, RulesQuestion
+    from lockgate.deliberation import Objection, RulesQuestion, TurnQuestion
     from lockgate.events import Answer, Context, Event
     from lockgate.model import ToolCall
 
@@ -50,6 +50,12 @@ if TYPE_CHECKING:
 
         def parents_of(self, context: Context) -> tuple[str, ...]:
             """The sessions that a forked one came from."""
+
+        def together(self, context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+            """Who tells which calls the model made in the same message, where the client's files can prove it.
+
+            Neither raises.
+            """
 
         def has_history(self, context: Context) -> bool:
             """Whether a session has read something already."""

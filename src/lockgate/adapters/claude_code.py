@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.adapters.claude_command import Launch
-    from lockgate.deliberation import Objection, RulesQuestion
+    from lockgate.deliberation import Objection, RulesQuestion, TurnQuestion
 
 CLIENT = "claude-code"
 
@@ -238,6 +238,13 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 def parents_of(context: Context) -> tuple[str, ...]:
     """The sessions that a fork's transcript names; none before the client has written it (at the first tool call)."""
     return claude_files.parent_sessions(context.transcript, context.subject.session)
+
+
+def together(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+    """Who tells which calls the model made in the same message, where there is a transcript to believe."""
+    from lockgate.adapters import claude_turns
+
+    return claude_turns.together if claude_turns.is_believed(context, home) else None
 
 
 def has_history(context: Context) -> bool:

@@ -190,6 +190,10 @@ def parents_of(context: Context) -> tuple[str, ...]:
     return codex_files.parent_sessions(context.transcript, context.subject.session)
 
 
+def together(context: Context, home: str) -> None:
+    """Nobody: no file of the client is known to tell it."""
+
+
 def has_history(context: Context) -> bool:
     """Whether a session's transcript shows that it has read something already."""
     return codex_files.has_history(context.transcript)

@@ -22,6 +22,7 @@ from lockgate.adapters.plain import (
     objections,
     parents_of,
     said,
+    together,
 )
 from lockgate.errors import BadInputError
 from lockgate.events import (
@@ -57,6 +58,7 @@ __all__ = [
     "missed",
     "objections",
     "parents_of",
+    "together",
 ]
 
 CLIENT = "cursor"

@@ -176,6 +176,10 @@ def parents_of(context: Context) -> tuple[str, ...]:
     return ()
 
 
+def together(context: Context, home: str) -> None:
+    """Nobody: no file of the client is known to tell it."""
+
+
 def has_history(context: Context) -> bool:
     """Whether a session's transcript shows that it has called a tool already."""
     for line in claude_files.ends_of(context.transcript):

@@ -21,6 +21,7 @@ from lockgate.adapters.plain import (
     objections,
     parents_of,
     said,
+    together,
 )
 from lockgate.errors import BadInputError
 from lockgate.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
@@ -45,6 +46,7 @@ __all__ = [
     "missed",
     "objections",
     "parents_of",
+    "together",
 ]
 
 CLIENT = "opencode"

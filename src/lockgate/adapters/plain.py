@@ -26,6 +26,10 @@ def parents_of(context: Context) -> tuple[str, ...]:
     return ()
 
 
+def together(context: Context, home: str) -> None:
+    """Nobody: no file of the client is known to tell it."""
+
+
 def has_history(context: Context) -> bool:
     """A session whose beginning was not seen counts as one that has read something."""
     return True

@@ -99,7 +99,8 @@ class Gate:
             )
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
-            consultants = with_plugins(parts.consultants, where.home, plugins) if plugins else parts.consultants
+            consultants = parts.consultants._replace(turn=lambda context: claude_code.together(context, where.home))
+            consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants
             if judge is not None:
                 consultants = consultants._replace(judge=_careful(judge), can_judge=lambda _: True)
             return parts._replace(consultants=consultants)

@@ -13,7 +13,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.analysis.redact import redact
 from lockgate.audit import record
 from lockgate.configuration import Configuration
-from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion
+from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion, TurnQuestion
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolRequested
 from lockgate.gate.answering import answer
@@ -59,6 +59,8 @@ class _Heard(Record):
     labels: frozenset[Label] = frozenset()
     """The labels that the judge's opinion is about."""
     approval: str = ""
+    turn: frozenset[str] | None = None
+    """The calls that were made together with this one, as far as their results had not come; ``None``: nobody asked."""
     waited: float = 0.0
     """Seconds that a person took."""
 
@@ -75,6 +77,8 @@ def requested(parts: Parts, event: ToolRequested) -> Deliberation:
         said = yield outcome
         if isinstance(outcome, JudgeQuestion):
             heard = heard._replace(opinion=said, labels=outcome.labels)
+        elif isinstance(outcome, TurnQuestion):
+            heard = heard._replace(turn=said)
         else:
             # A person takes their time: files, labels and configuration may be others by now.
             heard = heard._replace(approval=outcome.approval, waited=heard.waited + parts.timer() - asked)
@@ -101,7 +105,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps)
 
 
-def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion:
+def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
     context, call = case.event.context, case.event.call
     entered = parts.timer()
     with parts.store.transaction() as tx:
@@ -113,6 +117,12 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
         ruling, elsewhere = _ruled(parts, case, question, heard)
+        if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
+            from lockgate.gate.turns import out_beside
+
+            out = out_beside(tx, context, call, question.taints)
+            if out and parts.consultants.turn(context):
+                return TurnQuestion(context, call.call_id, out)
         if question.noes:
             from lockgate.gate import approving
 
@@ -165,7 +175,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         context,
         call,
         case.digest,
-        _taints(tx, context.subject, call),
+        _taints(tx, context.subject, call, heard.turn or frozenset()),
         case.configuration,
         parts.contain,
         now,
@@ -212,13 +222,21 @@ def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
         session.settle_fork(tx, context.subject.session, parts.parents(context), now)
 
 
-def _taints(tx: Transaction, subject: Subject, call: ToolCall) -> list[Taint]:
-    """A subject's taints, without what this very call is expected to bring: hooks may be installed twice."""
+def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[str]) -> Sequence[Taint]:
+    """A subject's taints, without what this very call is expected to bring: hooks may be installed twice.
+
+    And without what the calls are expected to bring that were made together with it: nobody has read that yet.
+    """
     taints = session.provenance(tx, subject)
     if not call.call_id:
         return taints
     pending = TaintState.PENDING
-    return [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
+    taints = [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
+    if not turn:
+        return taints
+    from lockgate.gate.turns import without
+
+    return without(taints, turn)
 
 
 def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:

@@ -18,6 +18,7 @@ from lockgate.deliberation import (
     ResultQuestion,
     RuleSets,
     RulesQuestion,
+    TurnQuestion,
 )
 from lockgate.digests import canonical_json, sha256
 from lockgate.events import Context
@@ -81,6 +82,8 @@ class Consultants(Record):
     results: Callable[[ResultQuestion], Sequence[Objection]] = lambda _: ()
     judge: Callable[[JudgeQuestion], Opinion] = lambda _: Opinion(flagged=True, reason="", failed="there is no judge")
     """Never raises: a judge that fails has an opinion that says so."""
+    turn: Callable[[Context], Callable[[TurnQuestion], frozenset[str]] | None] = lambda _: None
+    """Who tells which calls were made together, where somebody can. Neither raises."""
     wait: Callable[[PersonQuestion], None] = lambda _: None
     """Returns once a person has decided, or the time is over."""
     attended: Callable[[Configuration], bool] = lambda _: False
@@ -95,6 +98,9 @@ class Consultants(Record):
                 return self.results(need)
             case JudgeQuestion():
                 return self.judge(need)
+            case TurnQuestion():
+                tell = self.turn(need.context)
+                return tell(need) if tell else frozenset()
             case _:
                 return self.wait(need)
 

@@ -206,7 +206,8 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
     from lockgate.runtime import open_gate
 
     rule = has_rule(client, where)
-    gate = open_gate(where, deadline.bring_forward, client.parents_of, client.has_history, rule, deadline.prolong)
+    files = client.parents_of, client.has_history
+    gate = open_gate(where, deadline.bring_forward, *files, rule, deadline.prolong, client.together)
     if client.OBJECTS:
         from lockgate.adapters.objecting import with_objections
 

@@ -245,7 +245,13 @@ class Decider:
         able = self._sight.remembering(lambda *_: containing_host(self._where), lambda _: "")
         contain, original = containing(self._where, has_rule(client, self._where), able)
         parts = self._parts._replace(
-            contain=contain, original=original, parents=client.parents_of, history=client.has_history
+            contain=contain,
+            original=original,
+            parents=client.parents_of,
+            history=client.has_history,
+            consultants=self._parts.consultants._replace(
+                turn=lambda context: client.together(context, self._where.home)
+            ),
         )
         monitor = Monitor(parts)
         if client.OBJECTS:
