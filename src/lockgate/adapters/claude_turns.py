@@ -76,14 +76,11 @@ def is_believed(context: Context, home: str) -> bool:
 
     A client that was told to keep them elsewhere may keep them where contained commands can write.
     """
-    transcript, own = context.transcript, f"{context.subject.session}.jsonl"
+    transcript = context.transcript
     folder, name = os.path.split(transcript)
     top, project = os.path.split(folder)
-    if (
-        top != os.path.join(home, ".claude", "projects")
-        or project in ("", ".", "..")
-        or name != f"{context.subject.session}.jsonl"
-    ):
+    is_named_so = top == os.path.join(home, ".claude", "projects") and project not in ("", ".", "..")
+    if not is_named_so or name != f"{context.subject.session}.jsonl":
         return False
     try:
         there = os.lstat(transcript)
