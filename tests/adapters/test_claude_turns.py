@@ -224,6 +224,15 @@ def test_what_the_client_writes_a_little_later_is_waited_for(tmp_path: Path) -> 
     writer.join()
 
 
+def test_a_transcript_that_the_client_makes_a_little_later_is_waited_for(tmp_path: Path) -> None:
+    path = kept(tmp_path, BOTH)
+    os.rename(path, tmp_path / "hidden")
+    writer = threading.Timer(0.1, lambda: os.rename(tmp_path / "hidden", path))
+    writer.start()
+    assert asked(str(path), tmp_path) == {"a"}
+    writer.join()
+
+
 def test_and_not_for_ever(tmp_path: Path) -> None:
     began = time.monotonic()
     assert asked(kept(tmp_path, [prompt(), use("m1", "b")]), tmp_path) == frozenset()

@@ -241,10 +241,10 @@ def parents_of(context: Context) -> tuple[str, ...]:
 
 
 def together(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
-    """Who tells which calls the model made in the same message, where there is a transcript to believe."""
+    """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
     from lockgate.adapters import claude_turns
 
-    return claude_turns.together if claude_turns.is_believed(context, home) else None
+    return claude_turns.teller(context, home)
 
 
 def has_history(context: Context) -> bool:

@@ -10,8 +10,9 @@ import math
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 
 from lockgate.adapters.claude_files import ends_of, parse_json
 from lockgate.files import real_path
@@ -30,14 +31,33 @@ _SECONDS = 0.4
 _PAUSE = 0.04
 
 
-def together(question: TurnQuestion) -> frozenset[str]:
-    """Which of some calls were made in the same message as another one. The transcript must be one to believe.
+def teller(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+    """Who tells which calls were made in the same message, where a session's transcript has the place to be believed.
 
-    The client writes its transcript about a tenth of a second late: what does not stand there yet is waited for.
+    A client that was told to keep its transcripts elsewhere may keep them where contained commands can write.
+    """
+    folder, name = os.path.split(context.transcript)
+    top, project = os.path.split(folder)
+    is_at_home = top == os.path.join(home, ".claude", "projects") and project not in ("", ".", "..")
+    is_own = name == f"{context.subject.session}.jsonl"
+    return partial(_together, home) if is_at_home and is_own else None
+
+
+def _together(home: str, question: TurnQuestion) -> frozenset[str]:
+    """Which of some calls were made in the same message as another one.
+
+    The client makes and writes its transcript about a tenth of a second late: what does not stand there yet is waited
+    for.
     """
     until = time.monotonic() + _SECONDS
+    transcript = question.context.transcript
     while True:
-        calls, began = calls_of_turn(question.context.transcript, question.call_id)
+        try:
+            if not _is_believed(transcript, home):
+                return frozenset()
+            calls, began = calls_of_turn(transcript, question.call_id)
+        except FileNotFoundError:
+            calls, began = frozenset(), math.inf
         # A service may use an id twice: what ran before the model read something was written before it, too.
         wanted = frozenset(other for other, at in question.among.items() if at >= began or not calls)
         if (calls and wanted <= calls) or time.monotonic() >= until:
@@ -71,20 +91,17 @@ def calls_of_turn(transcript: str, call_id: str) -> tuple[frozenset[str], float]
     return (frozenset(found), began) if call_id in found else (frozenset(), math.inf)
 
 
-def is_believed(context: Context, home: str) -> bool:
-    """Whether a session's transcript is its own file where the client keeps them, by no link of any kind.
+def _is_believed(transcript: str, home: str) -> bool:
+    """Whether a transcript is the user's own file, and reached by no link of any kind.
 
-    A client that was told to keep them elsewhere may keep them where contained commands can write.
+    Raises:
+        FileNotFoundError: It is not there yet.
     """
-    transcript = context.transcript
-    folder, name = os.path.split(transcript)
-    top, project = os.path.split(folder)
-    is_named_so = top == os.path.join(home, ".claude", "projects") and project not in ("", ".", "..")
-    if not is_named_so or name != f"{context.subject.session}.jsonl":
-        return False
     try:
         there = os.lstat(transcript)
         is_at_home = real_path(transcript) == real_path(home) + transcript[len(home) :]
+    except FileNotFoundError:
+        raise
     except (OSError, ValueError):
         return False
     is_own = there.st_uid == os.geteuid() and not there.st_mode & stat.S_IWOTH
