@@ -135,7 +135,7 @@ class TurnQuestion(Record):
     context: Context
     call_id: str
     among: Mapping[str, float]
-    """The calls that matter, those whose results have not come; each with when it was let run."""
+    """The calls that matter; each with when it was let run, in seconds since the epoch."""
 
 
 Need = RulesQuestion | ResultQuestion | JudgeQuestion | PersonQuestion | TurnQuestion

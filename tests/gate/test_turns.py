@@ -1,4 +1,4 @@
-"""What a call is expected to bring counts for every later call, but not for those that were written together with it.
+"""What a call brings counts for every later call, but not for those that were written together with it.
 
 The model of the client: the model writes messages of calls; the client asks the hooks of one message in any order, also
 while others of it run; each result comes, fails, or is lost on the way to the gate (then the model has read it all the
@@ -39,7 +39,9 @@ class Client(World):
         super().__init__(folder)
         self.messages: list[set[str]] = []
         self.looked = 0
-        self.gate = Monitor(self.gate.parts._replace(consultants=Consultants(turn=lambda _: self._turn)))
+        contain = lambda _, call: {**call.tool_input, "contained": True}  # noqa: E731
+        parts = self.gate.parts._replace(consultants=Consultants(turn=lambda _: self._turn), contain=contain)
+        self.gate = Monitor(parts)
 
     def _turn(self, question: TurnQuestion) -> frozenset[str]:
         self.looked += 1
@@ -80,15 +82,14 @@ def test_a_call_is_refused_just_where_its_model_may_have_read_a_stranger(
         names = [f"{session}-{number}-{place}" for place in range(len(message))]
         client.messages.append(set(names))
         waiting, out = list(range(len(message))), []
-        confirmed = False
         reads = False
         while waiting or out:
             if waiting and (not out or data.draw(st.booleans())):
                 place = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
                 kind, how = message[place]
                 verdict = client.asked(KINDS[kind], names[place], session_id=session)
-                # A result that has come counts at once, also for calls of its own message: that is stricter.
-                assert (verdict is Verdict.DENY) == (kind != "ls" and (has_read or confirmed))
+                # A result that has come was not read by who had written the message before.
+                assert (verdict is Verdict.DENY) == (kind != "ls" and has_read)
                 if verdict is not Verdict.DENY:
                     out.append(place)
             else:
@@ -96,7 +97,6 @@ def test_a_call_is_refused_just_where_its_model_may_have_read_a_stranger(
                 kind, how = message[place]
                 client.came(KINDS[kind], names[place], how, session)
                 reads = reads or kind in ("issue", "push")
-                confirmed = confirmed or (kind in ("issue", "push") and how != "lost")
         has_read = has_read or reads
 
 
@@ -112,8 +112,29 @@ def test_a_clean_call_asks_nobody(client: Client) -> None:
     before = client.looked
     client.asked(ISSUE, "quick-1", session_id="quick")
     client.asked(LS, "quick-2", session_id="quick")
-    client.came(ISSUE, "quick-1", "finished", "quick")
-    assert client.asked(PUSH, "quick-3", session_id="quick") is Verdict.DENY
+    assert client.looked == before
+
+
+def test_a_contained_call_asks_nobody_because_of_what_has_come(client: Client) -> None:
+    """It would wait for a file, and nothing would be gained for a person."""
+    client.start(session_id="make")
+    client.messages.append({"make-1", "make-2"})
+    client.asked(ISSUE, "make-1", session_id="make")
+    client.came(ISSUE, "make-1", "finished", "make")
+    before = client.looked
+    call = ToolCall("Bash", {"command": "make"}, WORK, "make-2")
+    answer = client.gate.handle(ToolRequested(client.context(session_id="make"), call))
+    assert (answer.new_input, client.looked) == ({"command": "make", "contained": True}, before)
+
+
+def test_what_came_long_ago_is_of_no_message_of_now(client: Client) -> None:
+    client.start(session_id="old")
+    client.messages.append({"old-1", "old-2"})
+    client.asked(ISSUE, "old-1", session_id="old")
+    client.came(ISSUE, "old-1", "finished", "old")
+    client._time = itertools.count(client._now() + 3600)
+    before = client.looked
+    assert client.asked(PUSH, "old-2", session_id="old") is Verdict.DENY
     assert client.looked == before
 
 
@@ -125,7 +146,7 @@ def test_what_a_sub_agent_inherits_counts(client: Client) -> None:
     assert client.asked(PUSH, "sub-2", agent="a1", session_id="sub") is Verdict.DENY
 
 
-def test_what_came_while_somebody_looked_counts(client: Client) -> None:
+def test_what_came_while_somebody_looked_was_not_read_either(client: Client) -> None:
     client.start(session_id="late")
     client.messages.append({"late-1", "late-2"})
     client.asked(ISSUE, "late-1", session_id="late")
@@ -134,6 +155,18 @@ def test_what_came_while_somebody_looked_counts(client: Client) -> None:
     client.came(ISSUE, "late-1", "finished", "late")
     with pytest.raises(StopIteration) as end:
         going.send(frozenset({"late-1"}))
+    assert end.value.value.verdict is Verdict.ALLOW
+
+
+def test_what_came_while_somebody_looked_counts_without_proof(client: Client) -> None:
+    client.start(session_id="apart")
+    client.messages.append({"apart-1", "apart-2"})
+    client.asked(ISSUE, "apart-1", session_id="apart")
+    going = client.gate.deliberate(ToolRequested(client.context(session_id="apart"), ToolCall(*PUSH, WORK, "apart-2")))
+    assert isinstance(going.send(None), TurnQuestion)
+    client.came(ISSUE, "apart-1", "finished", "apart")
+    with pytest.raises(StopIteration) as end:
+        going.send(frozenset())
     assert end.value.value.verdict is Verdict.DENY
 
 
@@ -143,10 +176,8 @@ def test_no_call_of_a_message_that_a_stranger_may_have_written_is_left_out(clien
     client.asked(ISSUE, "led-1", session_id="led")
     client.came(ISSUE, "led-1", "finished", "led")
     client.messages.append({"led-2", "led-3"})
-    looked = client.looked
     assert client.asked(SECRET, "led-2", session_id="led") is Verdict.ALLOW
     assert client.asked(SEARCH, "led-3", session_id="led") > Verdict.ALLOW
-    assert client.looked == looked, "and no file is looked at"
 
 
 def test_nor_where_a_result_of_an_earlier_message_was_lost(client: Client) -> None:

@@ -60,7 +60,7 @@ class _Heard(Record):
     """The labels that the judge's opinion is about."""
     approval: str = ""
     turn: frozenset[str] | None = None
-    """The calls that were made together with this one, as far as their results had not come; ``None``: nobody asked."""
+    """The calls that were made together with this one, as far as they matter; ``None``: nobody asked."""
     waited: float = 0.0
     """Seconds that a person took."""
 
@@ -118,11 +118,11 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         question = _question(parts, case, heard, tx, now)
         ruling, elsewhere = _ruled(parts, case, question, heard)
         if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
-            from lockgate.gate.turns import out_beside
+            from lockgate.gate.turns import beside
 
-            out = out_beside(tx, context, call, question.taints)
-            if out and parts.consultants.turn(context):
-                return TurnQuestion(context, call.call_id, out)
+            among = beside(tx, context, call, question.taints, ruling.decision.verdict, now)
+            if among and parts.consultants.turn(context):
+                return TurnQuestion(context, call.call_id, among)
         if question.noes:
             from lockgate.gate import approving
 
@@ -225,7 +225,7 @@ def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
 def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[str]) -> Sequence[Taint]:
     """A subject's taints, without what this very call is expected to bring: hooks may be installed twice.
 
-    And without what the calls are expected to bring that were made together with it: nobody has read that yet.
+    And without what the calls bring that were made together with it: nobody had read that.
     """
     taints = session.provenance(tx, subject)
     if not call.call_id:
