@@ -120,7 +120,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
             from lockgate.gate.turns import beside
 
-            among = beside(tx, context, call, question.taints, ruling.decision.verdict, now)
+            among = beside(context, call, question.taints, ruling.decision.verdict, now)
             if among and parts.consultants.turn(context):
                 return TurnQuestion(context, call.call_id, among)
         if question.noes:
@@ -236,7 +236,7 @@ def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[s
         return taints
     from lockgate.gate.turns import without
 
-    return without(taints, turn)
+    return without(tx, subject.session, taints, turn)
 
 
 def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:

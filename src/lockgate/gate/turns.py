@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lockgate.model import Label, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
@@ -16,15 +16,13 @@ _SECONDS = 600.0
 
 
 def beside(
-    tx: Transaction, context: Context, call: ToolCall, taints: Sequence[Taint], verdict: Verdict, now: float
+    context: Context, call: ToolCall, taints: Sequence[Taint], verdict: Verdict, now: float
 ) -> Mapping[str, float]:
-    """The calls that would not count if their model had written them in the same message, where that would help.
+    """The calls of which it matters whether their model has written them in the same message.
 
-    Not one that keeps in a file what it brings: another call can use it there, and nobody has to read a result. None of
-    a sub-agent: no file tells in which message it made a call.
+    None for a sub-agent: no file tells in which message it made a call.
 
     Args:
-        tx: The transaction.
         context: Whose call it is.
         call: The call.
         taints: What counts for it.
@@ -38,22 +36,26 @@ def beside(
         return {}
     found: dict[str, float] = {}
     for taint in taints:
-        is_out = taint.state is TaintState.PENDING or verdict > Verdict.CONTAIN
-        if is_out and _has_own_call(taint) and taint.at > now - _SECONDS:
+        matters = taint.state is TaintState.PENDING or verdict > Verdict.CONTAIN
+        if matters and _has_own_call(taint) and taint.at > now - _SECONDS:
             found[taint.call_id] = min(taint.at, found.get(taint.call_id, taint.at))
-    rows = {call_id: tx.call(context.subject.session, call_id) for call_id in found}
-    found = {call_id: at for call_id, at in found.items() if (row := rows[call_id]) and not row.facts.get("keeps")}
-    return found if len(without(taints, frozenset(found))) < len(taints) else {}
+    return found if _left(taints, found.keys()) is not taints else {}
 
 
-def without(taints: Sequence[Taint], turn: frozenset[str]) -> Sequence[Taint]:
-    """Taints without what calls of the same message bring, or have brought.
+def without(tx: Transaction, session: str, taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
+    """A session's taints without what calls of the same message bring, or have brought.
 
     All of them where strangers' text is left: then a stranger may have written the message, with calls that need nobody
-    to read their results to work together.
+    to read their results to work together. With those of a call that keeps in a file what it brings: another call can
+    use it there, and nobody has to read a result.
     """
+    rows = {call_id: tx.call(session, call_id) for call_id in turn}
+    return _left(taints, {call_id for call_id, row in rows.items() if row and not row.facts.get("keeps")})
+
+
+def _left(taints: Sequence[Taint], turn: Collection[str]) -> Sequence[Taint]:
     left = [taint for taint in taints if not (taint.call_id in turn and _has_own_call(taint))]
-    return taints if any(taint.label is Label.UNTRUSTED for taint in left) else left
+    return taints if any(taint.label is Label.UNTRUSTED for taint in left) or len(left) == len(taints) else left
 
 
 def _has_own_call(taint: Taint) -> bool:
