@@ -11,7 +11,6 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import partial
 
 from lockgate.adapters.claude_files import ends_of, parse_json
@@ -110,6 +109,8 @@ def _is_believed(transcript: str, home: str) -> bool:
 
 def _moment(text: object) -> float:
     """When a line was written, in seconds since the epoch; later than all where it does not tell."""
+    from datetime import datetime
+
     try:
         return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else math.inf
     except (ValueError, OverflowError, OSError):
