@@ -212,23 +212,26 @@ class _Matcher:
     def _not_known(self, arg: Arg, name: str) -> None:
         if OPAQUE in name:
             self.result.surprises.append(arg)
-        self.result.unknown.append(arg)
+        if self.result.unknown[-1:] != [arg]:
+            self.result.unknown.append(arg)
 
     def _cluster(self, arg: Arg) -> None:
         text = arg.text
         position = 1
+        seen = set()
         while position < len(text):
             letter = text[position]
             position += 1
-            if letter == OPAQUE:
-                self.result.surprises.append(arg)
             name = f"-{letter}"
-            if name not in self.entry.options:
-                self.result.unknown.append(arg)
+            role, words = self.entry.options.get(name, ("", NO_VALUE))
+            if words == NO_VALUE:
+                # A flag that stands there again says nothing new.
+                if letter not in seen:
+                    seen.add(letter)
+                    self._flag(name, role, arg)
                 continue
-            role, words = self.entry.options[name]
-            values: tuple[Arg, ...] = ()
             rest = text[position:]
+            values: tuple[Arg, ...] = ()
             if words in (VALUE, OPTIONAL) and rest:
                 values = (Arg(rest, arg.glob),)
             elif words == VALUE:
@@ -236,10 +239,16 @@ class _Matcher:
             elif words == COMMAND:
                 values = self._until_semicolon()
             self._keep(Option(name, role, values))
-            if words == DIGITS:
-                position = len(text) - len(rest.lstrip("0123456789"))
-            elif words != NO_VALUE:
+            if words != DIGITS:
                 return
+            position = len(text) - len(rest.lstrip("0123456789"))
+
+    def _flag(self, name: str, role: str, arg: Arg) -> None:
+        """Keep one letter of a cluster that takes no value, or is not known."""
+        if role:
+            self._keep(Option(name, role))
+            return
+        self._not_known(arg, name)
 
     def _bundle(self, text: str) -> None:
         """``tar xzf file``: letters first, then their values in order."""

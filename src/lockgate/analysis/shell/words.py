@@ -51,13 +51,12 @@ def expand(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
 
 
 def _expanded(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
-    result: list[Arg] = []
-    for parts in _without_braces(word.parts):
-        if len(result) >= _MOST_WORDS:
-            result.append(Arg(OPAQUE))
-            break
-        result += _Fields(machine, scope).of(parts)
-    return result
+    ways = _without_braces(word.parts)
+    if ways is not None:
+        return [arg for parts in ways for arg in _Fields(machine, scope).of(parts)]
+    # Too many words to list: all commands in them are visited, and any of them could be anything, also an option.
+    expand_one(word, machine, scope)
+    return [Arg(OPAQUE, loose=True)]
 
 
 def expand_one(word: Word, machine: Machine, scope: Scope) -> str:
@@ -77,27 +76,30 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else OPAQUE
 
 
-def _without_braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]]:
-    if not any(isinstance(part, Braces) for part in parts):
-        return [parts]
+def _without_braces(parts: tuple[Part, ...]) -> list[tuple[Part, ...]] | None:
+    """All words that a word with brace expansions becomes, or ``None`` where they are too many to list."""
     choices: list[list[tuple[Part, ...]]] = []
     total = 1
     for part in parts:
+        options: list[tuple[Part, ...]] | None = [(part,)]
         if isinstance(part, Braces):
-            options = [inner for word in part.alternatives for inner in _without_braces(word.parts)]
-        else:
-            options = [(part,)]
-        total *= max(len(options), 1)
-        if total > _MOST_WORDS:
-            # Too many to list: each part once, so that all commands in them are still visited, and unknown text.
-            return [*_one_by_one(choices), *options, (Param(""),)]
+            options = _alternatives(part)
+        total *= max(len(options or ()), 1)
+        if options is None or total > _MOST_WORDS:
+            return None
         choices.append(options)
     return [tuple(part for chosen in combination for part in chosen) for combination in product(*choices)]
 
 
-def _one_by_one(choices: list[list[tuple[Part, ...]]]) -> list[tuple[Part, ...]]:
-    """All alternatives of a brace expansion one by one."""
-    return [option for options in choices for option in options]
+def _alternatives(braces: Braces) -> list[tuple[Part, ...]] | None:
+    """What one brace expansion becomes, or ``None`` where that is too much to list."""
+    found: list[tuple[Part, ...]] = []
+    for word in braces.alternatives:
+        ways = _without_braces(word.parts)
+        if ways is None or len(found) + len(ways) > _MOST_WORDS:
+            return None
+        found += ways
+    return found
 
 
 class _Fields:

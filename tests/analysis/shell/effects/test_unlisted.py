@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.shell.knowledge import lookup
+from lockgate.analysis.shell.options import match
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.unlisted import OPTION, VARIABLE
 from lockgate.model import Analysis, EffectKind, Label, Variant, Verdict
 from lockgate.policy.decide import decide
@@ -89,12 +92,26 @@ def test_a_reader_with_an_unlisted_value_may_show_a_strangers_text():
 
 @pytest.mark.parametrize(
     "command",
-    ["ls --" + "x" * 60_000, "ls " + " ".join(f"--o{number}" for number in range(5_000)), "ls --\udcff=\udc80"],
-    ids=["a long one", "many", "no UTF-8"],
+    [
+        pytest.param("ls --" + "x" * 60_000, id="a long one"),
+        pytest.param("ls -" + "\u00df" * 60_000, id="a long cluster"),
+        pytest.param("ls -" + "".join(chr(0x4E00 + number) for number in range(20_000)), id="all letters"),
+        pytest.param("ls " + " ".join(f"--o{number}" for number in range(5_000)), id="many"),
+        pytest.param("ls --\udcff=\udc80", id="no UTF-8"),
+        pytest.param("ls -" + "\udcff" * 60_000, id="a long cluster that is no UTF-8"),
+    ],
 )
 def test_bad_input_has_a_verdict(command):
     assert verdicts(command)[1] >= C
     assert all(len(effect.because) < 1_000 for effect in analysed(command).effects)
+
+
+def test_a_word_is_told_of_once_however_many_of_its_letters_no_table_lists():
+    entry = lookup("ls")
+    assert entry is not None
+    matched = match(entry, [Arg("-" + "\u00df~l" * 20_000)])
+    assert len(matched.unknown) == 1
+    assert [option.name for option in matched.options] == ["-l"]
 
 
 @pytest.mark.parametrize(
