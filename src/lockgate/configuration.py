@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _KEPT = 200
 """Workspaces whose compiled configuration is kept."""
-_FORMAT = 2
+_FORMAT = 3
 """Of what is kept; another number makes every kept configuration stale."""
 _CACHE = "config:compiled:"
 

@@ -71,7 +71,7 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         is_there=files.is_there,
         names_in=files.names_in,
         found_below=files.found_below,
-        repository=_repository,
+        repository=_repositories(where.home),
         copied=_copied,
     )
 
@@ -207,10 +207,13 @@ def _shares_tasks(home: str) -> Callable[[], bool]:
     return shares
 
 
-def _repository(folder: str) -> Repository:
-    from lockgate.repositories.repository import repository_at
+def _repositories(home: str) -> Callable[[str], Repository]:
+    def find(folder: str) -> Repository:
+        from lockgate.repositories.repository import repository_at
 
-    return repository_at(folder)
+        return repository_at(folder, home)
+
+    return find
 
 
 def _copied(folder: str) -> tuple[str, ...] | None:

@@ -232,6 +232,12 @@ class Analysis(Record):
     """Programs that run what is typed into them: their standard input is that of the whole command."""
     keeps: frozenset[Label] = frozenset()
     """Labels of what it may leave in a file whose later reading gives none: they stay where its result is empty."""
+    receipt: tuple[str, ...] = ()
+    """Patterns of the lines that report a failure, where all that the call answers is a receipt; else empty.
+
+    A short result of a receipt gives no label, unless one of its lines matches: the words are those of the programs and
+    of servers that a person or the shipped tables vouch for.
+    """
 
     @property
     def gives(self) -> frozenset[Label]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockgate import configuration, session
-from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings
+from lockgate.analysis.surroundings import Repository, Rules, ScriptFile, Surroundings
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -42,6 +42,8 @@ class World:
         self.history = False
         self.scripts: dict[str, ScriptFile] = {}
         """Files that a command can run, by absolute path."""
+        self.repository: Repository | None = None
+        """The repository of every folder."""
         self.guard = Guard()
         """The pattern library, which can be another one for each event."""
         self.kept_files: dict[str, str] = {}
@@ -77,7 +79,8 @@ class World:
 
     def _around(self, context: Context, rules: Rules) -> Surroundings:
         own = (str(self.folder / "state"),)
-        return Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
+        around = Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
+        return around._replace(repository=lambda _: self.repository)
 
     def _write_kept(self, context: Context, path: str, change: Callable[[str], str]) -> None:
         if path not in self.kept_files:

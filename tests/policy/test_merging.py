@@ -226,7 +226,7 @@ def test_services(name: str, found: Service | None) -> None:
             },
         )
     )
-    assert policy(compiled).rules.service(name) == found
+    assert policy(compiled).rules.service(name) == (found and found._replace(vouched=True))
 
 
 def test_a_higher_layer_changes_single_flags_of_a_service() -> None:
@@ -237,7 +237,7 @@ def test_a_higher_layer_changes_single_flags_of_a_service() -> None:
         )
     )
     assert policy(compiled).rules.service("x") == Service(
-        public_source=True, dangerous_writes=False, rule="layer0:services.x, layer1:services.x"
+        public_source=True, dangerous_writes=False, rule="layer0:services.x, layer1:services.x", vouched=True
     )
 
 
@@ -249,10 +249,22 @@ def test_hosts() -> None:
         )
     )
     assert policy(compiled).rules.trusted_domains == (
-        TrustedDomain("d.org"),
-        TrustedDomain("b.org"),
-        TrustedDomain("a.org"),
+        TrustedDomain("d.org", vouched=True),
+        TrustedDomain("b.org", vouched=True),
+        TrustedDomain("a.org", vouched=True),
     )
+
+
+@pytest.mark.parametrize("project", [False, True])
+def test_a_project_vouches_for_nobody(project: bool) -> None:
+    said = {
+        "tools": {"X": "acting", "Y*": "acting"},
+        "services": {"h": {"public_source": False}},
+        "trusted_domains": ["a.org"],
+    }
+    rules = policy(merge([Layer("user", {"tools": {"X": "acting"}}), Layer("other", said, project=project)])).rules
+    found = [rules.tool_category("X"), rules.tool_category("Yes"), rules.service("h"), *rules.trusted_domains]
+    assert [each and each.vouched for each in found] == [not project] * 4
 
 
 def test_paths() -> None:

@@ -19,6 +19,11 @@ class Told(NamedTuple):
     """What lies in the work tree."""
     bases: Mapping[tuple[str, str], str] = {}
     picks: Mapping[tuple[str, str], tuple[str, ...]] = {}
+    remotes: Mapping[str, tuple[str, ...]] = {}
+    """Where a push to each remote goes; under an empty name, where one without a name goes."""
+
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        return self.remotes.get(remote, (remote,) if ":" in remote else None)
 
     def tree(self, revision: str) -> Mapping[str, str] | None:
         return self.trees.get(revision)
@@ -40,6 +45,9 @@ class Ordinary(NamedTuple):
     """A repository all of whose revisions hold ordinary files. What is spelt like one of these is no revision."""
 
     root: str
+
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        return None
 
     def tree(self, revision: str) -> Mapping[str, str] | None:
         return ORDINARY if not revision or self.knows(revision) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockgate.analysis.surroundings import CategoryRule
+from lockgate.analysis.surroundings import CategoryRule, Service
 from lockgate.model import Category, Effect, EffectKind, Label
 
 _READS = frozenset({EffectKind.INGEST, EffectKind.FETCH})
@@ -28,24 +28,30 @@ def shipped_category(effects: Iterable[Effect]) -> Category | None:
     return Category.UNSAFE if kinds & _READS else Category.SAFE
 
 
-def overrule(effects: Iterable[Effect], rule: CategoryRule, what: str) -> tuple[Effect, ...]:
+def overrule(
+    effects: Iterable[Effect], rule: CategoryRule, what: str, declared: Service | None = None
+) -> tuple[Effect, ...]:
     """Apply a person's category to the effects of one command or tool.
 
     Args:
         effects: What our own knowledge found for this one command (not for its redirections or substitutions).
         rule: The rule that matched.
         what: The command or tool, for the evidence.
+        declared: What is declared about the tool: where strangers write what it returns, it does not only act.
 
     Returns:
         The effects that are left, and those that the category adds. Reading secrets, persisting, destroying and
         tampering stay whatever a rule says.
     """
     found = tuple(effects)
-    reads = rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING)
     acts = rule.category in (Category.ACTING, Category.UNSAFE_ACTING)
+    public = acts and declared is not None and declared.public_source is True
+    reads = public or rule.category in (Category.UNSAFE, Category.UNSAFE_ACTING)
     if shipped_category(found) in rule.overrules:
         keep = _FIRM | (_READS if reads else frozenset()) | (_ACTS if acts else frozenset())
         found = tuple(effect for effect in found if effect.kind in keep)
+        if rule.vouched and acts and not reads:
+            found = tuple(map(_no_source, found))
     kinds = {effect.kind for effect in found}
     because = f"the configuration says that it is {rule.category.value} ({rule.rule})"
     name = f"config:{rule.category.value}"
@@ -55,3 +61,7 @@ def overrule(effects: Iterable[Effect], rule: CategoryRule, what: str) -> tuple[
     if acts and EffectKind.EGRESS not in kinds:
         added.append(Effect(EffectKind.EGRESS, what, name, because))
     return (*found, *added)
+
+
+def _no_source(effect: Effect) -> Effect:
+    return effect._replace(gives=None) if effect.kind is EffectKind.EGRESS else effect

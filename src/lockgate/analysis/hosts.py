@@ -68,6 +68,21 @@ def trusted(host: str, around: Surroundings) -> TrustedDomain | None:
     return max(hits, key=lambda domain: domain.content, default=None)
 
 
+def answers_for_itself(name: str, around: Surroundings) -> bool | None:
+    """Whether what a host answers to an act is its own words; ``None`` where nobody says so who may.
+
+    Args:
+        name: A host in its one spelling.
+        around: What is declared. What a project says can only take this away.
+    """
+    service = around.rules.service(name)
+    if service is not None and (service.public_source or service.forbidden):
+        return False
+    declared = service is not None and service.vouched and service.public_source is False
+    trusted = any(domain.vouched and _is_below(name, domain.host) for domain in around.rules.trusted_domains)
+    return True if declared or trusted else None
+
+
 def canonical_host(host: str) -> str | None:
     """The one spelling of a host name or address, without brackets; ``None`` where it is not valid."""
     if ":" in host:

@@ -58,7 +58,7 @@ def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     else:
         effects = service_effects(call.tool, service, everything=everything)
     if rule is not None:
-        effects = overrule(effects, rule, call.tool)
+        effects = overrule(effects, rule, call.tool, service)
     only_reads = rule is not None and rule.category in {Category.SAFE, Category.UNSAFE}
     return (*effects, *named_places(call, around, only_reads=only_reads))
 

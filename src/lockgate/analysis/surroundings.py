@@ -29,6 +29,8 @@ class CategoryRule(Record):
 
     Where that category is not in here the rule only adds. :func:`lockgate.analysis.categories.overrule` does this.
     """
+    vouched: bool = False
+    """Whether a person's or a fleet's layer says it of a tool by name: then one that only acts is no source."""
 
 
 class Service(Record):
@@ -48,6 +50,8 @@ class Service(Record):
     forbidden: bool = False
     """Whether agents may not use it at all."""
     rule: str = ""
+    vouched: bool = False
+    """Whether all of this is said in a person's or a fleet's layer, none of it in a project's."""
 
 
 class TrustedDomain(Record):
@@ -56,6 +60,8 @@ class TrustedDomain(Record):
     host: str
     content: bool = False
     """Whether also what it returns is trusted. Otherwise only sending to it is."""
+    vouched: bool = False
+    """Whether a person's or a fleet's layer says so, not a project's."""
 
 
 class ScriptFile(Record):
@@ -133,6 +139,16 @@ class Repository(Protocol):
 
     def holds(self, path: str, content: str) -> bool:
         """Whether this content lies at a path of the work tree; with an empty name, whether nothing lies there."""
+
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        """All addresses that ``git push`` may send to.
+
+        Args:
+            remote: Its first operand, a name or an address; empty where it has none.
+
+        Returns:
+            ``None`` where that cannot be told, and where a hook or a program of the repository would run on the way.
+        """
 
 
 class Surroundings(Record):

@@ -52,7 +52,8 @@ def analyse_tool(call: ToolCall, around: Surroundings) -> Analysis:
     if call.tool == "Monitor":
         effects += _socket(call, around)
     effects = [*analysis.effects, *effects]
-    return analysis._replace(effects=_configured(call.tool, tuple(dict.fromkeys(effects)), around))
+    found = _configured(call.tool, tuple(dict.fromkeys(effects)), around)
+    return analysis._replace(effects=found, receipt=analysis.receipt if found == analysis.effects else ())
 
 
 def _shaped(row: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
@@ -112,7 +113,7 @@ def _unknown(tool: str, around: Surroundings) -> tuple[Effect, ...]:
             effects = tuple(runs if effect.kind is EffectKind.EGRESS else effect for effect in effects)
     elif everything:
         effects = (runs, *unknown_effects(tool, "tool:unknown", everything=True))
-    return effects if rule is None else overrule(effects, rule, tool)
+    return effects if rule is None else overrule(effects, rule, tool, declared)
 
 
 def _effect(call: ToolCall, row: Mapping[str, Any], written: Mapping[str, str]) -> Effect:
@@ -232,4 +233,4 @@ def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) ->
 
         effects = applied(tool, effects, declared)
     rule = around.rules.tool_category(tool)
-    return effects if rule is None else overrule(effects, rule, tool)
+    return effects if rule is None else overrule(effects, rule, tool, declared)

@@ -136,7 +136,7 @@ class Parts(Record):
         seen = tuple(self.seen(context, call))
         if not seen:
             return found
-        return [each._replace(effects=tuple(dict.fromkeys((*each.effects, *seen)))) for each in found]
+        return [each._replace(effects=tuple(dict.fromkeys((*each.effects, *seen))), receipt=()) for each in found]
 
     def enter(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
@@ -180,6 +180,7 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
     effects = dict.fromkeys(effect for analysis in analyses for effect in analysis.effects)
     quiet = [analysis.quiet for analysis in analyses if analysis.gives]
     common = tuple(line for line in quiet[0] if all(line in other for other in quiet)) if quiet else ()
+    receipts = [analysis.receipt for analysis in analyses if analysis.gives]
     return analyses[0]._replace(
         effects=tuple(effects),
         hints=tuple(dict.fromkeys(hint for analysis in analyses for hint in analysis.hints)),
@@ -189,4 +190,5 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         commands=tuple(command for analysis in analyses for command in analysis.commands),
         listens=tuple(dict.fromkeys(name for analysis in analyses for name in analysis.listens)),
         keeps=frozenset(label for analysis in analyses for label in analysis.keeps),
+        receipt=tuple(dict.fromkeys(line for lines in receipts for line in lines)) if all(receipts) else (),
     )

@@ -46,8 +46,9 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
             session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
         outcome = None
         if not (event.agent and event.background):
+            unseen = event.background or bool(event.kept)
             outcome = session.finished(
-                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=event.background
+                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen
             )
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)

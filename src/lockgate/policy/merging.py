@@ -59,11 +59,14 @@ class _Merge:
         self.hosts: list[list[Any]] = []
         self.paths: dict[str, list[list[str]]] = {key: [] for key in PATHS}
         self.notes: list[list[str]] = []
+        self.projects: list[str] = []
+        """The names of layers that lie in a project."""
         self.fixed: dict[str, str] = {}
         """Keys that no further layer can say, and which ``strict`` layer forbids it."""
 
     def take(self, layer: Layer) -> None:
         value, name = layer.value, layer.name
+        self.projects += [name] if layer.project else []
         for key in (*SCALARS, *WHOLES):
             if layer.project and key in OWNERS and key in value:
                 self.notes.append([f"{name}:{key}", "is passed over: only your own and the managed file say it"])
@@ -179,6 +182,7 @@ class _Merge:
             "trusted_domains": self.hosts,
             "paths": self.paths,
             "notes": self.notes,
+            "projects": self.projects,
         }
 
 

@@ -39,8 +39,11 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
     paths = {key: tuple(entry for entry, _ in entries) for key, entries in compiled["paths"].items()}
     default = compiled["scalars"].get("mcp_default")
     tables = (compiled["tools"], compiled["mcp_tools"])
+    projects = frozenset(compiled["projects"])
     rules = Rules(
-        trusted_domains=tuple(TrustedDomain(host, content) for host, content, _ in compiled["trusted_domains"]),
+        trusted_domains=tuple(
+            TrustedDomain(host, content, layer not in projects) for host, content, layer in compiled["trusted_domains"]
+        ),
         protected_paths=(*paths["protected_paths"], *_plugin_files(compiled["scalars"])),
         secret_paths=paths["secret_paths"],
         persistent_paths=paths["persistent_paths"],
@@ -52,9 +55,9 @@ def policy(compiled: Mapping[str, Any]) -> Policy:
         patterns = [Pattern(*entry[:4]) for entry in compiled["patterns"]]
         rules = rules._replace(command_category=CommandRules(patterns))
     if default or any(tables):
-        rules = rules._replace(tool_category=partial(tool_category, tables, default))
+        rules = rules._replace(tool_category=partial(tool_category, tables, default, projects=projects))
     if compiled["services"]:
-        rules = rules._replace(service=partial(service, compiled["services"]))
+        rules = rules._replace(service=partial(service, compiled["services"], projects=projects))
     profile = Profile.from_json(compiled["profile"])
     return Policy(profile, rules._replace(unknown_has_all=profile.unknown_services == ALL))
 
@@ -72,6 +75,7 @@ def tool_category(
     tables: Sequence[Mapping[str, Sequence[str]]],
     default: Sequence[str] | None,
     tool: str,
+    projects: frozenset[str] = frozenset(),
 ) -> CategoryRule | None:
     """The category that a configuration gives to a tool: an exact name wins, then the longest with wildcards.
 
@@ -79,13 +83,14 @@ def tool_category(
         tables: ``tools`` and ``mcp_tools``: name to category and rule.
         default: ``mcp_default`` and its layer, if any layer sets it.
         tool: The tool's name.
+        projects: The names of layers that lie in a project.
     """
     names = [tool, _ALIASES[tool]] if tool in _ALIASES else [tool]
     for name in names:
         for table in tables:
             if name in table:
                 category, rule = table[name]
-                return CategoryRule(Category(category), rule, EVERY)
+                return CategoryRule(Category(category), rule, EVERY, _is_vouched(rule, projects))
     found = [
         (len(name.replace("*", "").replace("?", "")), _SEVERITY[category], category, rule)
         for table in tables
@@ -94,11 +99,16 @@ def tool_category(
     ]
     if found:
         *_, category, rule = max(found)
-        return CategoryRule(Category(category), rule, EVERY)
+        return CategoryRule(Category(category), rule, EVERY, _is_vouched(rule, projects))
     if default and tool.startswith("mcp__"):
         category, layer = default
         return CategoryRule(Category(category), f"{layer}:mcp_default", _DEFAULT_OVERRULES.get(category, frozenset()))
     return None
+
+
+def _is_vouched(rule: str, projects: frozenset[str]) -> bool:
+    """Whether a rule, which begins with the name of its layer, is not a project's."""
+    return not any(rule.startswith(f"{layer}:") for layer in projects)
 
 
 def _meets(wild: str, name: str) -> bool:
@@ -124,7 +134,9 @@ def _meets(wild: str, name: str) -> bool:
 # ---------------------------------------------------------------- services
 
 
-def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> Service | None:
+def service(
+    services: Mapping[str, Mapping[str, Sequence[Any]]], name: str, projects: frozenset[str] = frozenset()
+) -> Service | None:
     """What a configuration declares about a service.
 
     Each flag is that of the most exact name that has it: the tool, then a glob of tools, then the tool's MCP server,
@@ -133,6 +145,7 @@ def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> S
     Args:
         services: By name: flag to value and layer.
         name: An MCP tool, an MCP server (``mcp__server``), a tool, or a host in lower case.
+        projects: The names of layers that lie in a project.
     """
     said = flags_of(services, name)
     if not said:
@@ -140,7 +153,8 @@ def service(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> S
     rules = {f"{layer}:services.{declared}" for _, layer, declared in said.values()}
     flags = {flag: bool(said[flag][0]) if flag in said else None for flag in _FLAGS}
     forbidden = any(value == "forbidden" for value, *_ in said.values())
-    return Service(**flags, forbidden=forbidden, rule=", ".join(sorted(rules)))
+    vouched = projects.isdisjoint(layer for _, layer, _ in said.values())
+    return Service(**flags, forbidden=forbidden, rule=", ".join(sorted(rules)), vouched=vouched)
 
 
 def flags_of(services: Mapping[str, Mapping[str, Sequence[Any]]], name: str) -> dict[str, tuple[Any, str, str]]:

@@ -38,14 +38,19 @@ _EXTENSIONS = frozenset({"noop", "preciousobjects", "partialclone", "worktreecon
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
 
 
-def repository_at(folder: str) -> Repository | Unreadable:
-    """The repository that git finds from a folder upwards."""
+def repository_at(folder: str, home: str = "") -> Repository | Unreadable:
+    """The repository that git finds from a folder upwards.
+
+    Args:
+        folder: Absolute.
+        home: The user's home folder, for the user's own settings.
+    """
     try:
         root, git = _found(os.path.realpath(folder))
         common = _common(git)
         if not _is_plain(git, common) or not _LEADING.isdisjoint(caller.environ()):
             return Unreadable(root)
-        return Repository(root, git, common)
+        return Repository(root, git, common, home)
     except (OSError, ValueError, LookupError):
         return Unreadable(folder)
 
@@ -76,13 +81,17 @@ class Unreadable:
         """Nothing is known."""
         return False
 
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        """Nothing is known."""
+        return None
+
 
 class Repository:
     """A repository that can be read. It is looked at anew for each call."""
 
-    def __init__(self, root: str, git: str, common: str) -> None:
+    def __init__(self, root: str, git: str, common: str, home: str = "") -> None:
         self.root = root
-        self._git = git
+        self._git, self._common, self._home = git, common, home
         self._objects = Objects(os.path.join(common, "objects"))
         self._revisions = Revisions(git, common, self._objects)
         self._usable = not (self._revisions.replaces() or any(map(os.path.exists, _others(common))))
@@ -141,6 +150,12 @@ class Repository:
             return False
         # With ``core.autocrlf`` the lines of a work tree end otherwise.
         return content in (_name(data), _name(data.replace(b"\r\n", b"\n")))
+
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        """All addresses that ``git push`` may send to."""
+        from lockgate.repositories.remotes import pushed_to
+
+        return pushed_to(self.root, self._git, self._common, self._home, remote) if self._home else None
 
     def _files(self, revision: str) -> dict[str, str]:
         if not revision:

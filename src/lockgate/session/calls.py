@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from lockgate.analysis.redact import redact
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _OPEN = frozenset({"running", "asked"})
-_CLIENT_WORDS = (r"Exit code -?\d+",)
-"""What a client adds to the output of a failed command, in full lines."""
-_QUIET_LINES = 2000
-_QUIET_LENGTH = 2000
-"""Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
+_RECEIPT = "receipt"
+"""The fact of a call that holds how its receipt would report a failure."""
 
 
 class Outcome(Record):
@@ -84,7 +80,10 @@ def expect(
     )
     if before is not None and is_out(before):
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
-        row = row._replace(at=before.at, facts={**before.facts, **row.facts, "gives": sorted(gives)})
+        facts = {**before.facts, **row.facts, "gives": sorted(gives)}
+        if mixed or _receipt(before) != _receipt(row):
+            facts.pop(_RECEIPT, None)
+        row = row._replace(at=before.at, facts=facts)
     tx.put_call(row)
     if analysis.gives:
         tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
@@ -103,8 +102,8 @@ def finished(
 ) -> Outcome:
     """Settle a call by its result.
 
-    The result gives nothing where it is empty, or where each of its lines is one of the call's own quiet answers;
-    but where the call keeps in a file what it brings, it counts as read.
+    The result gives nothing where it is empty, where each of its lines is one of the call's own quiet answers, or where
+    it is a receipt; but where the call keeps in a file what it brings, it counts as read.
 
     Args:
         tx: The transaction.
@@ -114,11 +113,11 @@ def finished(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
-        background: Whether the call goes on and its output comes later, by ways that fire no event: whatever it may
-            bring counts as come.
+        background: Whether the call goes on and its output comes later, by ways that fire no event, or lies in a file
+            of which the text is the beginning: whatever it may bring counts as come.
     """
-    lines = None if background else _lines(text)
-    return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="finished")
+    said = None if background else text
+    return _settle(tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished")
 
 
 def failed(
@@ -142,9 +141,7 @@ def failed(
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
     """
-    own = _compiled(_CLIENT_WORDS)
-    lines = [line for line in _lines(error) if not _matches(line, own)]
-    return _settle(tx, subject, call, lines, now, digest=digest, fresh=fresh, state="failed")
+    return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed")
 
 
 def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
@@ -178,7 +175,7 @@ def _settle(
     tx: Transaction,
     subject: Subject,
     call: ToolCall,
-    lines: list[str] | None,
+    text: str | None,
     now: float,
     *,
     digest: str,
@@ -191,14 +188,15 @@ def _settle(
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
-            return Outcome(_settle_known(tx, row, lines), known=True)
+            return Outcome(_settle_known(tx, row, text, state), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
-        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, lines, ()))
+        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, (), state))
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
-    if analysis.keeps or not _says_nothing(lines, quiet):
+    # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
+    if analysis.keeps or not _says_nothing(text, quiet, state):
         tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.CONFIRMED))
         gave = analysis.gives
         _late(tx, subject)
@@ -219,14 +217,15 @@ def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> 
         return True
     analysis = fresh()
     known = (("gives", analysis.gives), ("keeps", analysis.keeps))
-    return analysis.quiet == row.quiet and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
+    same = analysis.quiet == row.quiet and analysis.receipt == _receipt(row)
+    return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
 
-def _settle_known(tx: Transaction, row: CallRow, lines: list[str] | None) -> frozenset[Label]:
+def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
-    confirm = _brings(row, lines, row.quiet)
+    confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet, state)
     tx.settle(row.session, row.call_id, confirm=confirm)
     return expected if confirm else frozenset()
 
@@ -242,43 +241,34 @@ def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
     if analysis.keeps:
         facts["keeps"] = sorted(analysis.keeps)
+    if analysis.receipt and Label.SECRET not in analysis.gives:
+        facts[_RECEIPT] = list(analysis.receipt)
     if call.tool in SPAWNING_TOOLS:
         kind = call.tool_input.get("subagent_type", "")
         facts["spawns"] = kind if isinstance(kind, str) else ""
     return facts
 
 
-def _brings(row: CallRow, lines: list[str] | None, quiet: tuple[str, ...]) -> bool:
+def _has_receipt(row: CallRow, text: str | None, state: str) -> bool:
+    patterns = _receipt(row)
+    if not patterns or state != "finished" or row.facts.get("keeps"):
+        return False
+    from lockgate.session.own_words import is_receipt
+
+    return is_receipt(text, patterns)
+
+
+def _brings(row: CallRow, text: str | None, quiet: tuple[str, ...], state: str) -> bool:
     """Whether a call gives its labels: by what it says, or by what it keeps in a file, of whose source nobody hears."""
-    return bool(row.facts.get("keeps")) or not _says_nothing(lines, quiet)
+    return bool(row.facts.get("keeps")) or not _says_nothing(text, quiet, state)
 
 
-def _says_nothing(lines: list[str] | None, quiet: tuple[str, ...]) -> bool:
-    """Whether lines give no label; ``None`` stands for output that was not seen yet."""
-    if lines is None:
-        return False
-    said = [line for line in lines if line.strip()]
-    if not said:
-        return True
-    if not quiet or len(said) > _QUIET_LINES:
-        return False
-    patterns = _compiled(quiet)
-    return all(_matches(line, patterns) for line in said)
+def _says_nothing(text: str | None, quiet: tuple[str, ...], state: str) -> bool:
+    from lockgate.session.own_words import says_nothing
+
+    return says_nothing(text, quiet, failed=state == "failed")
 
 
-def _lines(text: str) -> list[str]:
-    """The lines that a terminal shows. Other line breaks of Unicode part none: a server could send them."""
-    return re.split(r"\r\n|\n|\r", text)
-
-
-def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
-    # In a name of a hundred letters of some scripts there is room for a whole sentence.
-    return [re.compile(pattern, re.ASCII) for pattern in patterns]
-
-
-def _matches(line: str, patterns: list[re.Pattern[str]]) -> bool:
-    return (
-        len(line) <= _QUIET_LENGTH
-        and len(line.splitlines()) <= 1
-        and any(pattern.fullmatch(line) for pattern in patterns)
-    )
+def _receipt(row: CallRow) -> tuple[str, ...]:
+    """The patterns of failures of a call that answers with a receipt; empty for all others."""
+    return tuple(row.facts.get(_RECEIPT, ()))

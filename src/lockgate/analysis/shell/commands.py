@@ -200,6 +200,7 @@ class Machine:
             shape = ""
             beside = any(script.background)
             self.made |= beside
+            self.findings.mixed |= beside  # it may go on when the call is over
             for index, command in enumerate(script.commands):
                 background = beside and index < len(script.background) and script.background[index]
                 shape += self.command(command, scope.copy() if background else scope, self.rest(stdin))

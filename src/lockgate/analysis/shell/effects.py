@@ -63,6 +63,9 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     flows: tuple[Flow, ...] = ()
     if isinstance(script, Script) and _may_send_secrets(text, effects):
         effects, flows = _followed(script, cwd, machine.around, effects)
+    receipt = _receipt(machine)
+    # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
+    keeps = frozenset[Label]() if receipt and not machine.prints_to_file else _kept(machine, effects, cwd)
     return Analysis(
         effects,
         tuple(findings.programs),
@@ -72,8 +75,18 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         flows=flows,
         listens=tuple(findings.listens),
         commands=tuple(findings.commands),
-        keeps=_kept(machine, effects, cwd),
+        keeps=keeps,
+        receipt=receipt,
     )
+
+
+def _receipt(machine: Machine) -> tuple[str, ...]:
+    """Patterns of the lines with which a receipt is none, where all that has an effect answers with one."""
+    if machine.findings.mixed or not machine.findings.acts:
+        return ()
+    from lockgate.analysis.shell.receipts import failures_of
+
+    return failures_of(machine)
 
 
 def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:

@@ -7,6 +7,9 @@ from lockgate.model import Command, Effect, EffectKind, Label, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from lockgate.analysis.shell.scope import Arg
 
 
@@ -20,6 +23,23 @@ class Template(Record):
     """A sentence; ``{what}`` is replaced by the invocation in short."""
     rule: str = ""
     """The rule's name, where that is not the entry of the program."""
+
+
+class Act(Record):
+    """A command that may answer with a receipt, all of whose words are understood."""
+
+    program: str
+    """The word by which it was called."""
+    name: str
+    """Its entry in the knowledge, with what that says of its effects and of its answer."""
+    words: Sequence[str]
+    answers: Mapping[str, Any]
+    operands: Sequence[Arg]
+    repositories: Sequence[Arg]
+    """What options name in the place of the repository around."""
+    folders: tuple[str, ...]
+    """Where it may run."""
+    effects: Sequence[Effect]
 
 
 _U = Label.UNTRUSTED
@@ -88,7 +108,8 @@ _INDIRECT = "shell:dynamic-code"
 class Findings:
     """Everything found so far, in order and without repetition."""
 
-    __slots__ = ("commands", "effects", "hints", "listens", "loud", "programs", "quiet", "relative_writes")
+    __slots__ = ("acts", "commands", "effects", "hints", "listens", "loud", "mixed", "programs", "quiet",
+                 "relative_writes")  # fmt: skip
 
     def __init__(self) -> None:
         self.effects: dict[Effect, None] = {}
@@ -100,11 +121,16 @@ class Findings:
         self.quiet: dict[str, None] = {}
         self.loud = False
         """Whether something gives a label without saying what its own lines look like."""
+        self.acts: list[Act] = []
+        """The commands that may answer with a receipt."""
+        self.mixed = False
+        """Whether anything beside them has an effect, or goes on when the call is over."""
         self.relative_writes = 0
         """How often a file was written that is told from the folder where the shell is."""
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Keep an effect; ``quiet`` is whether the lines of its result are described."""
+        self.mixed = True
         if not (known(effect.what) and known(effect.because)):
             effect = effect._replace(what=shown(effect.what), because=shown(effect.because))
         self.effects[effect] = None
@@ -124,10 +150,14 @@ class Findings:
         words = tuple([OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args])
         self.commands.append(Command(words, cwds))
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
-        """Keep the effects of one command, and how the lines look that it prints of itself."""
+    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None) -> None:
+        """Keep the effects of one command, how the lines look that it prints of itself, and what may be a receipt."""
+        mixed = self.mixed
         for effect in own:
             self.add(effect, quiet=bool(quiet))
+        if act is not None:
+            self.acts.append(act)
+            self.mixed = mixed
         for pattern in quiet:
             self.quiet[pattern] = None
 

@@ -6,7 +6,7 @@ from lockgate.analysis.categories import overrule
 from lockgate.analysis.shell import knowledge
 from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
-from lockgate.analysis.shell.findings import NEEDS, by_runtime, made_by
+from lockgate.analysis.shell.findings import NEEDS, Act, by_runtime, made_by
 from lockgate.analysis.shell.knowledge import Entry
 from lockgate.analysis.shell.marks import OPAQUE, blur
 from lockgate.analysis.shell.options import Matched, Option, asks_only, match, may_be_undone
@@ -35,6 +35,8 @@ _ASKED = frozenset({"query", "fetch-own", "fetch-known", "compose-file", "write-
 """Words for effects that depend on what else a command says."""
 _ASKING = frozenset({"--help", "--version"})
 _HELP = frozenset({"--help", "-help", "-h", "help"})
+_PLAIN = frozenset({"local", "cwd", "read", "repository"})
+"""Roles of options with which no other program, server or file of settings is named."""
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
 
 
@@ -121,7 +123,8 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
-    _keep(machine, scope, args, own or _named_by_project(name), tuple(invocation.entry.quiet))
+    act = invocation.act(own) if invocation.entry.answers and own else None
+    _keep(machine, scope, args, own or _named_by_project(name), tuple(invocation.entry.quiet), act)
     return shape
 
 
@@ -134,15 +137,22 @@ def _named_by_project(name: str) -> list[Effect]:
     return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
 
 
-def _keep(machine: Machine, scope: Scope, args: list[Arg], own: list[Effect], quiet: tuple[str, ...]) -> None:
+def _keep(
+    machine: Machine,
+    scope: Scope,
+    args: list[Arg],
+    own: list[Effect],
+    quiet: tuple[str, ...],
+    act: Act | None = None,
+) -> None:
     """Keep a command's own effects, with what a person's configuration says of it."""
     machine.findings.note(args, scope.cwds)
     category = machine.around.rules.command_category
     if category is not no_category:  # few have such rules
         text = " ".join(arg.shown for arg in args)
         if (rule := category(text, tuple(arg.static for arg in args))) is not None:
-            own = [*overrule(own, rule, text)]
-    machine.findings.merge(own, quiet)
+            own, act = [*overrule(own, rule, text)], None
+    machine.findings.merge(own, quiet, act)
 
 
 def _about_subcommand(call: Invocation) -> bool:
@@ -177,6 +187,8 @@ class Invocation:
         self.found: dict[frozenset[str], list[str]] = {}
         """What was worked out of the names that some actions of ``find`` are for: each asks."""
         self.matched: Matched
+        self.given: list[Option] = []
+        """All options, those before a subcommand too."""
         self.not_listed: list[Arg] = []
         """Options that neither the entry nor one above it lists."""
 
@@ -194,6 +206,17 @@ class Invocation:
         """Add the effects that a word of the vocabulary stands for."""
         self.own += made_by(word, self.what, self.rule)
 
+    def act(self, own: Sequence[Effect]) -> Act | None:
+        """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""
+        entry, matched = self.entry, self.matched
+        if matched.unknown or matched.surprises or self.not_listed or self.named:
+            return None
+        if any(option.role not in _PLAIN or option.name in entry.answers["unless"] for option in self.given):
+            return None
+        named = [word for option in self.given if option.role == "repository" for word in option.value]
+        program, folders = self.args[0].text, self.scope.cwds
+        return Act(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
+
     def opaque(self, because: str) -> None:
         """Add that something runs that cannot be seen through."""
         self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
@@ -204,7 +227,7 @@ class Invocation:
 
     def run(self) -> str:
         """Find all effects; give the shape of what is printed."""
-        options = self._descend(self.args[1:])
+        options = self.given = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
         self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
         entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
@@ -306,7 +329,7 @@ class Invocation:
         """Take a subcommand that is not listed; give the program's own options that stand behind it."""
         name = f"{entry.name}/{word.shown}"
         effects = (*entry.effects, *entry.otherwise)
-        self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), bare=())
+        self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), answers={}, bare=())
         # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
         self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
         if not (entry.operands or effects):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from lockgate.analysis.paths import absolute, outside_workspace, read_effects
 from lockgate.analysis.shell.arithmetic import heed_integers
-from lockgate.analysis.shell.findings import Findings
+from lockgate.analysis.shell.findings import Act, Findings
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN
 from lockgate.analysis.shell.scope import Arg, Ever, Scope
 from lockgate.analysis.shell.script_printing import installs, swallowed, unprinted
@@ -118,7 +118,7 @@ class _Inside(Findings):
         self.unfollowed = ""
         """The first reason why not all of it could be followed."""
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...]) -> None:
+    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None) -> None:
         """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
         super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 

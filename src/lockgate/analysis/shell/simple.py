@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.invoke import invoke
-from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, blur
+from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, blur, known
 from lockgate.analysis.shell.redirects import apply_redirects
 from lockgate.analysis.shell.scope import Arg, Scope
 from lockgate.analysis.shell.syntax import Assignment, Literal, Param, Simple, Word
@@ -29,6 +29,7 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     """Run a simple command and give the shape of what it prints."""
     args = _arguments(node.words, machine, scope)
     output = None
+    printed = machine.prints_to_file
     if node.redirects:
         stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
@@ -50,6 +51,9 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     )
     if output is None:
         return shape
+    if name in _PRINTERS and name not in scope.functions and known(shape):
+        # A text that stands in the command brings nothing into the file.
+        machine.prints_to_file = printed
     machine.redirected(node.redirects, scope, shape, stays=name == "exec")
     return output.of(shape)
 

@@ -153,6 +153,7 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
     result: dict[str, Any] = {"name": name, **{key: raw[key] for key in PLAIN if key in raw}}
     if "quiet" in raw:
         result["quiet"] = [pattern for item in raw["quiet"] for pattern in ([item] if isinstance(item, str) else item)]
+    result |= {"answers": receipt(raw["answers"])} if "answers" in raw else {}
     for key in LISTS:
         if key in raw:
             result[key] = raw[key].split()
@@ -180,6 +181,11 @@ def entry(where: str, name: str, raw: dict[str, Any], above: frozenset[str] = fr
         raise KnowledgeError(f"{where}: `otherwise` without `commands` says nothing: use `effects`")
     check(where, result)
     return result
+
+
+def receipt(raw: dict[str, Any]) -> dict[str, Any]:
+    """What has to be known of an answer; where it is printed, and the examples, stay in the table."""
+    return {"to": raw["to"], "unless": raw.get("unless", "").split(), "fails": raw["fails"]}
 
 
 def options(where: str, raw: dict[str, str] | list[dict[str, str]], *, keyed: bool) -> dict[str, list[Any]]:

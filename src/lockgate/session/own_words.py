@@ -1,0 +1,70 @@
+"""Whether the text of a result is a program's own words, which give no label."""
+
+from __future__ import annotations
+
+import re
+
+_CLIENT_WORDS = (r"Exit code -?\d+",)
+"""What a client adds to the output of a failed command, in full lines."""
+_RECEIPT_BYTES = 4096
+"""A longer answer is no receipt: there is room for prose in it, and programs say in less that something was done."""
+_FAILED = (
+    r"(?i)(remote: +)?\W{0,3}(\w{1,20}: +)?(error|fatal|failed|failure|panic|exception|traceback|forbidden)\b",
+    r"(?i).{0,100}\bexit(ed|s)?\b[\w -]{0,20}\b(code|status):? *-?[1-9]",
+)
+"""How a program's lines begin that report a failure, and what clients say of one that did not end well."""
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")
+_QUIET_LINES = 2000
+_QUIET_LENGTH = 2000
+"""Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
+
+
+def is_receipt(text: str | None, failures: tuple[str, ...]) -> bool:
+    """Whether the result of a call that finished is a short receipt, and no line of it reports a failure.
+
+    A failure may have an exit status that nobody sees (``git push; echo done``), and quotes what went wrong.
+    """
+    if text is None or len(text.encode("utf-8", "replace")) > _RECEIPT_BYTES:
+        return False
+    patterns = [re.compile(pattern) for pattern in (*_FAILED, *failures)]
+    return not any(pattern.match(_COLOURS.sub("", line).strip()) for pattern in patterns for line in _lines(text))
+
+
+def says_nothing(text: str | None, quiet: tuple[str, ...], *, failed: bool = False) -> bool:
+    """Whether a result gives no label.
+
+    Args:
+        text: What was said; ``None`` stands for output that was not seen yet.
+        quiet: Patterns of the lines that the program says of itself.
+        failed: Whether the call failed, so that the client says a line of its own.
+    """
+    if text is None:
+        return False
+    said = [line for line in _lines(text) if line.strip()]
+    if failed:
+        own = _compiled(_CLIENT_WORDS)
+        said = [line for line in said if not _matches(line, own)]
+    if not said:
+        return True
+    if not quiet or len(said) > _QUIET_LINES:
+        return False
+    patterns = _compiled(quiet)
+    return all(_matches(line, patterns) for line in said)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that a terminal shows. Other line breaks of Unicode part none: a server could send them."""
+    return re.split(r"\r\n|\n|\r", text)
+
+
+def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
+    # In a name of a hundred letters of some scripts there is room for a whole sentence.
+    return [re.compile(pattern, re.ASCII) for pattern in patterns]
+
+
+def _matches(line: str, patterns: list[re.Pattern[str]]) -> bool:
+    return (
+        len(line) <= _QUIET_LENGTH
+        and len(line.splitlines()) <= 1
+        and any(pattern.fullmatch(line) for pattern in patterns)
+    )
