@@ -27,8 +27,8 @@ LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE1 1\n"
 
 PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")
 LAUNCHER_PARTS = (
-    *("bytes.c", "confine.c", "contain.c", "gate.c", "local.c", "names.c", "namespaces.c", "places.c", "plan.c"),
-    *("refusal.c", "reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
+    *("bytes.c", "confine.c", "contain.c", "gate.c", "known.c", "local.c", "names.c", "namespaces.c", "places.c"),
+    *("plan.c", "refusal.c", "reply.c", "request.c", "sandbox.c", "supervise.c", "walk.c", "words.c"),
 )
 WARNINGS = (
     *("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow", "-Wcast-qual"),

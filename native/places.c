@@ -1,7 +1,7 @@
 #include "places.h"
 
+#include "known.h"
 #include "local.h"
-#include "names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,7 @@ static const char SUFFIX[] = ".kept-by-lockgate";
 
 struct places {
     const struct walk *walk;
-    struct bytes known;  /* pairs of words: what was there before, and what was found to matter to nobody */
-    struct table table;  /* of the first ones of these, with where the second one begins */
+    struct known known;
     struct events events;
     places_judge judge;
     void *asking;
@@ -58,40 +57,7 @@ void say(const char *before, const char *text, const char *middle, const char *o
     free(line.data);
 }
 
-/* ---------------------------------------------------------------- what is known */
-
-/* Goes through pairs of words. False: there are no more. */
-static bool next_pair(const struct bytes *pairs, size_t *at, const char **first, const char **second)
-{
-    if (*at >= pairs->size)
-        return false;
-    *first = (const char *)pairs->data + *at;
-    *second = *first + strlen(*first) + 1;
-    *at = (size_t)(*second + strlen(*second) + 1 - (const char *)pairs->data);
-    return true;
-}
-
-/* Makes the table anew. False: there is no memory, and everything would seem to be new. */
-static bool index_known(struct places *places)
-{
-    const char *first, *second;
-    size_t count = 0;
-    for (size_t at = 0; next_pair(&places->known, &at, &first, &second);)
-        count++;
-    free(places->table.words);
-    free(places->table.numbers);
-    if (!table_make(&places->table, count))
-        return false;
-    for (size_t at = 0; next_pair(&places->known, &at, &first, &second);)
-        table_put(&places->table, first, (size_t)(second - (const char *)places->known.data));
-    return true;
-}
-
-static bool is_known(const struct places *places, const char *entry, const char *link)
-{
-    const size_t *other = table_find(&places->table, entry);
-    return other != NULL && strcmp((const char *)places->known.data + *other, link) == 0;
-}
+/* ---------------------------------------------------------------- the begin */
 
 struct places *places_begin(const struct walk *walk, struct bytes seen, struct events events, places_judge judge,
                             void *asking)
@@ -99,10 +65,10 @@ struct places *places_begin(const struct walk *walk, struct bytes seen, struct e
     struct places *places = calloc(1, sizeof *places);
     if (places == NULL)
         return NULL;
-    *places = (struct places){.walk = walk, .known = seen, .events = events, .judge = judge, .asking = asking};
+    *places = (struct places){.walk = walk, .events = events, .judge = judge, .asking = asking};
     /* The clock of files is the coarse one, which is behind. */
     clock_gettime(CLOCK_REALTIME_COARSE, &places->began);
-    return index_known(places) ? places : NULL;
+    return known_begin(&places->known, seen) ? places : NULL;
 }
 
 /* ---------------------------------------------------------------- another name */
@@ -182,13 +148,14 @@ static const char *root_of(const struct walk *walk, const char *path)
 /* Whether a path is, or lies in, what git keeps of a rebase, a cherry-pick or an `am` that has not ended. */
 static bool is_unfinished(const char *path)
 {
-    static const char *const folders[] = {"/rebase-merge", "/rebase-apply", "/sequencer"};
-    const char *git = strstr(path, "/.git/");
-    for (size_t index = 0; git != NULL && index < sizeof folders / sizeof *folders; index++) {
-        const char *found = strstr(git, folders[index]);
-        const char after = found == NULL ? 'x' : found[strlen(folders[index])];
-        if (after == '/' || after == '\0')
-            return true;
+    static const char *const folders[] = {"rebase-merge", "rebase-apply", "sequencer"};
+    const char *name = strstr(path, "/.git/");
+    name = name == NULL ? NULL : strchr(name + 1, '/');
+    for (; name != NULL; name = strchr(name, '/')) {
+        size_t length = strcspn(++name, "/");
+        for (size_t index = 0; index < sizeof folders / sizeof *folders; index++)
+            if (strlen(folders[index]) == length && memcmp(folders[index], name, length) == 0)
+                return true;
     }
     return false;
 }
@@ -206,19 +173,23 @@ static bool changed_since(const char *path, struct timespec when)
  * Whether something is not to be asked about. What git does takes its time, so what it keeps of it is asked about when the
  * command has ended, and by its content: again where it was there before and has been changed.
  */
-static bool is_settled(const struct places *places, const char *entry, const char *link, bool ended)
+static bool is_settled(const struct places *places, struct looked *last, const char *entry, const char *link, bool ended)
 {
-    if (!is_unfinished(entry + 1))
-        return is_known(places, entry, link);
-    return !ended || (is_known(places, entry, link) && !changed_since(entry + 1, places->began));
+    if (is_unfinished(entry + 1) && !ended)
+        return true;
+    bool stayed = known_stayed(&places->known, last, entry, link);
+    if (is_unfinished(entry + 1))
+        return stayed && !changed_since(entry + 1, places->began);
+    return stayed || known_harmless(&places->known, entry, link);
 }
 
 /* Of what was seen, what is new. False: there is no memory. */
 static bool put_new(const struct places *places, const struct bytes *seen, bool ended, struct bytes *fresh, bool *any)
 {
+    struct looked last = {0};
     const char *entry, *link;
     for (size_t at = 0; next_pair(seen, &at, &entry, &link);) {
-        if (*entry != 'r' && is_settled(places, entry, link, ended))
+        if (*entry != 'r' && is_settled(places, &last, entry, link, ended))
             continue;
         *any = *any || *entry != 'r';
         if (!bytes_append(fresh, entry, strlen(entry) + 1) || !bytes_append(fresh, link, strlen(link) + 1))
@@ -251,7 +222,7 @@ static void look(struct places *places, int deep, size_t most)
             move_all(places, &found);
             /* What is protected has another name by now, and is new where it comes again. */
             if (found.size == 0)
-                whole = bytes_append(&places->known, fresh.data, fresh.size) && index_known(places);
+                whole = known_add(&places->known, &fresh);
         }
     }
     places->blind = places->blind || !whole;

@@ -94,6 +94,63 @@ def test_a_link_that_was_there_leads_where_it_led(machine: Machine) -> None:
     assert not (machine.project / ".claude" / "settings.json").exists() or (machine.project / ".claude").is_symlink()
 
 
+SWAPS = {
+    "the folder above": (
+        "sub/.vscode/tasks.json",
+        "mv sub old; mkdir -p sub/.vscode; echo evil > sub/.vscode/tasks.json",
+    ),
+    "the folder two above": ("a/b/.envrc", "mv a old; mkdir -p a/b; echo evil > a/b/.envrc"),
+    "the folder above what a link leads to": (
+        ".claude/settings.json",
+        "mv tools old; mkdir -p tools/claude; echo evil > tools/claude/settings.json",
+    ),
+    "what a link leads to that was not there": (
+        ".vscode/tasks.json",
+        "mkdir -p nowhere/vscode; echo evil > nowhere/vscode/tasks.json",
+    ),
+    "a repository in a folder": (
+        "nested/.git/config",
+        "mv nested old; mkdir -p nested/.git/hooks; cp old/.git/HEAD nested/.git; echo evil > nested/.git/config",
+    ),
+}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
+def test_another_folder_in_the_place_of_one_above_brings_nothing_in(machine: Machine, swap: str) -> None:
+    name, script = SWAPS[swap]
+    for file in ("sub/.vscode/tasks.json", "a/b/.envrc", "tools/claude/settings.json"):
+        machine.file(file, "before\n")
+    machine.outside("git init -q nested")
+    (machine.project / ".claude").symlink_to("tools/claude")
+    (machine.project / ".vscode").symlink_to("nowhere/vscode")
+    done = machine.run(script)
+    path = machine.project / name
+    assert not path.exists() or path.read_text() != "evil\n", done
+    assert "kept-by-lockgate" in done.stderr
+
+
+def test_the_gates_own_code_stays_where_it_is(machine: Machine) -> None:
+    machine.config.rmdir()
+    machine.config = machine.project / "tools" / "gate"
+    machine.file("tools/gate/lockgate.yaml", "{}\n")
+    machine.file("tools/x", "before\n")
+    machine.run("echo after > tools/x; mv tools old; mkdir -p tools/gate; echo evil > tools/gate/lockgate.yaml")
+    assert (machine.project / "tools/gate/lockgate.yaml").read_text() == "{}\n"
+    assert (machine.project / "tools/x").read_text() == "after\n"
+
+
+def test_other_names_for_folders_are_left_alone(machine: Machine) -> None:
+    for file in ("sub/.vscode/tasks.json", "lib/a.py"):
+        machine.file(file, "before\n")
+    (machine.project / "CLAUDE.md").symlink_to("AGENTS.md")
+    machine.file("AGENTS.md", "before\n")
+    done = machine.run("mv lib new && mv new lib && mkdir other && mv other sub/other && mv sub old && mv old sub")
+    assert done.returncode == 0
+    assert "kept-by-lockgate" not in done.stderr
+    assert (machine.project / "sub/.vscode/tasks.json").read_text() == "before\n"
+    assert (machine.project / "CLAUDE.md").is_symlink()
+
+
 def test_what_was_made_is_kept_beside_and_said(machine: Machine) -> None:
     # In one step: a folder that comes to be in several may be taken away between two of them.
     make = "mkdir -p made/workflows; echo evil > made/workflows/x.yml; mkdir sub; mv made sub/.github"

@@ -137,6 +137,28 @@ def test_steps_that_run_commands_are_taken_out_of_force(machine: Machine, before
     assert "kept-by-lockgate" in ended.stderr
 
 
+SWAP = "mv .git/rebase-merge .git/old; mv .git/prepared .git/rebase-merge"
+
+
+@pytest.mark.parametrize("before", ["noop", "exec true"])
+def test_prepared_steps_are_taken_out_of_force(machine: Machine, before: str) -> None:
+    machine.outside(HISTORY)
+    machine.file(".git/prepared/git-rebase-todo", "exec ./x\n")
+    machine.outside(f"mkdir .git/rebase-merge && echo {before} > .git/rebase-merge/git-rebase-todo")
+    ended = machine.run(SWAP)
+    assert not (machine.project / ".git/rebase-merge/git-rebase-todo").exists(), ended
+    assert "kept-by-lockgate" in ended.stderr
+
+
+@pytest.mark.parametrize("folder", [".git/worktrees/rebase-merge-2/rebase-merge", ".git/modules/a/b/rebase-merge"])
+def test_steps_of_work_trees_and_submodules_are_taken_out_of_force(machine: Machine, folder: str) -> None:
+    machine.outside(HISTORY)
+    machine.outside(f"mkdir -p {folder} && echo noop > {folder}/git-rebase-todo")
+    ended = machine.run(f"echo 'exec ./x' >> {folder}/git-rebase-todo")
+    assert not (machine.project / folder / "git-rebase-todo").exists(), ended
+    assert "kept-by-lockgate" in ended.stderr
+
+
 def test_a_persons_own_steps_stay(machine: Machine) -> None:
     machine.outside(HISTORY + CLASH)
     machine.outside("git rebase -q -x true clash || true")

@@ -114,6 +114,7 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
     before = {entry.path: entry for root in roots for entry in look.project(root)}
     volatile = _volatile(run)
     back = _brought_back(run, volatile)
+    own = _own(run, roots)
     mounts = [
         Mount(READ_ONLY, "/", "/"),
         Mount(PROCESSES, "/proc"),
@@ -122,8 +123,9 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
         *_private(run, volatile, back, folder),
         *_outside(run, look, volatile, back),
         *(Mount(WRITABLE, root, root) for root in roots),
+        *_above(own, roots),
         *_inside(before.values(), run, roots),
-        *_own(run, roots),
+        *(Mount(READ_ONLY, path, path) for path in own),
     ]
     environment = contained(run.environ, run.home)
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
@@ -251,11 +253,21 @@ def _inside(entries: Iterable[Entry], run: Run, roots: tuple[str, ...]) -> Itera
             yield Mount(READ_ONLY, path, path)
 
 
-def _own(run: Run, roots: tuple[str, ...]) -> Iterator[Mount]:
+def _own(run: Run, roots: tuple[str, ...]) -> list[str]:
     """The gate's own code and configuration, where they lie in folders that may be written to."""
-    for path in map(real_path, run.around.own_paths):
-        if _below(path, roots) and os.path.exists(path) and path != run.state:
-            yield Mount(READ_ONLY, path, path)
+    paths = dict.fromkeys(map(real_path, run.around.own_paths))
+    return [path for path in paths if _below(path, roots) and os.path.exists(path) and path != run.state]
+
+
+def _above(paths: Iterable[str], roots: tuple[str, ...]) -> Iterator[Mount]:
+    """Folders above some paths as mounts of their own: such a folder cannot be renamed."""
+    above = {parent for path in paths for parent in _parents(path) if _below(parent, roots)}
+    yield from (Mount(WRITABLE, path, path) for path in sorted(above))
+
+
+def _parents(path: str) -> Iterator[str]:
+    while (path := os.path.dirname(path)) != "/":
+        yield path
 
 
 def _git_folders(*folders: str) -> tuple[str, ...]:

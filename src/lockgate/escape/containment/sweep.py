@@ -13,6 +13,7 @@ from lockgate.errors import ContainmentError
 from lockgate.escape.containment.guarded import Entry, survey
 from lockgate.escape.containment.layout import Layout
 from lockgate.escape.containment.unfinished import is_unfinished
+from lockgate.record import Record
 
 SUFFIX = ".kept-by-lockgate"
 _SHALLOW = 2
@@ -22,11 +23,27 @@ _MOST_MOVED = 20
 _SAID = 5
 
 
+class Location(Record):
+    """Where the content of an entry lies: its file, or what its link leads to.
+
+    A mount keeps a file from being changed or replaced, and not the folders above it from being renamed. Then another
+    file can stand at the same path. It lies in another folder.
+    """
+
+    path: str
+    device: int
+    folder: int
+    """The inode of the folder."""
+
+
 class Sweep:
     """Looks after one run."""
 
     def __init__(self, layout: Layout) -> None:
+        """Remember what is there; the command has not begun yet."""
         self._layout = layout
+        protected = (entry for entry in layout.before.values() if entry.protected)
+        self._before = {entry.path: (entry.link, _location(entry.path)) for entry in protected}
         self._moved: dict[str, str] = {}
         self._count = 0
         self._next = 0.0
@@ -68,9 +85,8 @@ class Sweep:
                 continue
 
     def _is_new(self, entry: Entry) -> bool:
-        before = self._layout.before.get(entry.path)
-        # What was there cannot have been changed, but for links: nothing can be mounted on one.
-        return before is None or (bool(before.link) and before.link != entry.link)
+        # What was there cannot have been changed. A link can be, since nothing can be mounted on one.
+        return self._before.get(entry.path) != (entry.link, _location(entry.path))
 
     def _rename(self, root: str, path: str) -> None:
         """Give an entry another name, in its own folder, which is reached without following a link."""
@@ -88,6 +104,16 @@ class Sweep:
             self._problem = f"{path} could not be taken out of force: {error.strerror}"
         finally:
             os.close(folder)
+
+
+def _location(path: str) -> Location | None:
+    """Where the content of a path lies; ``None`` where there is none, or nobody can tell."""
+    try:
+        real = os.path.realpath(path, strict=True)
+        folder = os.stat(os.path.dirname(real))
+    except OSError:
+        return None
+    return Location(real, folder.st_dev, folder.st_ino)
 
 
 def _open_folder(root: str, folder: str) -> int:
