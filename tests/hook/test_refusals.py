@@ -145,6 +145,35 @@ def test_there_is_an_end_to_them(store: SqliteStore, tmp_path: Path, monkeypatch
     assert (state / "hook.log").read_text().count("not kept") == 2
 
 
+def test_long_names_in_any_script_are_kept(store: SqliteStore, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    names = {"session_id": "s", "agent_id": "a", "tool_name": "t", "tool_use_id": "c"}
+    refuse(state, because="\U0001f600" * 400, **dict.fromkeys(names, "\U0001f600" * 400))
+    assert sweep(str(state), store) == 1
+    assert [len(body["tool"]) for body in told(store)] == [300]
+
+
+def test_a_file_system_without_locks_gathers_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(*_: object) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    (tmp_path / "state").mkdir()
+    refusal = Refusal(str(tmp_path / "state"), "hook")
+    refusal.about("claude-code", "PreToolUse", CALL)
+    refusal.drop()
+    assert not kept(tmp_path / "state")
+    assert "not kept" in (tmp_path / "state" / "hook.log").read_text()
+
+
+def test_a_folder_among_them_is_not_recorded_again_and_again(store: SqliteStore, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    refuse(state)
+    (state / FOLDER / "folder").mkdir()
+    assert [sweep(str(state), store) for _ in range(3)] == [1, 0, 0]
+    assert len(told(store)) == 1
+
+
 def test_a_store_that_cannot_be_written_keeps_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SqliteStore.open(str(tmp_path / "state"))
     refuse(tmp_path / "state")

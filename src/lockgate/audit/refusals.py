@@ -25,7 +25,8 @@ EVENT = "undecided"
 """The event of the record."""
 _MOST_FILES = 1000
 """Refusals that wait at a time. More are not kept: a store that stays broken must not fill the disk."""
-_MOST_BYTES = 8192
+_MOST_BYTES = 65536
+"""Of one file: no refusal of ours is longer, also where each of its characters is written as two escapes."""
 _AT_ONCE = 100
 """Refusals that are recorded in one step: others wait for it."""
 _TEXT = 300
@@ -136,7 +137,13 @@ def _made(folder: str, path: str) -> int:
         if len(os.listdir(folder)) >= _MOST_FILES:
             raise OSError("too many refusals wait to be recorded") from None
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # A file system without locks. The file would seem to be held for good.
+        os.close(file)
+        _remove(path)
+        raise
     return file
 
 
@@ -151,7 +158,7 @@ def _waiting(folder: str) -> list[str]:
     """The files of refusals that are due, oldest first; of a process that is ended, after a while."""
     before = time.time_ns() - int(_ENDED_SECONDS * 1e9)
     found = []
-    for name in sorted(os.listdir(folder)):
+    for name in _files(folder):
         began = name.lstrip(".").partition("-")[0]
         is_due = not name.startswith(".") or (
             began.isascii() and began.isdigit() and int(began) < before and not _is_held(os.path.join(folder, name))
@@ -159,6 +166,12 @@ def _waiting(folder: str) -> list[str]:
         if is_due:
             found.append(name)
     return found[:_AT_ONCE]
+
+
+def _files(folder: str) -> list[str]:
+    """Names of what can be removed once it is recorded: all but folders."""
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
 
 
 def _is_held(path: str) -> bool:
