@@ -61,6 +61,8 @@ class Options(Record):
     """How long the audit is kept, as the file says it; ``None`` where no layer says."""
     observability: Mapping[str, Any] | None = None
     """Where metrics, traces and logs go, as the file says it; ``None`` where no layer says."""
+    pause: str | None = None
+    """Whether a person may pause: ``allowed`` or ``forbidden``; ``None`` where no layer says."""
 
 
 class Configuration(Record):

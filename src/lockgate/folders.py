@@ -12,6 +12,9 @@ from collections.abc import Mapping
 
 from lockgate.record import Record
 
+PAUSE = "pause"
+"""The file of the state folder that says until when the gate is paused."""
+
 
 class Folders(Record):
     """Absolute paths."""

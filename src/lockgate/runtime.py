@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
 from collections.abc import Callable, Hashable, Mapping
@@ -11,7 +12,7 @@ from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.configuration import Configuration
 from lockgate.deliberation import RuleSets
 from lockgate.events import Context
-from lockgate.folders import Folders
+from lockgate.folders import PAUSE, Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
 from lockgate.guardrails.library import PatternGuard
 from lockgate.machine import (
@@ -136,12 +137,22 @@ def _configuring(
         look_up = sight.remembering(read, lambda context: context.workspace)
 
     def configure(context: Context) -> Configuration:
-        found = look_up(context)
+        found = _unless_paused(look_up(context), where.state)
         if found.options.deadline_seconds is not None:
             limit(found.options.deadline_seconds)
         return found
 
     return configure
+
+
+def _unless_paused(found: Configuration, state: str) -> Configuration:
+    """A configuration, or what it is while a person has paused the gate."""
+    if not os.path.exists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
+        return found
+    from lockgate import pausing
+
+    pauses = pausing.paused_until(state, time.time()) and pausing.may_pause(found)
+    return pausing.paused(found) if pauses else found
 
 
 def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:

@@ -46,7 +46,16 @@ def line(state: str, session: str) -> str:
     finally:
         store.close()
     shown = [_label(taints, label) for label in (Label.UNTRUSTED, Label.SECRET)]
-    return f"lockgate: {' + '.join(text for text in shown if text) or 'clean'}"
+    return f"lockgate: {_paused(state)}{' + '.join(text for text in shown if text) or 'clean'}"
+
+
+def _paused(state: str) -> str:
+    import time
+
+    from lockgate.pausing import paused_until
+
+    until = paused_until(state, time.time())
+    return f"PAUSED until {time.strftime('%H:%M', time.localtime(until))} | " if until else ""
 
 
 def _label(taints: Sequence[Taint], label: str) -> str:

@@ -6,6 +6,7 @@ import os
 import shlex
 import stat
 import sys
+import time
 from collections.abc import Iterator
 
 from lockgate.adapters import claude_install, native_client
@@ -24,6 +25,7 @@ def own_checks(seen: Look) -> Iterator[Check]:
     yield _hook_client(hook)
     yield _resident_gate(seen)
     yield _configuration(seen)
+    yield from _pause(seen.folders.state)
     yield from _fleet(seen.folders)
     yield from _patterns(seen)
     yield from _plugins(seen)
@@ -175,6 +177,14 @@ def _judge(seen: Look) -> Iterator[Check]:
         return
     settings = settings_of(found.options.judge)
     yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+
+
+def _pause(state: str) -> Iterator[Check]:
+    from lockgate.pausing import paused_until
+
+    if until := paused_until(state, time.time()):
+        says = f"agents may do everything until {time.strftime('%H:%M:%S', time.localtime(until))}"
+        yield Check("pause", "warn", says, "run: lockgate resume")
 
 
 def _fleet(where: Folders) -> Iterator[Check]:

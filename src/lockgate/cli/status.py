@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from typing import Any
 
 import click
 
-from lockgate.cli.state import ago, clock, iso, looking, paint
+from lockgate.cli.state import ago, clock, iso, looking, paint, unreadable
+from lockgate.errors import StoreError
 from lockgate.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.session import column, labels_of, lock_state, provenance
 from lockgate.store.protocol import Transaction
@@ -50,6 +52,8 @@ def status(wanted: str, as_json: bool) -> None:
     with looking() as tx:
         row = _find(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
+    if told is not None:
+        told |= _in_force(told["workspace"] or told["cwd"])
     if told is None:
         _nothing(wanted, as_json)
         return
@@ -162,6 +166,21 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
     }
 
 
+def _in_force(folder: str) -> dict[str, Any]:
+    """Which profiles decide in a project, and until when they are paused."""
+    from lockgate.configuration import load_for_cli
+    from lockgate.folders import state_dir
+    from lockgate.pausing import may_pause, paused_until
+
+    try:
+        configuration = load_for_cli(folder)
+    except StoreError as error:
+        raise unreadable(error) from error
+    until = paused_until(state_dir(), time.time()) if may_pause(configuration) else 0.0
+    profiles = dict.fromkeys(policy.profile.name for policy in configuration.policies)
+    return {"profiles": list(profiles), "paused_until": iso(until)}
+
+
 def _taint(tx: Transaction, row: SessionRow, taint: Taint) -> dict[str, Any]:
     call = tx.call(row.session, taint.call_id) if taint.call_id and taint.state is TaintState.PENDING else None
     return {
@@ -189,8 +208,10 @@ def _lines(told: dict[str, Any]) -> list[str]:
 
 
 def _about(told: dict[str, Any]) -> list[str]:
+    paused = f", paused until {clock(told['paused_until'])}" if told["paused_until"] else ""
     lines = [
         "",
+        f"profile  {visible(', '.join(told['profiles']), 80)}{paused}",
         f"session  {visible(told['session'], 80)} ({visible(told['client'], 40)})",
         f"project  {visible(told['workspace'] or told['cwd'], 120)}",
         f"began    {clock(told['started_at'])} by {visible(told['how'] or 'an event before its start was seen', 40)}"

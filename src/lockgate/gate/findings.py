@@ -8,6 +8,7 @@ from __future__ import annotations
 from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
 from lockgate.configuration import Configuration
 from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, Tier, Verdict
+from lockgate.policy.profiles import PAUSED
 
 ROW = "guardrail"
 """What stands in a reason in the place of a table's row."""
@@ -80,6 +81,11 @@ def _effect(rule: str, because: str, path: str) -> Effect:
 def enforced(configuration: Configuration) -> bool:
     """Whether a profile decides; one that only observes has a shadow."""
     return any(policy.profile.shadow is None for policy in configuration.policies)
+
+
+def redacts(configuration: Configuration) -> bool:
+    """Whether secrets are taken out of results: also while a person has paused the gate, as that interrupts nobody."""
+    return enforced(configuration) or any(policy.profile.name == PAUSED for policy in configuration.policies)
 
 
 def from_guard(decision: Decision) -> bool:

@@ -10,7 +10,7 @@ from lockgate.audit import record
 from lockgate.deliberation import ResultQuestion
 from lockgate.events import Answer, Context, ToolFailed, ToolFinished, ToolRefused
 from lockgate.gate.answering import failure_answer, result_answer
-from lockgate.gate.findings import UNSEEN_RULE, enforced, sources
+from lockgate.gate.findings import UNSEEN_RULE, enforced, redacts, sources
 from lockgate.gate.parts import Parts, call_digest, merged
 from lockgate.gate.screening import Screening, look, screen
 from lockgate.model import Analysis, ToolCall
@@ -30,7 +30,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
     configuration = parts.configure(context)
     fresh = _analysed_once(parts, context, call, configuration)
     addresses = _addresses_in(event, fresh)
-    screening = screen(parts.guard, parts.write_kept, event, enforced=enforced(configuration))
+    screening = screen(parts.guard, parts.write_kept, event, enforced=redacts(configuration))
     sets = parts.consultants.rule_sets(configuration)
     if sets.plugins and not screening.withheld:
         objections = yield ResultQuestion(context, call, event.text, sets)

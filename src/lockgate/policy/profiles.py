@@ -31,6 +31,8 @@ FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute"}
 """Rows that are a kind of another row: that one says what they do not say themselves."""
 DEFAULT = "quarantine"
+PAUSED = "paused"
+"""The name of the profile that decides while a person has paused the gate."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 

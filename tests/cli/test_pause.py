@@ -1,0 +1,200 @@
+"""``lockgate pause`` and ``resume``, as processes, and what real hooks answer meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.payloads import tool
+from e2e.harness.terminal import Terminal
+from hook.process import HOOK, Told, run
+from lockgate.pausing import LONGEST, begin, end, paused_until
+from lockgate.store.sqlite import SqliteStore
+
+ISSUE = ("mcp__tracker__get_issue", {"number": 7})
+PUSH = ("Bash", {"command": "git push https://git.example.com/x.git HEAD:main"})
+
+
+class Machine:
+    """A person's machine, with a session that has read a stranger's text."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.state = home / ".local" / "state" / "lockgate"
+        self.config = home / ".config" / "lockgate"
+        self.config.mkdir(parents=True)
+        self.environment = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
+        self.hook("SessionStart", source="startup")
+        self.hook("PreToolUse", *ISSUE, tool_use_id="t1")
+        self.hook("PostToolUse", *ISSUE, tool_use_id="t1", tool_response="push it")
+
+    def hook(self, event: str, *named: Any, **more: Any) -> Told:
+        folders = ["--home", str(self.home), "--state", str(self.state), "--config", str(self.config)]
+        payload = tool(event, *named, cwd=str(self.home), session_id="s1", **more)
+        # The client is another process than the one below which the person's terminal is.
+        client = [sys.executable, "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"]
+        return run([*client, sys.executable, "-I", "-S", HOOK, "claude-code", *folders], payload)
+
+    def asked(self, name: str, given: dict[str, Any]) -> bool:
+        """Whether a call is refused."""
+        return self.hook("PreToolUse", name, given, tool_use_id=f"t{time.monotonic_ns()}").refuses
+
+    def lockgate(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "lockgate", *arguments],
+            cwd=self.home,
+            env={**self.environment, **environ},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def terminal(self, *arguments: str) -> Terminal:
+        return Terminal([sys.executable, "-m", "lockgate", *arguments], self.environment, self.home)
+
+    def pause(self, *arguments: str) -> None:
+        with self.terminal("pause", *arguments) as terminal:
+            terminal.wait_for("paused until")
+
+    def audit(self) -> list[dict[str, Any]]:
+        store = SqliteStore.open(str(self.state))
+        try:
+            with store.reading() as tx:
+                return [json.loads(row.body) for row in tx.audit()]
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    home = tmp_path / "home"
+    home.mkdir()
+    return Machine(home)
+
+
+def test_meanwhile_everything_runs_and_is_recorded(machine: Machine) -> None:
+    assert machine.asked(*PUSH)
+    machine.pause("30m")
+    assert not machine.asked(*PUSH)
+    record = machine.audit()[-1]
+    assert (record["verdict"], record["would_have"]["verdict"], record["profile"]) == ("allow", "deny", "paused")
+    assert record["labels"] == ["untrusted"]
+    assert stat.S_IMODE((machine.state / "pause").stat().st_mode) == 0o600
+
+
+def test_an_agent_still_cannot_change_the_gate(machine: Machine) -> None:
+    machine.pause()
+    for command in ("lockgate pause 8h", "lockgate resume", "python -m lockgate pause", f"rm {machine.state}/pause"):
+        assert machine.asked("Bash", {"command": command}), command
+    assert machine.asked("Write", {"file_path": f"{machine.state}/pause", "content": "[0, 9e9]"})
+
+
+def test_secrets_are_taken_out_of_results_all_the_same(machine: Machine) -> None:
+    machine.pause()
+    token = "ghp_" + "Zx8Kd03LmQp5Tn7Vb2Ws9Yc4Rf6Hj1GaEuXo"
+    response = {"stdout": f"token: {token}\n", "stderr": "", "interrupted": False, "isImage": False}
+    told = machine.hook("PostToolUse", "Bash", {"command": "cat x"}, tool_use_id="t9", tool_response=response)
+    assert token not in told.stdout
+    assert "REDACTED" in told.stdout
+
+
+def test_it_ends_by_itself(machine: Machine) -> None:
+    machine.pause("2s")
+    assert not machine.asked(*PUSH)
+    time.sleep(2)
+    assert machine.asked(*PUSH)
+    assert "no longer paused" in machine.lockgate("resume").stdout, "the file is there until then"
+
+
+def test_a_person_ends_it_and_both_are_recorded(machine: Machine) -> None:
+    machine.pause("1h")
+    assert machine.lockgate("resume").stdout == "no longer paused\n"
+    assert machine.asked(*PUSH)
+    assert machine.lockgate("resume").stdout == "there was no pause\n"
+    told = [body for body in machine.audit() if body["event"] in ("pause", "resume")]
+    assert [(body["event"], body.get("seconds")) for body in told] == [("pause", 3600.0), ("resume", None)]
+
+
+def test_the_status_line_status_and_doctor_say_so(machine: Machine) -> None:
+    assert json.loads(machine.lockgate("status", "--json").stdout)["profiles"] == ["quarantine"]
+    assert "profile  quarantine\n" in machine.lockgate("status").stdout
+    machine.pause("1h")
+    assert "profile  quarantine, paused until 20" in machine.lockgate("status").stdout
+    assert "pause: agents may do everything until" in machine.lockgate("doctor").stdout
+    done = subprocess.run(
+        [sys.executable, "-m", "lockgate", "statusline"],
+        input=json.dumps({"session_id": "s1"}),
+        env=machine.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("lockgate: PAUSED until ")
+    assert "| UNTRUSTED" in done.stdout
+
+
+def test_only_a_person_at_a_terminal_can(machine: Machine) -> None:
+    done = machine.lockgate("pause")
+    assert (done.returncode, "in a terminal of their own" in done.stderr) == (1, True)
+    assert machine.lockgate("pause", CLAUDECODE="1").returncode == 1
+    assert machine.asked(*PUSH)
+
+
+def test_a_configuration_forbids_it_also_afterwards(machine: Machine) -> None:
+    machine.pause("1h")
+    (machine.config / "lockgate.yaml").write_text("pause: forbidden\n")
+    assert machine.asked(*PUSH)
+    with machine.terminal("pause", "1h") as terminal:
+        terminal.wait_for("forbids a pause")
+
+
+def test_a_project_says_nothing_of_it(machine: Machine) -> None:
+    (machine.config / "lockgate.yaml").write_text("pause: forbidden\n")
+    project = machine.home / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "lockgate.yaml").write_text("pause: allowed\n")
+    done = machine.lockgate("config", "show")
+    assert "forbidden" in done.stdout
+
+
+@pytest.mark.parametrize("duration", ["0m", "9h", "30", "m", "1d", "-1m", "1.5h", "99999999s", "٣m"])
+def test_a_duration_that_is_none_is_a_usage_error(machine: Machine, duration: str) -> None:
+    done = machine.lockgate("pause", "--", duration)
+    assert (done.returncode, "write 90s, 30m or 2h" in " ".join(done.stderr.split())) == (2, True)
+
+
+# ---------------------------------------------------------------- the file
+def test_a_pause_has_a_beginning_and_an_end(tmp_path: Path) -> None:
+    assert paused_until(str(tmp_path), 1000.0) == 0.0
+    assert begin(str(tmp_path), 1000.0, 60) == 1060.0
+    assert [paused_until(str(tmp_path), at) for at in (900.0, 1000.0, 1059.9, 1060.0)] == [0.0, 1060.0, 1060.0, 0.0]
+    assert (end(str(tmp_path)), end(str(tmp_path)), paused_until(str(tmp_path), 1000.0)) == (True, False, 0.0)
+    for seconds in (0.0, -1.0, LONGEST + 1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="a pause lasts"):
+            begin(str(tmp_path), 1000.0, seconds)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[]", "[1000]", "[1000, 1e12]", "[1000, NaN]", "[NaN, NaN]", '["a", "b"]', "[0, 1e9, 2]", "[" * 150,
+     "[1000, 9e99999]", "null", "[1000, 2000]" + " " * 300],
+)  # fmt: skip
+def test_an_odd_file_is_no_pause(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pause").write_text(content)
+    assert paused_until(str(tmp_path), 1001.0) == 0.0
+
+
+def test_a_link_is_no_pause(tmp_path: Path) -> None:
+    begin(str(tmp_path), 1000.0, 60)
+    os.rename(tmp_path / "pause", tmp_path / "elsewhere")
+    (tmp_path / "pause").symlink_to(tmp_path / "elsewhere")
+    assert paused_until(str(tmp_path), 1001.0) == 0.0
