@@ -136,7 +136,7 @@ def test_status_json_is_whole_and_stable(full: Path) -> None:
     assert list(told) == [
         "session", "client", "cwd", "workspace", "parent", "how", "started_at", "seen_at", "ended_at", "why", "state",
         "labels", "locked", "locked_by", "locked_at", "blocked_tools", "provenance", "pending", "agents", "delegates",
-        "blocked",
+        "blocked", "profiles", "paused_until",
     ]  # fmt: skip
     assert (told["state"], told["labels"]) == ("both", ["secret", "untrusted"])
     assert (told["locked"], told["locked_by"]) == (True, f"WebFetch: {visible(EVIL)}")
