@@ -19,6 +19,10 @@ HARMLESS = frozenset({"local", "composed", *_WALKS.split()})
 """Roles that have no effect whatever the value is."""
 
 
+_EITHER = "either"
+"""The role of an option that has a value for some of the programs that share an entry, and none for others."""
+
+
 _GREEDY = frozenset({"argv", "argv-inside", "package-argv", "project-argv", "shell-argv", "lock-argv"})
 """Roles that take all words from where they stand."""
 
@@ -176,7 +180,7 @@ class _Matcher:
         elif equals:
             values = (Arg(value, arg.glob),)
         else:
-            values = self._next() if words in (VALUE, TWO) else ()
+            values = self._value(role) if words in (VALUE, TWO) else ()
             values += self._next() if words == TWO else ()
         holds = not equals or words in (VALUE, TWO, COMMAND) or (known(value) and value.casefold() not in _NO)
         self._keep(Option(found, role, values, holds))
@@ -192,8 +196,8 @@ class _Matcher:
         if self.entry.style != "single-dash" or text.startswith("--"):
             return ""
         names = (name for name in (text[:2], text[:3], text[:4]) if name in self.entry.options)
-        # `either` is harmless, too: its value counts only where it stands in a word of its own.
-        harmless = HARMLESS | {"either"}
+        # Such a value counts only where it stands in a word of its own.
+        harmless = HARMLESS | {_EITHER}
         return next(
             (n for n in names if self.entry.options[n][1] == VALUE and self.entry.options[n][0] not in harmless), ""
         )
@@ -234,8 +238,10 @@ class _Matcher:
             values: tuple[Arg, ...] = ()
             if words in (VALUE, OPTIONAL) and rest:
                 values = (Arg(rest, arg.glob),)
+                if role == _EITHER and self._does(rest):
+                    self._not_known(arg, name)
             elif words == VALUE:
-                values = self._next()
+                values = self._value(role)
             elif words == COMMAND:
                 values = self._until_semicolon()
             self._keep(Option(name, role, values))
@@ -268,6 +274,16 @@ class _Matcher:
             self._operand(arg)
         else:
             self.result.unknown.append(arg)
+
+    def _value(self, role: str) -> tuple[Arg, ...]:
+        """The next word as an option's value, unless it is an option itself where this one may have no value."""
+        following = self.args[self.at].text if self.at < len(self.args) else ""
+        return () if role == _EITHER and len(following) > 1 and following.startswith("-") else self._next()
+
+    def _does(self, letters: str) -> bool:
+        """Whether one of these letters is an option with an effect, so that they may be more than a value."""
+        options = self.entry.options
+        return any(options.get(f"-{letter}", ("local",))[0] not in {*HARMLESS, _EITHER} for letter in letters)
 
     def _next(self) -> tuple[Arg, ...]:
         if self.at >= len(self.args):

@@ -76,9 +76,11 @@ def either(call: Invocation, words: list[Arg], _: str) -> None:
     below = call.recursive or any(
         role.startswith(("read-below", "edit-below", "source-below")) for role in call.entry.operands
     )
+    changed = any(role.startswith("edit") for role in call.entry.operands)
     for word in words:
         if not word.text.isdecimal():
             call.own += files.read(word, call.machine, call.scope, below=below)
+            call.own += files.change(word, call.machine, call.scope) if changed else []
 
 
 def source_below(call: Invocation, words: list[Arg], option: str) -> None:

@@ -99,7 +99,8 @@ def _alternatives(braces: Braces) -> list[tuple[Part, ...]] | None:
         if ways is None or len(found) + len(ways) > _MOST_WORDS:
             return None
         found += ways
-    return found
+    # What a long sequence leaves out stands for itself.
+    return [*found, (braces,)] if braces.elided else found
 
 
 class _Fields:
@@ -114,6 +115,9 @@ class _Fields:
     def of(self, parts: tuple[Part, ...]) -> list[Arg]:
         for part in parts:
             if isinstance(part, Param) and self._list(part):
+                continue
+            if isinstance(part, Braces):
+                self._left_out(part)
                 continue
             text = text_of(part, self.machine, self.scope)
             if isinstance(part, (Param, CommandSub)) and not part.quoted:
@@ -149,6 +153,12 @@ class _Fields:
             self.glob |= item.glob
             self.loose |= item.loose
         return True
+
+    def _left_out(self, sequence: Braces) -> None:
+        """Add what a long sequence leaves out: several words, which are numbers or any letters."""
+        first = sequence.alternatives[0].literal or ""
+        self.text += PLAIN if first.lstrip("-").isdigit() else OPAQUE
+        self.open = self.loose = True
 
     def _split(self, text: str, *, made: bool = False) -> None:
         """Add text that the shell splits; ``made`` is whether a command printed it."""
