@@ -13,7 +13,8 @@ _FAILED = (
     r"(?i).{0,100}\bexit(ed|s)?\b[\w -]{0,20}\b(code|status):? *-?[1-9]",
 )
 """How a program's lines begin that report a failure, and what clients say of one that did not end well."""
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[mK]")
+_DRAWING = re.compile(r"\x1b\[(?:[0-9;]*[mK]|\?25[lh])")
+"""Colours, a line that is cleared, the cursor hidden and shown."""
 _QUIET_LINES = 2000
 _QUIET_LENGTH = 2000
 """Longer results and lines are not looked at: they are not what a tool's own short answer looks like."""
@@ -27,7 +28,7 @@ def is_receipt(text: str | None, failures: tuple[str, ...]) -> bool:
     if text is None or len(text.encode("utf-8", "replace")) > _RECEIPT_BYTES:
         return False
     patterns = [re.compile(pattern) for pattern in (*_FAILED, *failures)]
-    return not any(pattern.match(_COLOURS.sub("", line).strip()) for pattern in patterns for line in _lines(text))
+    return not any(pattern.match(line.strip()) for pattern in patterns for line in _lines(text))
 
 
 def says_nothing(text: str | None, quiet: tuple[str, ...], *, failed: bool = False) -> bool:
@@ -54,7 +55,7 @@ def says_nothing(text: str | None, quiet: tuple[str, ...], *, failed: bool = Fal
 
 def _lines(text: str) -> list[str]:
     """The lines that a terminal shows. Other line breaks of Unicode part none: a server could send them."""
-    return re.split(r"\r\n|\n|\r", text)
+    return re.split(r"\r\n|\n|\r", _DRAWING.sub("", text))
 
 
 def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
