@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
+from playwright.sync_api import TimeoutError as Late
 
 from browser.places import Open
 from lockgate import Decision, Gate
@@ -49,7 +50,11 @@ def gate(story: Story, served: object) -> Iterator[Gate]:
 
 def question(page: Page, agent: Agent) -> Page:
     """Choose an agent's question in the list, with the keyboard."""
-    page.get_by_role("button", name=agent.name).wait_for()
+    try:
+        page.get_by_role("button", name=agent.name).wait_for()
+    except Late:
+        waits = "waits" if agent.waits else "waits no more"
+        pytest.fail(f"{agent.name} {waits} and is not shown on {page.url}:\n{page.locator('main').inner_text()}")
     for _ in range(20):
         if page.locator("[aria-current=true]", has_text=agent.name).count():
             break
@@ -160,3 +165,42 @@ def test_a_question_that_was_answered_elsewhere_says_so(gate: Gate, page_at: Ope
     refuse(there, agent)
     expect(here.get_by_role("heading", name="Denied")).to_be_visible()
     expect(here.get_by_role("button", name="Approve once")).to_have_count(0)
+
+
+def test_a_question_that_comes_while_the_page_loads_is_shown(gate: Gate, page_at: Open) -> None:
+    page = page_at("decisions")
+    held: list[Route] = []
+    # The list has been read; the rest of the page is on its way.
+    page.route("**/api/v1/approvals/*", lambda route: held.append(route), times=1)
+    page.get_by_role("link", name="Approvals").click()
+    while not held:
+        page.wait_for_timeout(20)
+    agent = Agent(gate, "pushes-6", push("pushes-6"))
+    expect(page.get_by_role("status").filter(has_text="for a person")).to_have_count(1)
+    held.pop().continue_()
+    refuse(page, agent)
+
+
+def test_a_late_answer_does_not_take_the_place_of_a_newer_one(gate: Gate, page_at: Open) -> None:
+    page = page_at("approvals")
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    first = Agent(gate, "pushes-7", push("pushes-7"))
+    question(page, first)
+    page.route("**/api/v1/approvals?state=pending", hold)
+    second = Agent(gate, "pushes-8", push("pushes-8"))
+    while not held:
+        page.wait_for_timeout(20)
+    third = Agent(gate, "pushes-9", push("pushes-9"))
+    page.get_by_role("button", name="pushes-9").wait_for()
+    (route, answer), *_ = held
+    route.fulfill(response=answer)
+    page.wait_for_timeout(200)
+    for agent in (third, second, first):
+        refuse(page, agent)

@@ -95,9 +95,14 @@ function out(why) {
 }
 
 let waiting = -1;
+let asked = 0;
 
 async function pending() {
+  const turn = ++asked;
   const { pending: number } = await get("approvals", { state: "pending", limit: 1 });
+  if (turn !== asked) {
+    return; // a later request was answered sooner, or will be
+  }
   frame.pending(number);
   if (waiting >= 0 && number > waiting) {
     frame.say(`${count(number, "call")} ${number === 1 ? "waits" : "wait"} for a person`);
@@ -109,7 +114,7 @@ function heard(event) {
   if (event.kind === "approval" || event.kind === "reset") {
     pending().catch(() => {});
   }
-  router.shown?.live?.(event);
+  router.tell(event);
 }
 
 async function start() {

@@ -39,6 +39,7 @@ export class Router {
   #failed;
   #shown = null;
   #turn = 0;
+  #missed = null;
   #first = true;
 
   /**
@@ -62,9 +63,17 @@ export class Router {
     return this.#shown;
   }
 
+  /** Tell the page of an event. One that is still loading is told when it is there: it may have read its data already. */
+  tell(event) {
+    this.#missed?.push(event);
+    this.#shown?.live?.(event);
+  }
+
   /** Load the page of the address and show it; a later one that is quicker wins. */
   async show() {
     const turn = ++this.#turn;
+    const missed = [];
+    this.#missed = missed;
     const where = place();
     const page = this.#pages[where.name] ?? this.#pages[""];
     this.#main.setAttribute("aria-busy", "true");
@@ -85,6 +94,10 @@ export class Router {
     document.title = `${visible(made.title, 80)} · Lockgate`;
     document.dispatchEvent(new CustomEvent("lockgate:page", { detail: where }));
     this.#focus();
+    this.#missed = null;
+    for (const event of missed) {
+      made.live?.(event);
+    }
   }
 
   #focus() {

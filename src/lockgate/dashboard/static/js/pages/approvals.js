@@ -32,6 +32,7 @@ class Approvals {
   #state = "";
   #gone = false;
   #overdue = 0;
+  #asked = 0;
   #answering = null;
   #skew = 0;
   #list = h("ol.questions", { "aria-label": "Questions" });
@@ -91,11 +92,16 @@ class Approvals {
     });
   }
 
+  /** Read the list anew. An answer that comes after that to a later request is out of date. */
   async #fetch() {
+    const turn = ++this.#asked;
     const [waiting, older] = await Promise.all([
       get("approvals", { state: "pending" }),
       get("approvals", { state: "past", limit: 12 }),
     ]);
+    if (turn !== this.#asked) {
+      return;
+    }
     this.#skew = Date.parse(waiting.now) - Date.now();
     this.#items = waiting.items;
     this.#frame.pending(waiting.pending);
