@@ -15,6 +15,7 @@ from lockgate.escape.containment.host import _bubblewraps, _facts
 HOME = "/mnt/dev"
 PROJECT = f"{HOME}/project"
 STATE = f"{HOME}/.local/state/lockgate"
+_TRIES = 4
 HOOK = os.path.abspath(lockgate.hook.__file__)
 
 
@@ -70,6 +71,14 @@ class Session:
         return told.get("permissionDecision", "allow"), contained(command, launch)
 
     def _tell(self, payload: dict) -> dict:
+        """What the hook says. A busy machine may take longer than a decision may; then it is asked once more."""
+        for _ in range(_TRIES):
+            done = self._hook(payload)
+            if not done.returncode:
+                return json.loads(done.stdout or "{}")
+        raise SystemExit(f"the hook failed: {done.stderr[-500:]}")
+
+    def _hook(self, payload: dict) -> subprocess.CompletedProcess[str]:
         common = {
             "session_id": self._name,
             "transcript_path": f"{self._home}/.claude/projects/-p/{self._name}.jsonl",
@@ -77,7 +86,7 @@ class Session:
             "permission_mode": "default",
         }
         folders = ["--home", self._home, "--state", self._state, "--config", f"{self._home}/.config/lockgate"]
-        done = subprocess.run(
+        return subprocess.run(
             [sys.executable, "-I", "-S", HOOK, "claude-code", *folders],
             input=json.dumps({**common, **payload}),
             capture_output=True,
@@ -86,9 +95,6 @@ class Session:
             check=False,
             env=self._environment,
         )
-        if done.returncode:
-            raise SystemExit(f"the hook failed: {done.stderr[-500:]}")
-        return json.loads(done.stdout or "{}")
 
     def _know(self, way: str) -> None:
         program = next(iter(_bubblewraps()), "") if way == "bubblewrap" else ""
