@@ -108,11 +108,13 @@ _INDIRECT = "shell:dynamic-code"
 class Findings:
     """Everything found so far, in order and without repetition."""
 
-    __slots__ = ("acts", "commands", "effects", "hints", "listens", "loud", "mixed", "programs", "quiet",
+    __slots__ = ("acts", "commands", "effects", "found", "hints", "listens", "loud", "mixed", "programs", "quiet",
                  "relative_writes")  # fmt: skip
 
     def __init__(self) -> None:
         self.effects: dict[Effect, None] = {}
+        self.found = 0
+        """How often an effect was found, repeated ones too."""
         self.programs: list[str | None] = []
         self.commands: list[Command] = []
         self.hints: dict[str, None] = {}
@@ -124,12 +126,13 @@ class Findings:
         self.acts: list[Act] = []
         """The commands that may answer with a receipt."""
         self.mixed = False
-        """Whether anything beside them has an effect, or goes on when the call is over."""
+        """Whether anything beside them has an effect other than to run code, or goes on when the call is over."""
         self.relative_writes = 0
         """How often a file was written that is told from the folder where the shell is."""
 
     def add(self, effect: Effect, *, quiet: bool = False) -> None:
         """Keep an effect; ``quiet`` is whether the lines of its result are described."""
+        self.found += 1
         self.mixed = True
         if not (known(effect.what) and known(effect.because)):
             effect = effect._replace(what=shown(effect.what), because=shown(effect.because))
@@ -150,13 +153,22 @@ class Findings:
         words = tuple([OPAQUE if arg.loose and OPAQUE in arg.text else arg.text for arg in args])
         self.commands.append(Command(words, cwds))
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None) -> None:
-        """Keep the effects of one command, how the lines look that it prints of itself, and what may be a receipt."""
+    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None, *, apart: bool = False) -> None:
+        """Keep the effects of one command.
+
+        Args:
+            own: Its effects.
+            quiet: How the lines look that it prints of itself.
+            act: The command, where it may answer with a receipt.
+            apart: Whether no act was run by it, in surroundings that it chose.
+        """
         mixed = self.mixed
         for effect in own:
             self.add(effect, quiet=bool(quiet))
         if act is not None:
             self.acts.append(act)
+        # What only runs code of the project gives no label alone, whatever it prints; so it gives none beside an act.
+        if act is not None or (apart and all(e.kind is EffectKind.EXECUTE and e.gives is None for e in own)):
             self.mixed = mixed
         for pattern in quiet:
             self.quiet[pattern] = None

@@ -105,6 +105,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     elif len(args) == 2 and args[1].text in _ASKING:
         _keep(machine, scope, args, _named_by_project(name), ())
         return OPAQUE
+    acts = len(machine.findings.acts)
     entry = knowledge.lookup(name)
     if entry is not None and own and knowledge.family(entry) in knowledge.table("not_of_projects"):
         from lockgate.analysis.shell.script_running import is_of_project
@@ -118,13 +119,15 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         else:
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
-        _keep(machine, scope, args, own, ())
+        _keep(machine, scope, args, own, (), apart=len(machine.findings.acts) == acts)
         return OPAQUE
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
     act = invocation.act(own) if invocation.entry.answers and own else None
-    _keep(machine, scope, args, own or _named_by_project(name), tuple(invocation.entry.quiet), act)
+    own = own or _named_by_project(name)
+    apart = len(machine.findings.acts) == acts
+    _keep(machine, scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
     return shape
 
 
@@ -144,6 +147,8 @@ def _keep(
     own: list[Effect],
     quiet: tuple[str, ...],
     act: Act | None = None,
+    *,
+    apart: bool = False,
 ) -> None:
     """Keep a command's own effects, with what a person's configuration says of it."""
     machine.findings.note(args, scope.cwds)
@@ -152,7 +157,7 @@ def _keep(
         text = " ".join(arg.shown for arg in args)
         if (rule := category(text, tuple(arg.static for arg in args))) is not None:
             own, act = [*overrule(own, rule, text)], None
-    machine.findings.merge(own, quiet, act)
+    machine.findings.merge(own, quiet, act, apart=apart)
 
 
 def _about_subcommand(call: Invocation) -> bool:

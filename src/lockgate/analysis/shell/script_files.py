@@ -118,7 +118,7 @@ class _Inside(Findings):
         self.unfollowed = ""
         """The first reason why not all of it could be followed."""
 
-    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None) -> None:
+    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None, *, apart: bool = False) -> None:
         """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
         super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
 

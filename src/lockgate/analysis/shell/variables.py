@@ -37,7 +37,10 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
     machine.heeded.add((name, text))
     rule = f"variable:{name}"
     if role == "command" and known(text):
+        found = machine.findings.found
         machine.run_text(text, scope.new_shell(), "sh")
+        # It runs inside of a program that gets the variable, be that an act.
+        machine.findings.mixed |= machine.findings.found > found
     elif role == "search":
         if not all(_usual(place, machine) for place in text.split(":")):
             machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
