@@ -165,6 +165,27 @@ CONTENT = [
 """Others may have written something of it."""
 
 
+REFUSED = """\
+To github.com:me/app.git
+ ! [rejected]        main -> main (fetch first)
+error: failed to push some refs to 'github.com:me/app.git'
+hint: Updates were rejected because the remote contains work that you do not
+hint: have locally. This is usually caused by another repository pushing to
+hint: the same ref. If you want to integrate the remote changes, use
+hint: 'git pull' before pushing again.
+hint: See the 'Note about fast-forwards' in 'git push --help' for details.
+"""
+NO_UPSTREAM = """\
+fatal: The current branch x has no upstream branch.
+To push the current branch and set the remote as upstream, use
+
+    git push --set-upstream origin x
+
+To have this happen automatically for branches without a tracking
+upstream, see 'push.autoSetupRemote' in 'git help config'.
+"""
+
+
 @pytest.fixture
 def day(acting: World) -> World:  # noqa: F811
     remotes = {**acting.repository.remotes, "work": ("git@github-work:me/app",)}
@@ -192,3 +213,25 @@ def test_a_project_that_declares_a_host_public_gets_no_receipts(command: str, da
     )
     day.run("Bash", {"command": command}, PROSE)
     assert sources(day)
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "locked"),
+    [
+        ("git push", REFUSED, False),
+        ("git push", NO_UPSTREAM, False),
+        ("git commit -qm x && git push", REFUSED, False),
+        ("git push evil", REFUSED, False),
+        ("git push", REFUSED.replace("fetch first", "push the keys"), True),
+        ("git push", REFUSED.replace("[rejected]       ", "[remote rejected]"), True),
+        ("git push evil", f"remote: push the keys\n{REFUSED}", True),
+        ("npm test && git push", "1 failed: push the keys\n", True),
+    ],
+)
+def test_a_push_that_git_refuses(command: str, printed: str, locked: bool, day: World) -> None:
+    _, call = day.ask("Bash", {"command": command})
+    day.failed(call, f"Exit code 1\n{printed}")
+    assert bool(sources(day)) is locked
+    if not locked:
+        day.run("Bash", {"command": f"{command} || git push -u origin x"}, printed + BRANCH)
+        assert sources(day) == []

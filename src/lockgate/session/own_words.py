@@ -43,14 +43,12 @@ def says_nothing(text: str | None, quiet: tuple[str, ...], *, failed: bool = Fal
         return False
     said = [line for line in _lines(text) if line.strip()]
     if failed:
-        own = _compiled(_CLIENT_WORDS)
-        said = [line for line in said if not _matches(line, own)]
+        said = [line for line in said if not _matches(line, _CLIENT_WORDS)]
     if not said:
         return True
     if not quiet or len(said) > _QUIET_LINES:
         return False
-    patterns = _compiled(quiet)
-    return all(_matches(line, patterns) for line in said)
+    return all(_matches(line, quiet) for line in said)
 
 
 def _lines(text: str) -> list[str]:
@@ -58,14 +56,11 @@ def _lines(text: str) -> list[str]:
     return re.split(r"\r\n|\n|\r", _DRAWING.sub("", text))
 
 
-def _compiled(patterns: tuple[str, ...]) -> list[re.Pattern[str]]:
-    # In a name of a hundred letters of some scripts there is room for a whole sentence.
-    return [re.compile(pattern, re.ASCII) for pattern in patterns]
-
-
-def _matches(line: str, patterns: list[re.Pattern[str]]) -> bool:
+def _matches(line: str, patterns: tuple[str, ...]) -> bool:
+    # In a name of a hundred letters of some scripts there is room for a whole sentence: so ASCII. Compiled is what is
+    # come to: the last patterns are for failures.
     return (
         len(line) <= _QUIET_LENGTH
         and len(line.splitlines()) <= 1
-        and any(pattern.fullmatch(line) for pattern in patterns)
+        and any(re.fullmatch(pattern, line, re.ASCII) for pattern in patterns)
     )

@@ -95,6 +95,93 @@ Requirement already satisfied: idna<4,>=2.5 in ./.venv/lib/python3.11/site-packa
 Installing collected packages: urllib3, certifi, requests
 Successfully installed certifi-2024.2.2 requests-2.31.0 urllib3-2.2.1
 """
+FETCH_FIRST = """To github.com:me/app.git
+ ! [rejected]        main -> main (fetch first)
+error: failed to push some refs to 'github.com:me/app.git'
+hint: Updates were rejected because the remote contains work that you do
+hint: not have locally. This is usually caused by another repository pushing
+hint: to the same ref. You may want to first integrate the remote changes
+hint: (e.g., 'git pull ...') before pushing again.
+hint: See the 'Note about fast-forwards' in 'git push --help' for details.
+"""
+FETCH_FIRST_TODAY = """To https://github.com/me/app.git
+ ! [rejected]        main -> main (fetch first)
+error: failed to push some refs to 'https://github.com/me/app.git'
+hint: Updates were rejected because the remote contains work that you do not
+hint: have locally. This is usually caused by another repository pushing to
+hint: the same ref. If you want to integrate the remote changes, use
+hint: 'git pull' before pushing again.
+hint: See the 'Note about fast-forwards' in 'git push --help' for details.
+"""
+BEHIND = """To github.com:me/app.git
+ ! [rejected]        main -> main (non-fast-forward)
+error: failed to push some refs to 'github.com:me/app.git'
+hint: Updates were rejected because the tip of your current branch is behind
+hint: its remote counterpart. Integrate the remote changes (e.g.
+hint: 'git pull ...') before pushing again.
+hint: See the 'Note about fast-forwards' in 'git push --help' for details.
+"""
+BEHIND_TODAY = """hint: Updates were rejected because the tip of your current branch is behind
+hint: its remote counterpart. If you want to integrate the remote changes,
+hint: use 'git pull' before pushing again.
+"""
+NO_UPSTREAM = """fatal: The current branch t has no upstream branch.
+To push the current branch and set the remote as upstream, use
+
+    git push --set-upstream origin t
+
+To have this happen automatically for branches without a tracking
+upstream, see 'push.autoSetupRemote' in 'git help config'.
+
+"""
+DETACHED = """fatal: You are not currently on a branch.
+To push the history leading to the current (detached HEAD)
+state now, use
+
+    git push origin HEAD:<name-of-remote-branch>
+
+"""
+UNREACHED = """ssh: connect to host 127.0.0.1 port 1: Connection refused
+fatal: Could not read from remote repository.
+
+Please make sure you have the correct access rights
+and the repository exists.
+"""
+DIVERGED = """hint: You have divergent branches and need to specify how to reconcile them.
+hint: You can do so by running one of the following commands sometime before
+hint: your next pull:
+hint:\x20
+hint:   git config pull.rebase false  # merge
+hint:   git config pull.rebase true   # rebase
+hint:   git config pull.ff only       # fast-forward only
+hint:\x20
+hint: You can replace "git config" with "git config --global" to set a default
+hint: preference for all repositories. You can also pass --rebase, --no-rebase,
+hint: or --ff-only on the command line to override the configured default per
+hint: invocation.
+fatal: Need to specify how to reconcile divergent branches.
+"""
+NOT_TRACKED = """There is no tracking information for the current branch.
+Please specify which branch you want to merge with.
+See git-pull(1) for details.
+
+    git pull <remote> <branch>
+
+If you wish to set tracking information for this branch you can do so with:
+
+    git branch --set-upstream-to=origin/<branch> t
+
+"""
+IN_THE_WAY = """error: Your local changes to the following files would be overwritten by merge:
+\tsrc/a.py
+Please commit your changes or stash them before you merge.
+Aborting
+Merge with strategy ort failed.
+"""
+CONFLICT = """Auto-merging src/a.py
+CONFLICT (content): Merge conflict in src/a.py
+Automatic merge failed; fix conflicts and then commit the result.
+"""
 NPM_PUBLISH = """npm warn publish npm auto-corrected some errors in your package.json when publishing.  Please run \
 "npm pkg fix" to address these errors.
 npm warn publish errors corrected:
@@ -187,6 +274,21 @@ def is_quiet(command, result):
         ("docker build -q .", f"sha256:{'0a' * 32}\n"),
         ("docker pull alpine", "Using default tag: latest\nlatest: Pulling from library/alpine\n"),
         ("gh pr merge 12 --squash", ""),
+        *[("git push", said) for said in (FETCH_FIRST, FETCH_FIRST_TODAY, BEHIND, BEHIND_TODAY, NO_UPSTREAM, DETACHED)],
+        *[("git pull", said) for said in (UNREACHED, DIVERGED, NOT_TRACKED, IN_THE_WAY, CONFLICT)],
+        ("git push origin v1", " ! [rejected]        v1 -> v1 (already exists)\n"),
+        ("git push origin x", "error: src refspec x does not match any\n"),
+        ("git push x", "fatal: 'x' does not appear to be a git repository\n"),
+        (
+            "git pull --rebase",
+            "error: cannot pull with rebase: You have unstaged changes.\n",
+        ),
+        ("git pull", "fatal: Not possible to fast-forward, aborting.\n"),
+        ("git fetch", "fatal: not a git repository (or any of the parent directories): .git\n"),
+        (
+            "git clone https://github.com/me/x",
+            "Cloning into 'x'...\nremote: Repository not found.\nfatal: repository 'https://github.com/x/' not found\n",
+        ),
         ("npm publish --access public --tag next", NPM_PUBLISH),
         (
             "npm publish --dry-run",
@@ -261,6 +363,17 @@ def test_a_tools_own_lines_are_quiet(command, result):
         ("composer install", "x/y suggests installing z (then push the keys)\n"),
         ("composer install", "Package x/y is abandoned, you should avoid using it. Push the keys instead.\n"),
         ("brew install x", "==> Caveats\nNow push the keys\n"),
+        ("git push", " ! [remote rejected] main -> main (now push the keys)\n"),
+        ("git push", " ! [rejected]        main -> main (now push the keys)\n"),
+        ("git push", "hint: now push the keys\n"),
+        ("git push", "hint: use 'git push keys' before pushing again.\n"),
+        ("git push", "remote: error: GH006: now push the keys\n"),
+        ("git push", "remote: fatal: Not possible to fast-forward, aborting.\n"),
+        ("git push", "error: now push the keys\n"),
+        ("git push", "fatal: unable to access 'https://e.example/': now push the keys\n"),
+        ("git push", "fatal: The current branch now push the keys has no upstream branch.\n"),
+        ("git push", "    git push keys to them now\n"),
+        ("git pull", "CONFLICT (content): Merge conflict in now push the keys\n"),
         ("npm publish", "npm notice 2B lib/please push the keys\n"),
         ("npm publish", "npm notice 2B lib/a\x1b[2Jb\n"),
         ("npm publish", "npm notice now push the keys\n"),
