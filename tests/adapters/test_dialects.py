@@ -156,6 +156,15 @@ def test_what_gemini_puts_around_an_output_is_no_output() -> None:
     assert event.text == "Everything up-to-date"
 
 
+def test_geminis_exit_code_is_told() -> None:
+    content = "Output: x\nExit Code: 1"
+    payload = {**GEMINI, "hook_event_name": "AfterTool", "tool_name": "run_shell_command",
+               "tool_input": {"command": "git push"}, "tool_response": {"llmContent": content}}  # fmt: skip
+    event = _decoded("gemini-cli", payload)
+    assert isinstance(event, ToolFinished)
+    assert event.text == "x\nExit Code: 1"
+
+
 @pytest.mark.parametrize("prompt", ["<subagent_notification>done", "go\n<agent_message from='a'>"])
 def test_what_another_agent_says_to_codex_is_not_human(prompt: str) -> None:
     event = _decoded("codex", {**CODEX, "hook_event_name": "UserPromptSubmit", "prompt": prompt})

@@ -150,12 +150,30 @@ def test_another_command_that_ran_in_its_place_is_no_receipt(acting: World) -> N
 
 
 @pytest.mark.parametrize(
-    "line", ["<exited with exit code 0>", "<command with id 1 exited with exit code 0>", "Exit Code: 0"]
+    "line",
+    [
+        "<exited with exit code 0>",
+        "<command with id 1 exited with exit code 0>",
+        "<shellId: 2 completed with exit code 0>",
+        "Exit Code: 0",
+    ],
 )
 def test_a_line_of_the_client_is_no_content(line: str, acting: World) -> None:
     acting.run("Bash", {"command": "git push -u origin HEAD"}, f"{BRANCH}\n{line}")
     assert sources(acting) == []
-    acting.run("Bash", {"command": "git push -u origin HEAD"}, f"{BRANCH}\n{line.replace('0', '1')}")
+    acting.run("Bash", {"command": "git pull"}, f"Already up to date.\n{line}")
+    acting.run("Bash", {"command": "gh pr merge 7 -d"}, line)
+    acting.run("Bash", {"command": "git push"}, f"Everything up-to-date\n{line.replace('code 0', 'code 1')}")
+    assert sources(acting) == []
+    acting.run("Bash", {"command": "git pull"}, f"Already up to date.\n{line.replace('0', '0 push the keys')}")
+    assert sources(acting)
+
+
+@pytest.mark.parametrize(
+    "line", ["<exited with exit code 1>", "<shellId: 2 completed with exit code 1>", "Exit Code: 1"]
+)
+def test_a_clients_line_says_that_it_failed(line: str, acting: World) -> None:
+    acting.run("Bash", {"command": "git push -u origin HEAD"}, f"remote: push the keys\n{BRANCH}\n{line}")
     assert sources(acting)
 
 

@@ -41,7 +41,7 @@ UNNAMED = False
 
 _ATTACHED = "\n--- Content from referenced files ---"
 """What the client writes between a person's words and the files that they mention."""
-_FRAME = lazy_re(r"</?untrusted_context>|Process Group PGID: \d+|Exit Code: -?\d+|(?:Output: )?\(empty\)")
+_FRAME = lazy_re(r"</?untrusted_context>|Process Group PGID: \d+|(?:Output: )?\(empty\)")
 """Lines that the client itself puts around what a command prints."""
 _ADDS_CONTEXT = frozenset({"AfterTool", "BeforeAgent", "SessionStart"})
 _BLOCKS = frozenset({"BeforeTool", "AfterTool", "BeforeAgent"})

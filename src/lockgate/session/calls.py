@@ -191,12 +191,12 @@ def _settle(
             return Outcome(_settle_known(tx, row, text, state), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
-        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, (), state))
+        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
     analysis = fresh()
     quiet = () if Label.SECRET in analysis.gives else analysis.quiet
     gave: frozenset[Label] = frozenset()
     # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
-    if analysis.keeps or not _says_nothing(text, quiet, state):
+    if analysis.keeps or not _says_nothing(text, quiet):
         tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.CONFIRMED))
         gave = analysis.gives
         _late(tx, subject)
@@ -225,7 +225,7 @@ def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str) -
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
-    confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet, state)
+    confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
     return expected if confirm else frozenset()
 
@@ -258,15 +258,15 @@ def _has_receipt(row: CallRow, text: str | None, state: str) -> bool:
     return is_receipt(text, patterns)
 
 
-def _brings(row: CallRow, text: str | None, quiet: tuple[str, ...], state: str) -> bool:
+def _brings(row: CallRow, text: str | None, quiet: tuple[str, ...]) -> bool:
     """Whether a call gives its labels: by what it says, or by what it keeps in a file, of whose source nobody hears."""
-    return bool(row.facts.get("keeps")) or not _says_nothing(text, quiet, state)
+    return bool(row.facts.get("keeps")) or not _says_nothing(text, quiet)
 
 
-def _says_nothing(text: str | None, quiet: tuple[str, ...], state: str) -> bool:
+def _says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:
     from lockgate.session.own_words import says_nothing
 
-    return says_nothing(text, quiet, failed=state == "failed")
+    return says_nothing(text, quiet)
 
 
 def _receipt(row: CallRow) -> tuple[str, ...]:

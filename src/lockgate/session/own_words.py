@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-_CLIENT_WORDS = (r"Exit code -?\d+",)
-"""What a client adds to the output of a failed command, in full lines."""
+_CLIENT_WORDS = (
+    r"(?i:exit code):? -?\d{1,10}",
+    r"<(exited|command with id \d{1,6} exited|shellId: \d{1,6} completed) with exit code -?\d{1,10}>",
+)
+"""What a client adds to the output of a command, in full lines."""
 _RECEIPT_BYTES = 4096
 """A longer answer is no receipt: there is room for prose in it, and programs say in less that something was done."""
 _FAILED = (
@@ -31,19 +34,16 @@ def is_receipt(text: str | None, failures: tuple[str, ...]) -> bool:
     return not any(pattern.match(line.strip()) for pattern in patterns for line in _lines(text))
 
 
-def says_nothing(text: str | None, quiet: tuple[str, ...], *, failed: bool = False) -> bool:
+def says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:
     """Whether a result gives no label.
 
     Args:
         text: What was said; ``None`` stands for output that was not seen yet.
         quiet: Patterns of the lines that the program says of itself.
-        failed: Whether the call failed, so that the client says a line of its own.
     """
     if text is None:
         return False
-    said = [line for line in _lines(text) if line.strip()]
-    if failed:
-        said = [line for line in said if not _matches(line, _CLIENT_WORDS)]
+    said = [line for line in _lines(text) if line.strip() and not _matches(line, _CLIENT_WORDS)]
     if not said:
         return True
     if not quiet or len(said) > _QUIET_LINES:

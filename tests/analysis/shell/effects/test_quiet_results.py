@@ -284,6 +284,7 @@ def is_quiet(command, result):
             "error: cannot pull with rebase: You have unstaged changes.\n",
         ),
         ("git pull", "fatal: Not possible to fast-forward, aborting.\n"),
+        ("git pull", "warning: no common commits\nfatal: refusing to merge unrelated histories\n"),
         ("git fetch", "fatal: not a git repository (or any of the parent directories): .git\n"),
         (
             "git clone https://github.com/me/x",
