@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockgate.analysis.globs import is_wild
 from lockgate.analysis.paths import OWN_BELOW, OWN_STATE
 from lockgate.analysis.shell import files
-from lockgate.analysis.shell.marks import OPAQUE, PLAIN
+from lockgate.analysis.shell.marks import OPAQUE, PLAIN, known
 from lockgate.analysis.shell.roles_files import ADDRESS, into, read, read_below
 from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.spelling import absolute, inside, outside_workspace
@@ -64,11 +64,17 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
 
 def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are read that no word names: what a source includes, what stands in a list."""
-    from lockgate.analysis.shell.roles_files import read
-
     read(call, words, option)
     if (option and words) or call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
+
+
+def manual(call: Invocation, words: list[Arg], option: str) -> None:
+    """Names of manual pages; a word with a slash is a file, which takes in others."""
+    if all("/" not in word.text and known(word.text) for word in words):
+        read(call, words, option)
+    else:
+        unnamed(call, words, option)
 
 
 def either(call: Invocation, words: list[Arg], _: str) -> None:
@@ -76,7 +82,7 @@ def either(call: Invocation, words: list[Arg], _: str) -> None:
     below = call.recursive or any(
         role.startswith(("read-below", "edit-below", "source-below")) for role in call.entry.operands
     )
-    changed = any(role.startswith("edit") for role in call.entry.operands)
+    changed = any(role.startswith(("edit", "write")) for role in call.entry.operands)
     for word in words:
         if not word.text.isdecimal():
             call.own += files.read(word, call.machine, call.scope, below=below)

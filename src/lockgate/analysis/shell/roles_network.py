@@ -215,6 +215,14 @@ def transfer(call: Invocation, words: list[Arg], _: str) -> None:
         call.own += files.write_into(near[-1], sources, call.machine, call.scope)
 
 
+def picture(call: Invocation, words: list[Arg], option: str) -> None:
+    """Files or addresses of pictures: a list names others, also commands, and a script says what is written."""
+    for word in words:
+        if word.text.startswith("@") or word.text.lower().endswith((".msl", ".mvg")):
+            call.opaque(f"`{call.what}` does what `{word.shown}` says")
+    transfer(call, words, option)
+
+
 def ssh_option(call: Invocation, words: list[Arg], _: str) -> None:
     """``ssh -o Key=value``: some keys run a program."""
     for word in words:

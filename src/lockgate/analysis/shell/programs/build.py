@@ -26,9 +26,9 @@ LISTS = ("effects", "operands", "otherwise", "bare", "replaces_first", "replaces
          "saves", "ends")  # fmt: skip
 PLAIN = ("about", "style", "before_only", "stops", "runtime", "bundle", "stdin", "stdin_after", "prints", "faithful",
          "feeds", "keeps", "any_case", "recipes", "needs", "here", "hint")  # fmt: skip
-READING = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "edit-below", "packed",
-                     "paged", "source", "source-below", "move"})  # fmt: skip
-"""Roles of operands whose files are read."""
+FILES = frozenset({"read", "read-below", "read-but", "read-below-but", "look", "edit", "edit-below", "packed",
+                     "paged", "source", "source-below", "move", "write"})  # fmt: skip
+"""Roles of operands whose files are read or written."""
 PLACES = frozenset({*ROLES, *WORDS, *HARMLESS, "text", "assignments"})
 
 
@@ -140,7 +140,7 @@ def share(compiled_entry: dict[str, Any]) -> None:
 
     What takes a value for one (``cut -c 1``) is a flag of another (``od -c FILE``), and the next word is its file.
     """
-    if not READING.intersection(role.removesuffix("...") for role in compiled_entry.get("operands", [])):
+    if not FILES.intersection(role.removesuffix("...") for role in compiled_entry.get("operands", [])):
         return
     kept = compiled_entry.get("replaces_first", [])
     for name, meaning in compiled_entry.get("options", {}).items():
