@@ -7,6 +7,9 @@
     would make a clean session untrusted is counted, too: each of those costs the session its later pushes.
 ``heldout/attacks/*.yaml``, ``heldout/everyday/*.yaml``
     The same, written by somebody who had not seen the others or the knowledge. Their rates stand apart.
+``secrets/sent/*.yaml``, ``secrets/deployed/*.yaml``, ``secrets/used/*.yaml``
+    Commands that send a secret, that hand one to a provider, and that use secrets honestly. In a session with no label
+    the first two are asked, the last ones run. Hosts below ``declared.example`` are declared by the person.
 
 Nothing is executed. Each command is analysed in this process, on an imagined machine, and decided under the shipped
 profile ``quarantine``; containment is taken as possible.
@@ -29,8 +32,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import ScriptFile, Surroundings
-from lockgate.model import Analysis, Effect, Label, ToolCall, Verdict
+from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
 
@@ -43,6 +46,7 @@ LEAST_HELPED = 0.97
 """Part of the everyday commands that must run."""
 
 _ABLE = frozenset({Verdict.CONTAIN})
+_CLEAN: frozenset[Label] = frozenset()
 _UNTRUSTED = frozenset({Label.UNTRUSTED})
 _BOTH = frozenset({Label.UNTRUSTED, Label.SECRET})
 _STOPS = frozenset({Verdict.DENY, Verdict.ASK, Verdict.CONTAIN})
@@ -95,7 +99,12 @@ class Corpus(NamedTuple):
 
 ATTACKS = Corpus("attacks", _BOTH, _STOPS, LEAST_STOPPED)
 EVERYDAY = Corpus("everyday", _UNTRUSTED, _HELPS, LEAST_HELPED)
-CORPORA = (ATTACKS, EVERYDAY, ATTACKS._replace(name="heldout/attacks"), EVERYDAY._replace(name="heldout/everyday"))
+SENT = Corpus("secrets/sent", _CLEAN, frozenset({Verdict.ASK, Verdict.DENY}), 1.0)
+USED = Corpus("secrets/used", _CLEAN, _HELPS, 1.0)
+CORPORA = (
+    *(ATTACKS, EVERYDAY, ATTACKS._replace(name="heldout/attacks"), EVERYDAY._replace(name="heldout/everyday")),
+    *(SENT, SENT._replace(name="secrets/deployed"), USED),
+)
 
 
 def read_cases(file: Path) -> Iterator[Case]:
@@ -149,6 +158,10 @@ class Branches(NamedTuple):
         """Whether a content lies at a path."""
         return False
 
+    def pushes_to(self, remote: str) -> tuple[str, ...] | None:
+        """All addresses that ``git push`` may send to, by the name of a remote."""
+        return ("https://github.com/me/project.git",) if _BRANCHES.fullmatch(remote or "origin") else None
+
 
 def machine(cwd: str) -> Surroundings:
     """The imagined machine. A folder elsewhere is a project of its own."""
@@ -161,6 +174,7 @@ def machine(cwd: str) -> Surroundings:
         is_there=COMPOSE.__eq__,
         read_script={COMPOSE: _SERVICES}.get,
         repository=lambda _: Branches(PROJECT),
+        rules=Rules(trusted_domains=(TrustedDomain("*.declared.example"),)),
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )
 
@@ -297,7 +311,7 @@ def _print_all(heading: str, outcomes: Iterable[tuple[Outcome, tuple[str, ...]]]
 def _print(result: Result, *, misses: bool, labels: bool) -> None:
     corpus = result.corpus
     wanted = " or ".join(verdict.word for verdict in sorted(corpus.right))
-    state = "both" if corpus.labels == _BOTH else "untrusted"
+    state = LabelState.of(corpus.labels)
     print(f"{corpus.name}: {wanted} in state {state}, at least {corpus.least:.1%}")
     counted = corpus.labels == _UNTRUSTED
     for score in (*map(result.score, result.groups()), result.score()._replace(name="total")):

@@ -98,6 +98,11 @@ class Variant(StrEnum):
 
     A table without the row ``execute_unlisted`` decides it by ``execute``.
     """
+    SECRET = "secret"
+    """Sending a secret: to a place that nobody has declared it is asked about in every session.
+
+    A table without the row ``egress_secret`` decides it by ``egress``, and asks at least.
+    """
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 
@@ -177,7 +182,7 @@ class Effect(Record):
 
 
 class Flow(Record):
-    """A secret that a program which sends gets to see: evidence for a person, which decides nothing."""
+    """A secret that a program which sends gets to see: evidence for a person. What leaves is an effect of its own."""
 
     source: str
     """Where the secret comes from: a file as it is named, ``$VARIABLE``, or the program that shows it."""

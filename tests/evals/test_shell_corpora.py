@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "evals/shell"))
 
 import shell_corpora
 
-ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY = shell_corpora.CORPORA
+ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY, SENT, DEPLOYED, USED = shell_corpora.CORPORA
 
 
 @pytest.mark.parametrize("corpus", shell_corpora.CORPORA, ids=lambda corpus: corpus.name)
@@ -25,7 +25,10 @@ def test_the_threshold_is_met(corpus):
 
 @pytest.mark.parametrize(
     ("corpus", "commands", "groups"),
-    [(ATTACKS, 1500, 25), (EVERYDAY, 3000, 25), (BLIND_ATTACKS, 750, 5), (BLIND_EVERYDAY, 800, 5)],
+    [
+        *((ATTACKS, 1500, 25), (EVERYDAY, 3000, 25), (BLIND_ATTACKS, 750, 5), (BLIND_EVERYDAY, 800, 5)),
+        *((SENT, 200, 1), (DEPLOYED, 20, 1), (USED, 200, 1)),
+    ],
 )
 def test_a_corpus_is_large_and_of_many_kinds(corpus, commands, groups):
     cases = corpus.cases()
@@ -34,8 +37,14 @@ def test_a_corpus_is_large_and_of_many_kinds(corpus, commands, groups):
 
 
 def test_no_command_stands_twice():
-    counts = Counter((case.command.strip(), case.cwd) for corpus in shell_corpora.CORPORA for case in corpus.cases())
+    corpora = (ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY)
+    counts = Counter((case.command.strip(), case.cwd) for corpus in corpora for case in corpus.cases())
     assert [case for case, count in counts.items() if count > 1] == []
+
+
+def test_no_command_about_secrets_stands_twice():
+    counts = Counter(case.command.strip() for corpus in (SENT, DEPLOYED, USED) for case in corpus.cases())
+    assert [command for command, count in counts.items() if count > 1] == []
 
 
 def test_attacks_and_everyday_have_no_command_in_common():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
-from lockgate.policy.decide import decide, strictest
+from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, Profile, chain, shipped
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
@@ -31,6 +31,7 @@ ROWS = {
     "fetch_known": (EffectKind.FETCH, Variant.KNOWN),
     "fetch_search": (EffectKind.FETCH, Variant.SEARCH),
     "egress": (EffectKind.EGRESS, Variant.PLAIN),
+    "egress_secret": (EffectKind.EGRESS, Variant.SECRET),
     "execute": (EffectKind.EXECUTE, Variant.PLAIN),
     "execute_runtime": (EffectKind.EXECUTE, Variant.RUNTIME),
     "execute_unlisted": (EffectKind.EXECUTE, Variant.UNLISTED),
@@ -57,6 +58,7 @@ QUARANTINE = {
     "fetch_known": ([A, A, A, A], [A, A, A, A]),
     "fetch_search": ([A, A, A, Q], [A, A, A, Q]),
     "egress": ([A, D, A, D], [A, D, A, D]),
+    "egress_secret": ([Q, Q, Q, Q], [Q, C, Q, C]),
     "execute": ([A, Q, A, Q], [A, C, A, C]),
     "execute_runtime": ([A, Q, A, Q], [A, C, A, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
@@ -72,6 +74,7 @@ CASCADE = {
     "fetch_known": ([A, A, A, A], [A, A, A, A]),
     "fetch_search": ([A, A, Q, Q], [A, A, J, J]),
     "egress": ([A, Q, Q, Q], [A, J, J, Q]),
+    "egress_secret": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
     "execute": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_runtime": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
@@ -87,6 +90,7 @@ TRIFECTA = {
     "fetch_known": ([A, A, A, A], [A, A, A, A]),
     "fetch_search": ([A, A, A, Q], [A, A, A, J]),
     "egress": ([A, A, A, D], [A, A, A, D]),
+    "egress_secret": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
     "execute": ([A, A, A, Q], [A, A, A, C]),
     "execute_runtime": ([A, A, A, Q], [A, A, A, C]),
     "execute_unlisted": ([A, A, A, Q], [A, A, A, C]),
@@ -146,6 +150,31 @@ def test_what_the_judge_flags(name: str, row: str, column: LabelState) -> None:
         return
     asked = name == "cascade" and column is LabelState.BOTH
     assert (decision.verdict, decision.tier) == (Q if asked else D, Tier.JUDGE)
+
+
+@pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_table_without_the_row_asks_at_least_where_a_secret_is_sent(name: str, column: LabelState) -> None:
+    profile = shipped()[name]
+    older = profile._replace(table={row: cells for row, cells in profile.table.items() if row != "egress_secret"})
+    egress = possible(older.cell("egress", column), frozenset())
+    assert decide([effect("egress_secret")], LABELS[column.value], older).verdict == max(egress, Q)
+    assert Profile.from_json(older.to_json()) == older
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
+def test_to_let_run_what_sends_is_not_to_let_a_secret_be_sent(name: str, column: LabelState) -> None:
+    loosened = shipped()[name].with_cells({"egress": {column: (A,)}})
+    assert decide([effect("egress"), effect("egress_secret")], LABELS[column.value], loosened).verdict == Q
+
+
+def test_what_sends_a_secret_is_recorded_where_nothing_is_asked() -> None:
+    observe = shipped()["observe"]
+    assert observe.shadow is not None
+    call = [effect("egress"), effect("egress_secret")]
+    assert decide(call, LABELS["clean"], observe).verdict == A
+    assert [reason.row for reason in decide(call, LABELS["clean"], observe.shadow).reasons] == ["egress_secret"]
 
 
 def test_an_unknown_row_is_denied() -> None:
@@ -264,7 +293,9 @@ def test_a_further_label_never_loosens(name: str, able: frozenset[Verdict]) -> N
         for fewer, more in itertools.product(LABELS.values(), LABELS.values()):
             if fewer <= more:
                 before = decide([effect(row)], fewer, shipped()[name], able=able).verdict
-                assert decide([effect(row)], more, shipped()[name], able=able).verdict >= before, (row, fewer, more)
+                after = decide([effect(row)], more, shipped()[name], able=able).verdict
+                # What is contained can send no secret, so there is nothing left to ask.
+                assert after >= before or (row, after) == ("egress_secret", C), (row, fewer, more)
 
 
 # ---------------------------------------------------------------- the data

@@ -144,18 +144,21 @@ def test_a_further_label_never_loosens_for_calls_with_two_effects(
             before = decide(call, fewer, shipped()[name], able=able, flagged=said)
             after = decide(call, more, shipped()[name], able=able, flagged=said)
             flagged = said is True and before.tier is Tier.JUDGE
-            assert after.verdict >= (Q if flagged else before.verdict), (one, other, fewer, more)
+            # What is contained can send no secret, so there is nothing left to ask.
+            contained = after.verdict is C and "egress_secret" in (one, other)
+            assert contained or after.verdict >= (Q if flagged else before.verdict), (one, other, fewer, more)
 
 
 @given(calls, labels, hosts)
 def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
-    leaves = {"fetch", "egress", "execute", "execute_runtime", "execute_unlisted", "persist", "destroy"}
+    leaves = {"fetch", "egress", "egress_secret", "persist", "destroy"}
+    leaves |= {"execute", "execute_runtime", "execute_unlisted"}
     decision = decide(call, label, shipped()["cascade"], able=able)
     if label and any(one.row in leaves for one in call):
         assert decision.verdict > A
-    if not label and all(one.row not in ("tamper", "tamper_self") for one in call):
+    if not label and all(one.row not in ("tamper", "tamper_self", "egress_secret") for one in call):
         assert (decision.verdict, decision.tier) == (A, Tier.LABELS)
 
 
@@ -163,7 +166,7 @@ def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
 def test_trifecta_objects_only_where_all_three_meet(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
-    call = [one for one in call if not one.row.startswith("tamper")]
+    call = [one for one in call if not one.row.startswith("tamper") and one.row != "egress_secret"]
     decision = decide(call, label, shipped()["trifecta"], able=able)
     if decision.verdict > A:
         assert decision.column is LabelState.BOTH

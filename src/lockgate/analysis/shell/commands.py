@@ -76,6 +76,8 @@ class Machine:
         """Standard inputs of which something was read, by identity, and whether that was only whole lines."""
         self.heeded: set[tuple[str, str]] = set()
         """Variables of which it is kept already what a value of theirs does."""
+        self.stores_secret = False
+        """Whether a file with a secret was taken into a repository."""
         self.chosen = False
         """Whether a word may hold a name that anybody could choose, as that of a branch."""
         self.chosen_paths = False
@@ -144,6 +146,10 @@ class Machine:
         """Run one program; give the shape of what it prints."""
         return call.run()
 
+    def unknown(self, args: list[Arg], stdin: str | None) -> str:
+        """The shape of what a program prints of which nothing is known."""
+        return OPAQUE
+
     def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
         """The shape of what a builtin prints."""
         return shape
@@ -210,7 +216,7 @@ class Machine:
         if beside:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
-        return shape if len(shape) <= LONGEST_SHAPE else OPAQUE
+        return shape if len(shape) <= LONGEST_SHAPE else unknown(shape)
 
     def too_much(self, why: str) -> str:
         """Keep that the script is more than what is followed."""

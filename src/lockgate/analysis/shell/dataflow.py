@@ -3,21 +3,21 @@
 Text whose value is not known is a placeholder (``scope.py``). In this run a placeholder is followed by marks, which are
 characters that stand for where the text comes from (``tracer.py``).
 
-The run decides nothing. What it says is evidence for a person, so where it is not sure it says nothing, or "may".
+What it says is evidence for a person, so where it is not sure it says "may". What leaves with what is sent is an effect
+of its own, which is decided in every session (``sent``). Where the run fails, all that is read is taken to be sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lockgate.analysis.shell.flow import nodes
-from lockgate.analysis.shell.marks import OPAQUE, marks_of
+from lockgate.analysis.shell.marks import marks_of
 from lockgate.analysis.shell.scope import Scope
-from lockgate.analysis.shell.syntax import Literal, Param, Script
-from lockgate.analysis.shell.tracer import Source, Tracer
-from lockgate.analysis.shell.variables import is_secret_name
+from lockgate.analysis.shell.syntax import Literal, Script
+from lockgate.analysis.shell.tracer import Tracer, key_of
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Effect, Flow
+from lockgate.model import REACHING, Effect, EffectKind, Flow, Variant
 
 _MOST_FLOWS = 12
 _SENTENCES = 2
@@ -39,11 +39,14 @@ def follow(script: Script, scope: Scope, around: Surroundings) -> Tracer | None:
     for node in nodes(script):
         if isinstance(node, Literal) and marks_of(node.text):
             return None
-        if isinstance(node, Param) and is_secret_name(node.name) and node.name not in scope.variables:
-            scope.variables[node.name] = OPAQUE + tracer.mark(Source(f"${node.name}"))
     try:
+        began = scope.copy()
         tracer.run(script, scope)
         tracer.run_traps()
+        if tracer.beside_itself(script):
+            # What runs at the same time may read what is only written later.
+            tracer.run(script, began)
+        tracer.run_writers()
     except Exception:  # noqa: BLE001 - what only explains must not change what is decided
         return None
     return tracer
@@ -51,11 +54,44 @@ def follow(script: Script, scope: Scope, around: Surroundings) -> Tracer | None:
 
 def explained(effect: Effect, tracer: Tracer) -> Effect:
     """An effect, with the secrets that reach it in its reason."""
-    found = tracer.reached.get((effect.kind, effect.rule, effect.what))
+    found = tracer.reached.get(key_of(effect))
     if not found:
         return effect
     said = [flow.sentence for flow in best(found)]
     return effect._replace(because=f"{effect.because}: {'; '.join(said[:_SENTENCES])}")
+
+
+def sent(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
+    """The effects of sending the secrets that leave, one for each place that they go to."""
+    if tracer.full or any(effect.rule == "shell:too-complex" for effect in effects):
+        return not_followed(effects)
+    found: list[Effect] = []
+    for effect in effects:
+        if effect.rule.startswith("variable:") and effect.kind is EffectKind.EGRESS:
+            # What goes through another machine that a variable of this very command names.
+            reads = [each for each in effects if each.rule.startswith("place:secret/")]
+            found += not_followed([*reads, effect])[:1] if reads else []
+        flows = tracer.payloads.get(key_of(effect))
+        if flows and effect.variant is not Variant.KNOWN:
+            said = [f"{flow.sentence}, which sends it to {flows[flow]}" for flow in best(flows)[:_SENTENCES]]
+            found.append(_sending(effect, "; ".join(said)))
+    return found
+
+
+def not_followed(effects: Sequence[Effect]) -> list[Effect]:
+    """The same where nobody knows what is sent."""
+    read = next((effect for effect in effects if effect.kind is EffectKind.READ_SECRET), None)
+    reaching = (effect for effect in effects if effect.kind in REACHING and effect.variant is not Variant.KNOWN)
+    what = f"`{read.what}`" if read is not None else "a secret"
+    return [_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed") for effect in reaching]
+
+
+def _sending(effect: Effect, because: str) -> Effect:
+    """What sends, as the sending of a secret."""
+    return Effect(
+        EffectKind.EGRESS, effect.what, "shell:sends-secret", because, Variant.SECRET, changed=effect.changed,
+        uncontainable=effect.uncontainable,
+    )  # fmt: skip
 
 
 def best(found: Iterable[Flow]) -> list[Flow]:

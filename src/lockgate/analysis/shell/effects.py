@@ -61,7 +61,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
-    if isinstance(script, Script) and _may_send_secrets(text, effects):
+    if isinstance(script, Script) and _may_send_secrets(machine, text, effects):
         effects, flows = _followed(script, cwd, machine.around, effects)
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
@@ -115,13 +115,14 @@ def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[
     return frozenset(label for label in brought if any(label not in each for each in given))
 
 
-def _may_send_secrets(text: str, effects: tuple[Effect, ...]) -> bool:
+def _may_send_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
     """Whether a secret may reach something that sends."""
     if not any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects):
         return False
     from lockgate.analysis.shell.variables import is_secret_name
 
-    return any(effect.kind is EffectKind.READ_SECRET for effect in effects) or ("$" in text and is_secret_name(text))
+    reads = machine.stores_secret or any(effect.kind is EffectKind.READ_SECRET for effect in effects)
+    return reads or ("$" in text and is_secret_name(text))
 
 
 def _followed(
@@ -132,8 +133,9 @@ def _followed(
 
     tracer = dataflow.follow(script, beginning(cwd, around), around)
     if tracer is None:
-        return effects, ()
-    return tuple(dataflow.explained(effect, tracer) for effect in effects), tuple(dataflow.best(tracer.flows))
+        return (*effects, *dataflow.not_followed(effects)), ()
+    sent = dataflow.sent(effects, tracer)
+    return (*(dataflow.explained(effect, tracer) for effect in effects), *sent), tuple(dataflow.best(tracer.flows))
 
 
 def beginning(cwd: str, around: Surroundings) -> Scope:

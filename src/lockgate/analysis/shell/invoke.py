@@ -8,7 +8,7 @@ from lockgate.analysis.shell.builtins import builtin
 from lockgate.analysis.shell.contact import Contact
 from lockgate.analysis.shell.findings import NEEDS, Act, by_runtime, made_by
 from lockgate.analysis.shell.knowledge import Entry
-from lockgate.analysis.shell.marks import OPAQUE, blur
+from lockgate.analysis.shell.marks import OPAQUE, blur, without_marks
 from lockgate.analysis.shell.options import Matched, Option, asks_only, match, may_be_undone
 from lockgate.analysis.shell.output import printed
 from lockgate.analysis.shell.roles import play_operands, play_options, play_standard_input
@@ -120,7 +120,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
         _keep(machine, scope, args, own, (), apart=len(machine.findings.acts) == acts)
-        return OPAQUE
+        return machine.unknown(args, stdin)
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
@@ -261,6 +261,8 @@ class Invocation:
 
             found = unprinted(found) if saves(self, options) else found
         self.own += found
+        if self.args[0].text.rpartition("/")[2] in knowledge.senders():
+            self._read_sent_files()
         if self.not_listed:
             from lockgate.analysis.shell.unlisted import with_options
 
@@ -272,6 +274,16 @@ class Invocation:
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
+
+    def _read_sent_files(self) -> None:
+        """Keep which secrets it reads whose words can name any file that it sends."""
+        from lockgate.analysis.shell.files import read
+        from lockgate.analysis.shell.sent_files import sent_files
+
+        words = [without_marks(arg.text) for arg in self.args[1:]]
+        for name in sent_files(self.what, words, without_marks(self.stdin or "")):
+            found = read(Arg(name), self.machine, self.scope, below=True)
+            self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
     def _always(self, options: list[Option]) -> Sequence[str]:
         """Add what every invocation of this entry does; give the words that stand for it."""

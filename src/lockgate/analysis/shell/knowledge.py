@@ -215,6 +215,18 @@ def table(name: str) -> Mapping[str, Any]:
     return found
 
 
+@cache
+def listed(way: str) -> frozenset[str]:
+    """The programs, or commands, that the table of ways of a secret has for one of them (``ways_of_secrets``)."""
+    return frozenset(table("ways_of_secrets")[way])
+
+
+@cache
+def senders() -> frozenset[str]:
+    """Programs some of whose commands send files that no listed word names."""
+    return frozenset(command.partition(" ")[0] for command in table("sent_files"))
+
+
 def _row(name: str, key: str) -> Any:
     """The value of a key in a compiled file, ``None`` where it has none.
 

@@ -27,7 +27,7 @@ def commands(call: Invocation, words: list[Arg]) -> list[list[Arg]]:
         words: The words that each of them has.
     """
     given = {option.name for option in call.matched.options}
-    text = OPAQUE if call.stdin is None or given & _FILE else call.stdin
+    text = call.machine.content() if given & _FILE else OPAQUE if call.stdin is None else call.stdin
     if call.placeholder:
         call.machine.chosen = call.machine.chosen_paths = True
         return _replaced(call.placeholder, words, text)

@@ -44,6 +44,7 @@ def keep(call: Invocation, words: list[Arg], option: str) -> None:
         found = files.read(folder, call.machine, call.scope, below=True)
         away = any(cwd and outside_workspace(folder.text, cwd, around) for cwd in cwds)
         call.own += found if away else [effect for effect in found if effect.rule in _OF_STATE]
+        call.machine.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
 
 def listed(call: Invocation, words: list[Arg], option: str) -> None:

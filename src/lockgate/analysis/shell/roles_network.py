@@ -31,6 +31,8 @@ _RUN = lazy_re(r"[A-Za-z0-9+=]{32,}")
 """A part of a name that is long for a word, and may be data in other letters."""
 _HASH = lazy_re(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PEER = lazy_re(r"(?:^|\s)[46]?(?:tcp|udp)?@([^\s:]+)|\b(?:dst|src)[\s=!]+(?![\s:*])([^\s:)]+)", re.IGNORECASE)
+_FORMS = frozenset({"-F", "--form"})
+"""Options of curl with which ``<file`` names a file, too."""
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
 
@@ -140,7 +142,8 @@ def send(call: Invocation, words: list[Arg], option: str) -> None:
     """Data that is sent; ``@file`` names a file."""
     call.contact.sends = call.contact.sends or f"`{call.what} {option}` sends data"
     for word in words:
-        name = re.match(r"(?:[\w.-]+=?)?@([^;]+)", word.text)
+        read_from = "[@<]" if option in _FORMS else "@"
+        name = re.match(rf"(?:[\w.-]+=?)?{read_from}([^;]+)", word.text)
         if name is not None:
             call.own += files.read(Arg(name.group(1)), call.machine, call.scope)
 

@@ -202,8 +202,8 @@ class Scope:
     def forget(self, names: set[str]) -> None:
         """Let the values of some variables be unknown."""
         for name in names:
-            self.arrays.pop(name, None)
-            self.variables[name] = OPAQUE
+            items = self.arrays.pop(name, ())
+            self.variables[name] = unknown(self.variables.get(name, ""), *(item.text for item in items))
             self.ever.variables[name] = OPAQUE
             self.ever.touched.add(name)
 

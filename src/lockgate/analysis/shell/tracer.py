@@ -6,120 +6,67 @@ flow.
 
 from __future__ import annotations
 
-import posixpath
-
-from lockgate.analysis.shell.commands import Machine
+from lockgate.analysis.shell.credential_owners import FAR_SHELLS, destination
+from lockgate.analysis.shell.flow import nodes
+from lockgate.analysis.shell.knowledge import listed
 from lockgate.analysis.shell.marks import (
     ENVIRONMENT,
-    FIRST_MARK,
     OPAQUE,
     WEAK,
-    known,
     marks_of,
     shown,
     weaker,
     without_marks,
 )
 from lockgate.analysis.shell.options import Option
+from lockgate.analysis.shell.payloads import Place, is_payload
+from lockgate.analysis.shell.picks import picked
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.shell.syntax import Redirect
+from lockgate.analysis.shell.secret_sources import Source, SourceMachine, place_of
+from lockgate.analysis.shell.syntax import Redirect, Script
 from lockgate.analysis.shell.words import expand
-from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
 from lockgate.model import REACHING, Effect, EffectKind, Flow, Variant
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
-_LONGEST_WAY = 4
-_MOST_MARKS = 200
+_OPTION = lazy_re(r"--?[A-Za-z][\w-]*(?<![0-9])")
+_UNKNOWNS = lazy_re("(?:\\$\N{HORIZONTAL ELLIPSIS}){2,}")
+_LISTING = frozenset({"set", "declare", "typeset", "export"})
+"""Builtins that print every variable where they get no word."""
+_MOST_WRITERS = 20
+_SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts")
+_SHOWN = ("program:", "address:metadata")
+_SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _NOT_CONTENT = frozenset({"names", "number", "nothing", "date", "temporary", "root"})
 """What a program prints (``prints``) that says nothing of what it read."""
 _SAME = frozenset({"input", "cat", "part"})
-_ENCODING = """
-    base64 base32 basenc gbase64 xxd od hexdump uuencode gzip gunzip zcat bzip2 bunzip2 xz unxz xzcat zstd zstdcat lz4
-    tar gtar bsdtar zip 7z 7za cpio ar cp mv install dd tee rsync openssl gpg gpg2 age jq yq cat tac rev iconv recode
-    sed awk gawk tr
-"""
-_CARRYING = frozenset(_ENCODING.split())
-"""Programs that write or print what they read, in whichever form."""
-_INPUT = """
-    nc ncat netcat socat telnet ssh sftp openssl mail mailx sendmail msmtp mutt ftp lftp tftp websocat wscat
-    mosquitto_pub kcat kafkacat redis-cli psql mysql nslookup
-"""
-_SENDING_INPUT = frozenset(_INPUT.split())
-"""Programs that send what they find on standard input without being told to."""
 _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "transfer", "egress", "connect"})
 
 
-class Source(Record):
-    """Where a text comes from, and the programs that it has passed."""
-
-    text: str
-    through: tuple[str, ...] = ()
-
-
-class Tracer(Machine):
+class Tracer(SourceMachine):
     """A machine that follows secrets."""
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self.sources: dict[Source, str] = {}
-        """Each source with its mark."""
-        self.by_mark: dict[str, Source] = {}
-        self.files: dict[str, str] = {}
-        """Marks of what lies in the files that were written."""
+        self.ran = ""
+        """Marks of what the commands print that a program runs by itself."""
         self.sockets: dict[str, str] = {}
         """Descriptors that are connections."""
-        self.read: list[tuple[str, str]] = []
-        """Files that the command reads, with the marks of what lies in them."""
         self.sourced = ""
         """Marks of what variables may hold that the script did not set, because it has run a file that sets them."""
         self.flows: dict[Flow, None] = {}
         self.reached: dict[tuple[EffectKind, str, str], dict[Flow, None]] = {}
         """The flows by the effect that they reach (kind, rule, object)."""
-
-    # ------------------------------------------------------------ marks
-
-    def mark(self, source: Source) -> str:
-        """The mark of a source, empty where there are too many."""
-        if source not in self.sources and len(self.sources) < _MOST_MARKS:
-            mark = chr(ord(FIRST_MARK) + len(self.sources))
-            self.sources[source] = mark
-            self.by_mark[mark] = source
-        return self.sources.get(source, "")
-
-    def passed(self, marks: str, program: str, *, surely: bool) -> str:
-        """The marks of what a program makes of a text."""
-        result = ""
-        for mark in marks:
-            source = self.by_mark.get(_strong(mark))
-            if source is None:
-                continue
-            way = source.through
-            if program and program not in way and len(way) < _LONGEST_WAY:
-                way = (*way, program)
-            after = self.mark(source._replace(through=way))
-            result += after if surely and mark < WEAK else weaker(after)
-        return "".join(dict.fromkeys(result))
-
-    def named(self, path: str) -> str:
-        """A path for a person."""
-        home = self.around.home
-        return f"~{path[len(home) :]}" if home and inside(path, home) else path
-
-    # ------------------------------------------------------------ what the machine asks
-
-    def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
-        """Keep what lies in a file that is read."""
-        text = without_marks(text)
-        secret = [effect.what for effect in found if effect.kind is EffectKind.READ_SECRET]
-        marks = [self.mark(Source(self.named(what if known(text) else shown(text)))) for what in secret]
-        place = _place(text, scope)
-        marks += [held for path, held in self.files.items() if inside(path, place)]
-        if any(marks):
-            self.read.append((text, marks_of("".join(marks))))
+        self.payloads: dict[tuple[EffectKind, str, str], dict[Flow, str]] = {}
+        """Those of them that leave with what is sent, and where that goes, for a person."""
+        self.repository = ""
+        """Marks of what may have been taken into the repository."""
+        self.writers: list[tuple[Script, Scope]] = []
+        """Process substitutions that are written to."""
 
     def content(self) -> str:
         """The shape of the files that a redirection has just read."""
@@ -136,48 +83,95 @@ class Tracer(Machine):
     def redirected(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
         """Keep where a command's output goes; with ``stays`` the redirections hold from here on (``exec``)."""
         for redirect in redirects:
-            if redirect.operator[0] not in ">&<" or redirect.operator in ("<", "<<", "<<-", "<<<"):
+            if redirect.operator in ("<<", "<<-", "<<<"):
                 continue
             for arg in expand(redirect.target, self, scope):
                 text = without_marks(arg.text)
+                if text.startswith(_SOCKETS):
+                    self._connected(text, marks_of(arg.text))
+                if redirect.operator == "<":
+                    continue
                 if stays and text.startswith("/dev/"):
                     self.sockets[redirect.fd] = text
                 elif redirect.fd in ("", "1"):
                     self._write(self.sockets.get(text, text), scope, marks_of(shape), more=">>" in redirect.operator)
 
     def _write(self, name: str, scope: Scope, marks: str, *, more: bool) -> None:
-        if name.startswith(("/dev/tcp/", "/dev/udp/")):
-            for mark in marks:
-                self._flow(mark, name, surely=True, key=(EffectKind.EGRESS, "shell:dev-tcp", name))
+        if name.startswith(_SOCKETS):
+            self._connected(name, marks)
         elif not name.startswith("/dev/"):
-            place = _place(name, scope)
+            place = place_of(name, scope)
             self.files[place] = marks_of(self.files.get(place, "") + marks) if more else marks
+
+    def _connected(self, name: str, marks: str) -> None:
+        """Keep what is sent through a socket of bash, or stands in the name of its host."""
+        name = plainly(name)
+        for mark in marks:
+            self._flow(mark, name, surely=True, key=(EffectKind.EGRESS, "shell:dev-tcp", name), whom=f"`{name}`")
 
     def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
         """The shape of what a builtin prints."""
         if word in ("source", "."):
             self.sourced = marks_of(self.sourced + self.content())
+        if word in _LISTING and all(arg.text.startswith("-") for arg in args):
+            return shape + self.mark(Source(word))
         if word not in ("echo", "printf", "print"):
             return shape
         lost = set("".join(marks_of(arg.text) for arg in args)) - set(shape)
         return shape + (OPAQUE + "".join(sorted(lost)) if lost else "")
 
+    def unknown(self, args: list[Arg], stdin: str | None) -> str:
+        """The shape of what a program prints of which nothing is known: it may be made from all that it gets."""
+        got = marks_of("".join([stdin or "", *(arg.text for arg in args[1:])]))
+        return OPAQUE + self.passed(got, args[0].shown, surely=False)
+
+    def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
+        """Run a script in a subshell; what is written to it is only known at the end (``run_writers``)."""
+        if writing:
+            self.writers.append((script, scope.copy()))
+        return super().capture(script, scope, writing=writing)
+
+    def beside_itself(self, script: Script) -> bool:
+        """Whether commands of a script run at the same time, or one waits for what another writes."""
+        if "mkfifo" in self.findings.programs:
+            return True
+        return any(isinstance(node, Script) and any(node.background) for node in nodes(script))
+
+    def run_text(self, text: str, scope: Scope, dialect: str = "bash", stdin: str | None = None) -> str:
+        """Run text as shell, and keep what it prints for the program that runs it."""
+        shape = super().run_text(text, scope, dialect, stdin)
+        self.ran += marks_of(shape)
+        return shape
+
+    def run_writers(self) -> None:
+        """Run the process substitutions that are written to once more: any secret may go there."""
+        every = OPAQUE + "".join(map(weaker, self.by_mark))
+        for script, scope in self.writers[:_MOST_WRITERS]:
+            self.run(script, scope, every)
+
     def perform(self, call: Invocation) -> str:
         """Run one program, and follow what it gets to where that goes."""
         outer, self.read = self.read, []
+        around, self.ran = self.ran, ""
         before, self.written = self.written, set()
         try:
             shape = call.run()
         finally:
             read, self.read = self.read, outer
+            ran, self.ran = self.ran, around
             written, self.written = self.written, before | self.written
         sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
         if sinks:
             # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
-            asks = _program(call) in _CARRYING and all(effect.kind is EffectKind.FETCH for effect in sinks)
-            self._sent(call, [] if asks else read, sinks)
+            asks = _program(call) in listed("carrying") and all(effect.kind is EffectKind.FETCH for effect in sinks)
+            self._sent(call, [] if asks else read, sinks, ran)
+            if call.what in listed("pushing"):
+                self._arrive(call, self.repository, Place("file"), sinks, surely=False)
+            if call.what in listed("publishing"):
+                self._arrive(call, self.made_in(place_of(".", call.scope)), Place("file"), sinks, surely=False)
             if not asks:
-                return shape
+                # What runs on another machine prints here.
+                return shape + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return self._handed_on(call, shape, read, written)
@@ -185,12 +179,16 @@ class Tracer(Machine):
     def _handed_on(self, call: Invocation, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
         program = _program(call)
-        surely = call.entry.prints in _SAME or program in _CARRYING
+        if call.what in listed("committing"):
+            taken = "".join([call.stdin or "", *(marks for _, marks in read), *(arg.text for arg in call.args)])
+            self.repository = marks_of(self.repository + marks_of(taken))
+        surely = call.entry.prints in _SAME or program in listed("carrying")
         got = marks_of(call.stdin or "") + "".join(marks for _, marks in read)
         told = "".join(marks_of(arg.text) for arg in call.args[1:])
-        kept = self.passed(got, call.what, surely=surely) + self.passed(told, call.what, surely=False)
-        for name in written:
-            self.files[_place(without_marks(name), call.scope)] = kept
+        kept = self.passed(got, call.what, surely=surely, picked=picked(call) if got else "")
+        kept += self.passed(told, call.what, surely=False)
+        for name in written if program not in listed("making") else ():
+            self.files[place_of(without_marks(name), call.scope)] = kept
         if call.entry.prints in _NOT_CONTENT or program.endswith("sum"):
             return shape
         if call.entry.prints == "cat" or program == "tee":
@@ -204,53 +202,80 @@ class Tracer(Machine):
 
     def _own(self, call: Invocation) -> str:
         """Marks of the secrets that a program shows that are in no file."""
-        shows = any(effect.kind is EffectKind.READ_SECRET and effect.rule == call.rule for effect in call.own)
+        shows = any(e.kind is EffectKind.READ_SECRET and e.rule.startswith(_SHOWN) for e in call.own)
         name = " ".join([call.what, *(arg.text for arg in call.matched.operands[:1] if arg.static is not None)])
         return self.mark(Source(name)) if shows else ""
 
-    def _sent(self, call: Invocation, read: list[tuple[str, str]], sinks: list[Effect]) -> None:
+    def _sent(self, call: Invocation, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
         """Keep which secrets a program that sends gets to see."""
         program = _program(call)
         for text, marks in read:
             option = _option(call, text)
             surely = option is None or option.role in _SENT
-            self._arrive(call, marks, option, sinks, surely=surely)
+            self._arrive(call, marks, Place("file", option.name if option else "", text), sinks, surely=surely)
+        before, looked_at = "", {text for text, _ in read}
+        given = {option.name for option in call.matched.options}
         for arg in call.args[1:]:
             option = _option(call, arg.text)
-            self._arrive(call, marks_of(arg.text), option, sinks, surely=True)
-            if self.sourced and (ENVIRONMENT in arg.text or OPAQUE in arg.text) and not marks_of(arg.text):
-                self._arrive(call, self.sourced, option, sinks, surely=False)
-        given = marks_of(call.stdin or "")
+            own = arg.text.partition("=")[0] if arg.text.startswith("-") else before
+            place = Place("word", option.name if option else own, arg.text)
+            self._arrive(call, marks_of(arg.text), place, sinks, surely=True)
+            file = without_marks(arg.text).rpartition("@")[2]
+            if self.files and file not in looked_at and not (option and option.role == "write"):
+                # No table says that the program reads it, but what else should it do with what was just written?
+                held = "".join(map(weaker, self.held(place_of(file, call.scope)))) if file else ""
+                self._arrive(call, held, place._replace(how="file"), sinks, surely=False)
+            rest = arg.text
+            for shape in self.plain:
+                rest = rest.replace(shape, "")
+            if self.sourced and (ENVIRONMENT in rest or OPAQUE in rest) and not marks_of(rest):
+                self._arrive(call, self.sourced, place, sinks, surely=False, given=True)
+            # An option that is not listed may take the word behind it.
+            before = arg.text if arg.text.startswith("-") and arg.text not in given else ""
+        stdin = marks_of(call.stdin or "")
+        if program in listed("sending_input") and program not in FAR_SHELLS:
+            stdin += marks_of("".join(call.shapes)) + ran
         named = next((arg for arg in call.args[1:] if _is_input(arg.text)), None)
-        if named is not None or program in _SENDING_INPUT:
+        telnet = any(arg.text.startswith("telnet:") for arg in call.args)
+        surely = named is not None or telnet or program in listed("sending_input")
+        if surely or program not in listed("not_reading") or any(arg.loose for arg in call.args):
             option = _option(call, named.text) if named is not None else None
-            self._arrive(call, given, option, sinks, surely=True)
+            self._arrive(call, stdin, Place("input", option.name if option else ""), sinks, surely=surely)
 
     def _arrive(
-        self, call: Invocation, marks: str, option: Option | None, sinks: list[Effect], *, surely: bool
+        self, call: Invocation, marks: str, place: Place, sinks: list[Effect], *, surely: bool, given: bool = False
     ) -> None:
-        name = f"{call.what} {option.name}" if option is not None else call.what
+        what = plainly(call.what)
+        name = f"{what} {place.option}" if _OPTION.fullmatch(place.option) else what
         for mark in marks:
-            for effect in sinks:
-                key = (effect.kind, effect.rule, shown(without_marks(effect.what)))
-                self._flow(mark, name, surely=surely, key=key)
+            source = self.source(mark)
+            if source is None or not source.text:
+                continue
+            held = source.held(given=given)
+            own = source.only_named and place.how == "file" and _runs_file(call)
+            for effect in (sink._replace(what=plainly(sink.what)) for sink in sinks):
+                whom = destination(call, effect) if not own and is_payload(call, place, held, effect) else ""
+                self._flow(mark, name, surely=surely, key=key_of(effect), whom=whom)
 
-    def _flow(self, mark: str, sink: str, *, surely: bool, key: tuple[EffectKind, str, str]) -> None:
-        source = self.by_mark.get(_strong(mark))
-        if source is None:
+    def _flow(self, mark: str, sink: str, *, surely: bool, key: tuple[EffectKind, str, str], whom: str) -> None:
+        source = self.source(mark)
+        if source is None or not source.text:
             return
         flow = Flow(source.text, source.through, sink, surely and mark < WEAK)
         self.flows[flow] = None
         self.reached.setdefault(key, {})[flow] = None
+        if whom:
+            self.payloads.setdefault(key, {})[flow] = whom
 
 
-def _strong(mark: str) -> str:
-    return chr(ord(mark) - ord(WEAK) + ord(FIRST_MARK)) if mark >= WEAK else mark
+def plainly(text: str) -> str:
+    """A text as a person reads it, the same for both runs: in the second one there is more of what is not known."""
+    return _UNKNOWNS.sub("$\N{HORIZONTAL ELLIPSIS}", shown(without_marks(text)))
 
 
-def _place(text: str, scope: Scope) -> str:
-    cwd = scope.cwds[0] if len(scope.cwds) == 1 else ""
-    return posixpath.normpath(posixpath.join(cwd, text)) if text else text
+def key_of(effect: Effect) -> tuple[EffectKind, str, str]:
+    """What an effect of both runs is found by."""
+    return (effect.kind, plainly(effect.rule), plainly(effect.what))
 
 
 def _option(call: Invocation, text: str) -> Option | None:
@@ -271,3 +296,8 @@ def _program(call: Invocation) -> str:
 def _is_input(text: str) -> bool:
     """Whether a word stands for standard input."""
     return text in ("-", "/dev/stdin") or text.endswith(("@-", "=-", "=<-", "@/dev/stdin"))
+
+
+def _runs_file(call: Invocation) -> bool:
+    """Whether a runtime runs a file: what that does with its own settings is not seen, only which calls it has."""
+    return call.entry.runtime and any(arg.text.endswith(_SCRIPTS) for arg in call.matched.operands)

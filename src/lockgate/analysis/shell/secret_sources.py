@@ -1,0 +1,157 @@
+"""Where secrets come from in a script: files, variables of the environment, and programs that show them.
+
+Each source has a mark, a character that stands in a text for where it comes from.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from lockgate.analysis.shell.commands import Machine
+from lockgate.analysis.shell.credential_owners import Held
+from lockgate.analysis.shell.flow import nodes
+from lockgate.analysis.shell.marks import FIRST_MARK, OPAQUE, WEAK, known, marks_of, shown, weaker, without_marks
+from lockgate.analysis.shell.scope import Scope
+from lockgate.analysis.shell.syntax import Param, Script
+from lockgate.analysis.shell.variables import is_secret_name
+from lockgate.analysis.spelling import inside
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
+from lockgate.model import Effect, EffectKind
+from lockgate.record import Record
+
+_WILD = lazy_re(r"[*?\[\x00-\x02]")
+_PLAIN_NAME = lazy_re(
+    r"(?:\w+_)?(?:ID|HOST|HOSTNAME|PORT|REGION|ZONE|NAME|USER|USERNAME|EMAIL|CHANNEL|BUCKET|ENV|STAGE|VERSION|DOMAIN"
+    r"|PROJECT|BRANCH)"
+)
+"""Names of variables that hold no secret, though a file with secrets sets them."""
+_AS_IT_WAS = frozenset({"cat", "head", "tail", "tr", "cut", "echo", "printf"})
+"""Programs that leave a value in the letters that it has."""
+_NAMED_SO = "place:secret/named-so"
+_LONGEST_WAY = 4
+_MOST_MARKS = 200
+
+
+class Source(Record):
+    """Where a text comes from, and the programs that it has passed."""
+
+    text: str
+    """``$VARIABLE``, a path, or the program that shows it; empty for what is no secret."""
+    through: tuple[str, ...] = ()
+    picked: str = ""
+    """The name of the one value of a file that is left of it."""
+    only_named: bool = False
+    """Whether nothing but the file's name says that it holds a secret: ``credentials.json`` of a project."""
+
+    def held(self, *, given: bool) -> Held:
+        """What it is, as far as its name says."""
+        return Held(f"${self.picked}" if self.picked else self.text, given, plain=_AS_IT_WAS.issuperset(self.through))
+
+
+class SourceMachine(Machine):
+    """A machine that marks the secrets which a script reads."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self.sources: dict[Source, str] = {}
+        """Each source with its mark."""
+        self.by_mark: dict[str, Source] = {}
+        self.full = False
+        """Whether there were more sources than can be told apart."""
+        self.files: dict[str, str] = {}
+        """Marks of what lies in the files that were written."""
+        self.read: list[tuple[str, str]] = []
+        """Files that the command reads, with the marks of what lies in them."""
+        self.plain: tuple[str, ...] = ()
+        """The shapes of a variable of the environment whose name says that it holds no secret."""
+        self._named: dict[int, Script] = {}
+        """Scripts whose variables have their marks, by identity."""
+
+    # ------------------------------------------------------------ marks
+
+    def mark(self, source: Source) -> str:
+        """The mark of a source, empty where there are too many."""
+        self.full |= source not in self.sources and len(self.sources) >= _MOST_MARKS
+        if source not in self.sources and not self.full:
+            mark = chr(ord(FIRST_MARK) + len(self.sources))
+            self.sources[source] = mark
+            self.by_mark[mark] = source
+        return self.sources.get(source, "")
+
+    def source(self, mark: str) -> Source | None:
+        """The source of a mark, or of a weak one."""
+        return self.by_mark.get(chr(ord(mark) - ord(WEAK) + ord(FIRST_MARK)) if mark >= WEAK else mark)
+
+    def passed(self, marks: str, program: str, *, surely: bool, picked: str = "") -> str:
+        """The marks of what a program makes of a text, of which it may pick one value."""
+        result = ""
+        for mark in marks:
+            source = self.source(mark)
+            if source is None:
+                continue
+            way = source.through
+            if program and program not in way and len(way) < _LONGEST_WAY:
+                way = (*way, program)
+            after = self.mark(source._replace(through=way, picked=source.picked or picked))
+            result += after if surely and mark < WEAK else weaker(after)
+        return "".join(dict.fromkeys(result))
+
+    def named(self, path: str) -> str:
+        """A path for a person."""
+        home = self.around.home
+        return f"~{path[len(home) :]}" if home and inside(path, home) else path
+
+    # ------------------------------------------------------------ what the machine asks
+
+    def run(self, script: Script, scope: Scope, stdin: str | None = None) -> str:
+        """Run commands, with a mark in each variable that the environment may set to a secret."""
+        if id(script) not in self._named:
+            for node in nodes(script):
+                if isinstance(node, Script):
+                    self._named[id(node)] = node
+                elif isinstance(node, Param) and node.name not in scope.variables:
+                    self._begin_with(node.name, scope)
+            self._named[id(script)] = script
+        return super().run(script, scope, stdin)
+
+    def _begin_with(self, name: str, scope: Scope) -> None:
+        if is_secret_name(name) and not name.upper().endswith("TOKENS"):  # a number of tokens
+            scope.variables[name] = OPAQUE + self.mark(Source(f"${name}"))
+        elif _PLAIN_NAME.fullmatch(name) is not None:
+            mark = self.mark(Source(""))
+            scope.variables[name] = OPAQUE + mark
+            self.plain = (OPAQUE + mark, OPAQUE + weaker(mark))
+
+    def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
+        """Keep what lies in a file that is read."""
+        text = without_marks(text)
+        secret = {effect.what: effect.rule == _NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
+        marks = [
+            self.mark(Source(self.named(what if known(text) else shown(text)), only_named=only_named))
+            for what, only_named in secret.items()
+        ]
+        held = marks_of("".join(marks) + self.held(place_of(text, scope)))
+        if held:
+            self.read.append((text, held))
+
+    def held(self, place: str) -> str:
+        """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""
+        found = "".join(marks for path, marks in self.files.items() if inside(path, place))
+        start = _WILD.split(place, maxsplit=1)[0]
+        for path, marks in self.files.items():
+            before = _WILD.split(path, maxsplit=1)[0]
+            wild = (start != place and path.startswith(start)) or (before != path and place.startswith(before))
+            found += "".join(map(weaker, marks)) if wild and posixpath.basename(start + before) else ""
+        return found
+
+    def made_in(self, folder: str) -> str:
+        """Marks of what was written into a folder, but for files such as ``.npmrc``, which nothing publishes."""
+        names = (path for path in self.files if inside(path, folder) and not posixpath.basename(path).startswith("."))
+        return marks_of("".join(weaker(mark) for path in names for mark in self.files[path]))
+
+
+def place_of(text: str, scope: Scope) -> str:
+    """The absolute path that a word names, itself where the folder is not known."""
+    cwd = scope.cwds[0] if len(scope.cwds) == 1 else ""
+    return posixpath.normpath(posixpath.join(cwd, text)) if text else text
