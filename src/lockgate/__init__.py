@@ -4,6 +4,8 @@
 they are asked for: a hook, which is a process for each call of a tool, needs none of them.
 """
 
+from lockgate.core.version import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lockgate.api import (
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
         Result,
         Session,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Ask",

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.errors import ConfigError
 from lockgate.files import real_path
 from lockgate.folders import managed_folder

@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-import lockgate
 from lockgate import caller
 from lockgate.analysis.surroundings import OwnDatabase, Rules, Surroundings, records_beside
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.events import Context
 from lockgate.files import real_path
 from lockgate.folders import Folders
@@ -94,7 +94,7 @@ def in_client(around: Surroundings, client: str) -> Surroundings:
 
 def own_paths(where: Folders) -> tuple[str, ...]:
     """What belongs to the gate: state, configuration, code, and the environment that it is installed in."""
-    package = os.path.dirname(os.path.abspath(lockgate.__file__))
+    package = PACKAGE_FOLDER
     paths = {*_state_paths(where), where.config, package}
     environment = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
     if os.path.exists(os.path.join(environment, "pyvenv.cfg")):
@@ -318,7 +318,7 @@ def _launch(where: Folders, context: Context) -> Launch:
     """How a contained run of this very installation is started."""
     from lockgate.escape.containment.rewriting import Launch
 
-    program = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), _CONTAIN)
+    program = os.path.join(PACKAGE_FOLDER, _CONTAIN)
     launcher = os.path.join(os.path.dirname(program), _LAUNCHER)
     return Launch(sys.executable, program, *where, context.workspace, launcher)
 

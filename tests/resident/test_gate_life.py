@@ -248,7 +248,7 @@ def test_code_that_is_replaced_under_a_running_gate(machine: Machine) -> None:
 
     assert asked(1) == 0
     assert machine.facts["answered"] == 1
-    version = package / "__init__.py"
+    version = package / "core" / "version.py"
     version.write_text(version.read_text().replace(f'"{lockgate.__version__}"', '"99.0"'))
     assert gate.wait(30) == AGAIN
     assert asked(2) == 0

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import lockgate
 from lockgate.adapters import claude_command, claude_settings
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import Launch
 from lockgate.adapters.claude_settings import Record
 from lockgate.adapters.native_client import usable
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.errors import InstallError
 from lockgate.folders import Folders
 
@@ -80,7 +80,7 @@ def this_launch(folders: Folders, settings: str = "", *, native: bool = True) ->
     Raises:
         InstallError: A path holds what cannot stand in a command line.
     """
-    hook = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "hook.py")
+    hook = os.path.join(PACKAGE_FOLDER, "hook.py")
     launch = Launch(sys.executable, hook, folders, settings, native=usable(hook) if native else "")
     for path in (launch.python, launch.hook, *folders, settings):
         if not path.isprintable():

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.resident.control import look
 from lockgate.resident.places import run_folder
 from lockgate.resident.starting import OFF

@@ -7,9 +7,9 @@ import json
 import platform
 import re
 
-from lockgate import __version__
 from lockgate.analysis.redact import redact
 from lockgate.cli.explaining import Explanation, lacking_here
+from lockgate.core.version import __version__
 from lockgate.folders import folders
 from lockgate.text import visible, visible_block
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockgate import __version__
 from lockgate.cli.person import require_person
 from lockgate.cli.state import WRONG, ago, iso, paint
+from lockgate.core.version import __version__
 from lockgate.errors import LockgateError
 from lockgate.folders import Folders, folders
 from lockgate.text import visible

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 
 _COMMANDS = {
     "approvals": "lockgate.cli.approvals:approvals",

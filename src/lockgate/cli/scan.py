@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate import __version__
 from lockgate.analysis.patterns.model import Kind, Severity
 from lockgate.cli.state import WRONG, made, paint
+from lockgate.core.version import __version__
 from lockgate.errors import PatternError
 from lockgate.scan.findings import KINDS, Finding, Scanned, Wanted, brief, check, matches_in, sarif, scan, whole
 from lockgate.scan.sources import MOST_BYTES, ScanError, Skipped, Source, added_lines, files_below, read_file

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.dashboard import approvals, said
 from lockgate.dashboard.access import CSRF_HEADER, Caller, cookies_named
 from lockgate.dashboard.desk import Desk, caller

@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Mapping
 
-import lockgate
 from lockgate import caller
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.folders import Folders
 from lockgate.model import REACHING
 from lockgate.moments import utc
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lockgate.deliberation import PersonQuestion
 
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "notify.py")
+_PROGRAM = os.path.join(PACKAGE_FOLDER, "notify.py")
 _REACHING = frozenset(kind.value for kind in REACHING)
 _COPIED = (
     "cwd",

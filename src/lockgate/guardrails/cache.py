@@ -17,7 +17,7 @@ import os
 import stat
 import time
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.digests import blake2b
 from lockgate.errors import ConfigError, NotCompiledError
 from lockgate.folders import Folders

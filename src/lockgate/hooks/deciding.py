@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 
-import lockgate
 from lockgate.adapters import adapter
 from lockgate.adapters.payload import parse
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.errors import BadInputError
 from lockgate.hooks.options import Options
 from lockgate.record import TYPE_CHECKING
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lockgate.folders import Folders
     from lockgate.model import ToolCall
 
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "hook.py")
+PROGRAM = os.path.join(PACKAGE_FOLDER, "hook.py")
 """What an installer writes into a client's settings."""
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.observability.settings import Otlp
 from lockgate.observability.spans import Log, Span, log, spans
 from lockgate.store.rows import AuditRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.observability.counting import METRICS, Counts, Metric
 from lockgate.observability.gauges import Chain, Gauges
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.errors import BundleError
 from lockgate.policy_bundles import accepted as kept
 from lockgate.policy_bundles.accepted import Accepted, Current, Looked

@@ -18,8 +18,8 @@ import os
 import time
 from contextvars import copy_context
 
-import lockgate
 from lockgate.caller import Caller, stand_in_for
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.errors import BadInputError, ContainmentError, LockgateError
 from lockgate.escape.containment.asked import Asked, Place, parse, paths_of, run_of
 from lockgate.escape.containment.guarded import Guard
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lockgate.resident.wire import Request
     from lockgate.sight import Sight
 
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "contain.py")
+PROGRAM = os.path.join(PACKAGE_FOLDER, "contain.py")
 _WALK, _PLAN, _PLACES = "@contain-walk", "@contain-plan", "@contain-places"
 _MOST_NAMED = 64
 """Paths in a command that the gate looks at; with more, the launcher plans by itself."""

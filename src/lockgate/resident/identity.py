@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-import lockgate
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.store.files import DATABASE, KEY
 from lockgate.store.opening import ELSEWHERE
 
-_PACKAGE = os.path.dirname(os.path.abspath(lockgate.__file__))
+_PACKAGE = PACKAGE_FOLDER
 
 
 class Code:

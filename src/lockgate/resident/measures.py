@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 
 _LAST = 2000
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-import lockgate
+from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SYSTEM = frozenset(
 )
 
 
-LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(lockgate.__file__)), "lockgate-contain")
+LAUNCHER = os.path.join(PACKAGE_FOLDER, "lockgate-contain")
 """The native launcher, where there is one: native/contain.c."""
 
 
@@ -129,7 +129,7 @@ def _is_the_systems(path: str) -> bool:
 
 def _facts() -> list[str]:
     """What a finding rests on. Cheap: a hook asks for it."""
-    facts = [lockgate.__version__, sys.platform, os.uname().release, str(os.getuid())]
+    facts = [__version__, sys.platform, os.uname().release, str(os.getuid())]
     for path in _bubblewraps():
         found = os.stat(path)
         facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")

@@ -7,9 +7,9 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-import lockgate
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import hidden
 from lockgate.escape.containment.environment import TEMPORARY, contained
@@ -34,7 +34,7 @@ _VOLATILE = ("/run", "/var/run", "/run/lock", "/tmp", "/var/tmp", "/dev/shm", "/
 """Where the sockets of a machine's services lie, and on macOS everybody's temporary files."""
 _SYSTEM = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/run/wrappers", "/run/host")
 """Parts of ``/run`` that hold programs, on systems that keep them there."""
-_OWN = (sys.base_prefix, os.path.dirname(os.path.abspath(lockgate.__file__)))
+_OWN = (sys.base_prefix, PACKAGE_FOLDER)
 """What runs inside before the command does."""
 
 

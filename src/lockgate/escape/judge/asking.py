@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.errors import JudgeError
 from lockgate.escape.judge import anthropic_messages, openai_chat
 from lockgate.escape.judge.keys import Key

@@ -7,7 +7,7 @@ characters that a terminal might act on are shown as escapes, before that.
 
 from __future__ import annotations
 
-from lockgate import __version__
+from lockgate.core.version import __version__
 from lockgate.lazy import lazy_re
 from lockgate.observability.formats.mapping import fields, filled, mapping
 from lockgate.store.rows import AuditRow

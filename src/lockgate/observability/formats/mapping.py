@@ -8,8 +8,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from lockgate import __version__
 from lockgate.audit.bodies import body_of
+from lockgate.core.version import __version__
 from lockgate.store.rows import AuditRow
 
 Fields = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""The ground: what every room may import and what imports nothing of ours."""
