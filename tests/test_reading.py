@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.errors import ConfigError
-from lockgate.reading import MOST_BYTES, dotted, read
+from lockgate.reading import MOST_BYTES, read
+from lockgate.system.documents.values import dotted
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"\n".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]".encode()

@@ -33,8 +33,8 @@ from lockgate.benchmark.load import Load
 from lockgate.benchmark.plot import Curve, curves
 from lockgate.benchmark.resident import ready
 from lockgate.folders import Folders
-from lockgate.store.files import publish
-from lockgate.store.opening import ELSEWHERE, open_store
+from lockgate.store.files import ELSEWHERE, publish
+from lockgate.store.opening import open_store
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 

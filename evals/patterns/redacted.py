@@ -25,7 +25,8 @@ from scanner import open_scanner  # noqa: E402
 
 from lockgate.analysis.patterns.fields import Field  # noqa: E402
 from lockgate.analysis.patterns.model import Side  # noqa: E402
-from lockgate.analysis.patterns.scanning import Request, Scanner  # noqa: E402
+from lockgate.analysis.patterns.request import Request  # noqa: E402
+from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
 
 READABLE = 4
 LEAST_GONE = 0.98

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.analysis.surroundings import Repository, ScriptFile
-    from lockgate.escape.containment.host import Host
+    from lockgate.escape.containment.host_facts import Host
     from lockgate.escape.containment.rewriting import Launch
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")

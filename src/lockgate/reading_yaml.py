@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lockgate.errors import ConfigError
 from lockgate.lazy import lazy_re
-from lockgate.reading import LONGEST_NUMBER, NUMBER, Counter, Document, Path, dotted
 from lockgate.record import TYPE_CHECKING
+from lockgate.system.documents.values import LONGEST_NUMBER, NUMBER, Counter, Document, Path, dotted
 from lockgate.text import visible
 
 if TYPE_CHECKING:

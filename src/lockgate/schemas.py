@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 
 from lockgate.errors import ConfigError
-from lockgate.reading import Document, Path, dotted
 from lockgate.record import TYPE_CHECKING
+from lockgate.system.documents.values import Document, Path, dotted
 from lockgate.text import visible
 
 if TYPE_CHECKING:

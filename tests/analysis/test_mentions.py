@@ -2,7 +2,7 @@
 
 import pytest
 
-from lockgate.analysis.mentions import mention_effects
+from lockgate.analysis.prompts.prompt import mention_effects
 from lockgate.analysis.surroundings import Rules, Service, Surroundings
 
 WIKI = Service(public_source=False)

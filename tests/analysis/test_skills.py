@@ -2,7 +2,7 @@
 
 import pytest
 
-from lockgate.analysis.mentions import mention_effects
+from lockgate.analysis.prompts.prompt import mention_effects
 from lockgate.analysis.skills import skill_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.analysis.tools import analyse_tool

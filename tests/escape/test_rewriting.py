@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 from lockgate.escape.containment.rewriting import Launch, contained, contained_input, original
 
 BY_PYTHON = Launch(

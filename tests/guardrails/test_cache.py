@@ -20,7 +20,8 @@ from lockgate.analysis.patterns.engine import Matcher
 from lockgate.errors import NotCompiledError, PatternError, StoreError
 from lockgate.folders import Folders
 from lockgate.guardrails import cache, layers, making
-from lockgate.guardrails.cache import Artefact, load
+from lockgate.guardrails.cache import Artefact
+from lockgate.guardrails.compiled import load
 from lockgate.layers import digest_of, trust_name
 from lockgate.store.sqlite import SqliteStore
 
@@ -100,10 +101,10 @@ def test_nothing_is_parsed_where_nothing_has_changed(machine: Machine) -> None:
     machine.ours.write_text(OURS)
     machine.load()
     program = (
-        "import sys; from lockgate.guardrails import cache, layers\n"
+        "import sys; from lockgate.guardrails import compiled, layers\n"
         "from lockgate.store.sqlite import SqliteStore; from lockgate.folders import Folders\n"
-        "cache.SHIPPED = layers.SHIPPED = sys.argv[4]\n"
-        "cache.load(SqliteStore.open(sys.argv[2]), Folders(*sys.argv[1:4]), sys.argv[5])\n"
+        "compiled.SHIPPED = layers.SHIPPED = sys.argv[4]\n"
+        "compiled.load(SqliteStore.open(sys.argv[2]), Folders(*sys.argv[1:4]), sys.argv[5])\n"
         "heavy = {'yaml', 'jsonschema', 'hyperscan', 're2', 'subprocess', 'fcntl', 'typing', 'hashlib', 'contextlib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

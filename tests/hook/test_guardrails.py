@@ -12,7 +12,8 @@ import pytest
 from adapters.payloads import shell_result, tool
 from hook.process import Told, hook
 from lockgate.folders import Folders
-from lockgate.guardrails.cache import FOLDER, load
+from lockgate.guardrails.cache import FOLDER
+from lockgate.guardrails.compiled import load
 from lockgate.store.sqlite import SqliteStore
 from support.prepared import give_state
 

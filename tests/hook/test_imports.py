@@ -23,14 +23,14 @@ HEAVY = frozenset(
 """Modules that cost more than they would bring."""
 
 EVENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 115),
-    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 116),
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 119),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 120),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        123,
+        127,
     ),
-    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 117),
-    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 88),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 121),
+    "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 92),
     "a result": (
         {
             "hook_event_name": "PostToolUse",
@@ -38,10 +38,10 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
             "tool_input": {"command": "ls"},
             "tool_response": {"stdout": "a\n", "stderr": "", "interrupted": False, "isImage": False},
         },
-        80,
+        84,
     ),
-    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 70),
-    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 59),
+    "a prompt": ({"hook_event_name": "UserPromptSubmit", "prompt": "look at src/main.py"}, 74),
+    "a session": ({"hook_event_name": "SessionStart", "source": "startup"}, 63),
 }
 """Payloads, and how many modules of ours they may take."""
 
@@ -95,18 +95,18 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
     opaque = _imported(tmp_path, {"tool_name": "Bash", "tool_input": {"command": "./build.sh"}})
     assert "lockgate.escape.containment.rewriting" in opaque
     assert not opaque & HEAVY
-    assert len([name for name in opaque if name.startswith("lockgate.escape.containment")]) <= 3
+    assert len([name for name in opaque if name.startswith("lockgate.escape.containment")]) <= 4
 
 
 @pytest.mark.parametrize(
     ("client", "payload", "most"),
     [
-        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 122),
-        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 104),
+        ("codex", {"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 126),
+        ("codex", {"tool_name": "mcp__a__b", "tool_input": {}}, 108),
         (
             "gemini-cli",
             {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {"file_path": "a"}},
-            94,
+            98,
         ),
     ],
 )

@@ -17,7 +17,7 @@ import pytest
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.escape.containment.guarded import Guard
 from lockgate.escape.containment.handing import spelt_plan
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 from lockgate.escape.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
 from lockgate.escape.containment.walking import spelt_filters, spelt_walk
 from lockgate.resident.wire import answer_in_bytes

@@ -22,7 +22,8 @@ from lockgate.analysis.patterns.model import (
     Side,
     ToolRule,
 )
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 
 KEY = bytes(range(32))
 

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from lockgate.folders import Folders
-from lockgate.guardrails.cache import SECONDS, load
+from lockgate.guardrails.cache import SECONDS
+from lockgate.guardrails.compiled import load
 from lockgate.guardrails.layers import SHIPPED
 from lockgate.store.sqlite import SqliteStore
 

@@ -33,7 +33,8 @@ from texts_1_values import CLASSES, VALUES, of  # noqa: E402
 
 from lockgate.analysis.patterns.fields import Field  # noqa: E402
 from lockgate.analysis.patterns.model import Side  # noqa: E402
-from lockgate.analysis.patterns.scanning import Request, Scanner  # noqa: E402
+from lockgate.analysis.patterns.request import Request  # noqa: E402
+from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
 from lockgate.scan.findings import Wanted, check, matches_in  # noqa: E402
 
 READABLE = 4

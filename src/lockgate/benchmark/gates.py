@@ -79,7 +79,8 @@ def prepare(where: Folders) -> None:
     Raises:
         LockgateError: It cannot be made.
     """
-    from lockgate.guardrails.cache import SECONDS, load
+    from lockgate.guardrails.cache import SECONDS
+    from lockgate.guardrails.compiled import load
     from lockgate.store.opening import open_store
 
     store = open_store(where.state)

@@ -63,7 +63,7 @@ def _analysis(rounds: int) -> list[Series]:
 
 def _gate(rounds: int) -> list[Series]:
     """The gate as a program has it that runs an agent."""
-    from lockgate import Gate
+    from lockgate.api import Gate
 
     given = {"command": COMMAND}
     check = _series("gate-check", "Gate.check_sync of that command, in process")
@@ -85,7 +85,7 @@ def _gate(rounds: int) -> list[Series]:
 def _scan(where: Folders, rounds: int) -> Series:
     from lockgate.analysis.patterns.fields import Field
     from lockgate.analysis.patterns.model import Side
-    from lockgate.analysis.patterns.scanning import Request
+    from lockgate.analysis.patterns.request import Request
     from lockgate.guardrails.opening import open_scanner
     from lockgate.store.opening import open_store
 

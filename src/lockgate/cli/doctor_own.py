@@ -76,7 +76,7 @@ def _hook_client(hook: str) -> Check:
 
 def _mend(error: LockgateError, where: Folders, otherwise: str) -> str:
     """What to do about an error: where the store is a shared one, its files here are not to be moved away."""
-    from lockgate.store.opening import ELSEWHERE
+    from lockgate.store.files import ELSEWHERE
 
     shared = isinstance(error, StoreError) and os.path.lexists(os.path.join(where.state, ELSEWHERE))
     return (

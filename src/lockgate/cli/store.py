@@ -17,7 +17,8 @@ from lockgate.cli.store_looking import LOCAL, status_lines, status_of, verified,
 from lockgate.errors import StoreError
 from lockgate.files import replace
 from lockgate.folders import folders
-from lockgate.store.opening import ELSEWHERE, open_existing
+from lockgate.store.files import ELSEWHERE
+from lockgate.store.opening import open_existing
 from lockgate.store.postgres.notes import NOTES
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.where import address_of, read_where, shown

@@ -10,7 +10,8 @@ from typing import Any
 from lockgate.audit.anchors import verify_anchors, verify_chain
 from lockgate.cli.state import iso, opened
 from lockgate.errors import StoreError
-from lockgate.store.opening import ELSEWHERE, open_existing
+from lockgate.store.files import ELSEWHERE
+from lockgate.store.opening import open_existing
 from lockgate.store.postgres.notes import NOTES, noted
 from lockgate.store.postgres.where import read_where, shown
 from lockgate.text import visible

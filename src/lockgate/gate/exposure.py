@@ -11,17 +11,18 @@ from lockgate.model import Subject, ToolCall
 
 def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
     """A person, or somebody as a person, says something."""
-    from lockgate.analysis import addresses, mentions
+    from lockgate.analysis import addresses
+    from lockgate.analysis.prompts import prompt
     from lockgate.escape import delegates
 
     context = event.context
     policies = parts.configure(context).policies
     around = [parts.surroundings(context, policy.rules) for policy in policies]
     effects = dict.fromkeys(
-        effect for each in around for effect in mentions.mention_effects(event.prompt, context.cwd, each)
+        effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
     )
     if event.outside:
-        effects[mentions.from_outside()] = None
+        effects[prompt.from_outside()] = None
     held = () if event.human else _secrets_in(parts, event)
     with parts.store.transaction() as tx:
         now = parts.clock()

@@ -20,7 +20,8 @@ from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.model import GuardrailResult, Side
 from lockgate.analysis.patterns.redaction import redact
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.errors import ConfigError
 from lockgate.guardrails.layers import shipped_layer
 from lockgate.guardrails.opening import ProcessorTime

@@ -15,11 +15,10 @@ from __future__ import annotations
 import json
 import os
 import stat
-import time
 
 from lockgate.core.version import __version__
 from lockgate.digests import blake2b
-from lockgate.errors import ConfigError, NotCompiledError
+from lockgate.errors import ConfigError
 from lockgate.folders import Folders
 from lockgate.guardrails.layers import SHIPPED, looks_at
 from lockgate.layers import LayerState, good_digest, text_digest, trusted_of
@@ -46,7 +45,6 @@ KEPT, PINNED, SECONDS = "patterns:kept:", "patterns:pinned:", "patterns:seconds"
 USUAL_SECONDS = 2.0
 """How long compiling is taken to last where it was never done."""
 _FORMAT = 1
-_WAIT = 0.02
 
 
 class Artefact(Record):
@@ -61,39 +59,6 @@ class Artefact(Record):
     problems: tuple[ConfigError, ...]
     """Files, or parts of them, that are not valid."""
     notes: tuple[str, ...]
-
-
-def load(store: Store, where: Folders, workspace: str, *, seconds: float = 60.0, unlike: str = "") -> Artefact:
-    """The compiled library that holds for a workspace now; compiled where it is missing, stale or damaged.
-
-    Args:
-        store: Knows which artefact belongs to which files, and its hash.
-        where: The folders.
-        workspace: The project's root folder, absolute; empty where there is none.
-        seconds: How long it may take. Where compiling takes longer, another process goes on with it.
-        unlike: The hash of an artefact that could not be loaded, because it was compiled by another version of
-            Hyperscan or for another processor: it is compiled anew.
-
-    Raises:
-        PatternError: It is not compiled yet, or cannot be; the message says what to do.
-        StoreError: The state cannot be read or written.
-    """
-    looks = looks_at(where, workspace)
-    found = _ready(store, where, workspace, looks)
-    if found is not None and found.digest != unlike:
-        return found
-    from lockgate.guardrails.making import make
-
-    until = time.monotonic() + seconds
-    try:
-        return make(store, where, workspace, until=until, seconds=seconds, unlike=unlike)
-    except NotCompiledError as error:
-        while time.monotonic() < until - _WAIT:
-            time.sleep(_WAIT)
-            found = _ready(store, where, workspace, looks)
-            if found is not None and found.digest != unlike:
-                return found
-        raise error from None
 
 
 def current(store: Store, where: Folders, workspace: str) -> str:
@@ -113,13 +78,16 @@ def problems_of(store: Store, where: Folders, workspace: str) -> tuple[ConfigErr
     return tuple(ConfigError(*problem) for problem in kept["problems"])
 
 
-def ready(store: Store, where: Folders, workspace: str) -> Artefact | None:
-    """The artefact of a workspace where it is there, fresh and undamaged."""
-    return _ready(store, where, workspace, looks_at(where, workspace))
+def ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look] | None = None) -> Artefact | None:
+    """The artefact of a workspace where it is there, fresh and undamaged.
 
-
-def _ready(store: Store, where: Folders, workspace: str, looks: Sequence[Look]) -> Artefact | None:
-    kept, pin = _kept_and_pin(store, workspace, looks)
+    Args:
+        store: Knows which artefact belongs to which files, and its hash.
+        where: The folders.
+        workspace: The project's root folder, absolute; empty where there is none.
+        looks: What the files of the layers hold, where the caller has read them already.
+    """
+    kept, pin = _kept_and_pin(store, workspace, looks_at(where, workspace) if looks is None else looks)
     if kept is None or pin is None:
         return None
     data = read_pinned(where, kept["artefact"], pin)

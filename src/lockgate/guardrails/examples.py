@@ -21,7 +21,8 @@ from lockgate.analysis.patterns.model import (
     Side,
     ToolRule,
 )
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.analysis.patterns.validators import VALIDATORS
 from lockgate.errors import ConfigError
 from lockgate.libraries import library as installed

@@ -137,7 +137,7 @@ def shipped_layer() -> Layer:
     """What is shipped, as the lowest layer. It was checked when it was built."""
     from lockgate.analysis.patterns.merging import SHIPPED as NAME
     from lockgate.analysis.patterns.merging import Layer
-    from lockgate.reading import Document
+    from lockgate.system.documents.values import Document
 
     with open(SHIPPED, encoding="utf-8") as file:
         return Layer(NAME, SHIPPED, Document(json.load(file), {}))

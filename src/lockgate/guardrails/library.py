@@ -96,7 +96,8 @@ class PatternGuard:
             What is wrong with pattern files, where it is compiled already.
         """
         from lockgate.errors import LockgateError
-        from lockgate.guardrails.cache import load, problems_of
+        from lockgate.guardrails.cache import problems_of
+        from lockgate.guardrails.compiled import load
 
         where = (self._store, self._where, context.workspace)
         try:
@@ -108,9 +109,9 @@ class PatternGuard:
     def _check(self, context: Context, call: ToolCall, side: Side, fields: Sequence[Field]) -> GuardrailResult:
         if not fields:
             return GuardrailResult()
-        import lockgate.analysis.patterns.scanning as scanning
+        import lockgate.analysis.patterns.request as request
 
-        return self._scanner(context).check(fields, scanning.Request(side, call.tool, context.agent_type))
+        return self._scanner(context).check(fields, request.Request(side, call.tool, context.agent_type))
 
     def _scanner(self, context: Context) -> Scanner:
         # An environment can hold secrets of its own.

@@ -11,7 +11,8 @@ from lockgate.analysis.patterns.engine import Matcher
 from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.errors import PatternError
 from lockgate.folders import Folders
-from lockgate.guardrails.cache import current, load
+from lockgate.guardrails.cache import current
+from lockgate.guardrails.compiled import load
 from lockgate.libraries import extension, library
 from lockgate.record import TYPE_CHECKING, Record
 

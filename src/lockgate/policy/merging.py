@@ -14,8 +14,8 @@ from lockgate.policy.commands import NOT_SAFE, STEPS
 from lockgate.policy.dialect import translate, translate_option
 from lockgate.policy.profiles import DEFAULT, chain, shipped
 from lockgate.policy.validation import pattern_lists, pattern_problem
-from lockgate.reading import dotted
 from lockgate.record import TYPE_CHECKING, Record
+from lockgate.system.documents.values import dotted
 
 if TYPE_CHECKING:
     from typing import Any

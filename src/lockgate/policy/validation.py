@@ -15,9 +15,10 @@ from lockgate.errors import ConfigError
 from lockgate.policy.commands import STEPS
 from lockgate.policy.dialect import DialectError, translate, translate_option
 from lockgate.policy.profiles import chain
-from lockgate.reading import Document, Path, read
+from lockgate.reading import read
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.schemas import errors, problems
+from lockgate.system.documents.values import Document, Path
 from lockgate.text import visible
 
 if TYPE_CHECKING:

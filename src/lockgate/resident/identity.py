@@ -6,8 +6,7 @@ import os
 import sys
 
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.store.files import DATABASE, KEY
-from lockgate.store.opening import ELSEWHERE
+from lockgate.store.files import DATABASE, ELSEWHERE, KEY
 
 _PACKAGE = PACKAGE_FOLDER
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from lockgate.analysis.patterns.fields import Field
 from lockgate.analysis.patterns.model import GuardrailResult, Kind, PatternMatch, Severity, Side
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.record import Record
 from lockgate.scan.sources import Source
 

@@ -11,6 +11,8 @@ from lockgate.files import to_disk
 
 DATABASE = "lockgate.db"
 KEY = "key"
+ELSEWHERE = "store.json"
+"""The file of a state folder that names a shared database. Without it the store is SQLite."""
 KEY_BYTES = 32
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 
 from lockgate.record import TYPE_CHECKING
-from lockgate.store.files import own_file
+from lockgate.store.files import ELSEWHERE, own_file
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Store
 
-ELSEWHERE = "store.json"
-"""The file of a state folder that names a shared database. Without it the store is SQLite."""
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 GROUPS_BUSY_SECONDS = 1.0

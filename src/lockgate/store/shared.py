@@ -20,8 +20,7 @@ def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
     Raises:
         StoreError: What the folder says cannot be read or trusted.
     """
-    from lockgate.store.files import own_folder, read_key
-    from lockgate.store.opening import ELSEWHERE
+    from lockgate.store.files import ELSEWHERE, own_folder, read_key
     from lockgate.store.postgres.notes import NOTES
     from lockgate.store.postgres.store import PostgresStore
     from lockgate.store.postgres.where import address_of, read_where

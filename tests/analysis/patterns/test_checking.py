@@ -18,7 +18,8 @@ from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.known import KnownHit, KnownKind
 from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
 from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.analysis.patterns.severities import TABLE
 from support.pattern_library import KEY, check, group, library, rule, scanner
 

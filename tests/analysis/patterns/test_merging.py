@@ -14,7 +14,8 @@ from lockgate.analysis.patterns.linking import BESIDE, link
 from lockgate.analysis.patterns.loading import Checks, load
 from lockgate.analysis.patterns.merging import MOST_PROJECT_RULES, Layer, State, merge
 from lockgate.analysis.patterns.model import Group, GuardrailDecision, Library, Mode, Rule, Severity, Side, ToolRule
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 
 CHECKS = Checks(lambda patterns: [""] * len(patterns), ("luhn",))
 BASE = """

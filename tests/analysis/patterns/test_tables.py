@@ -11,7 +11,8 @@ from lockgate.analysis.patterns.linking import link
 from lockgate.analysis.patterns.merging import merge
 from lockgate.analysis.patterns.model import Side
 from lockgate.analysis.patterns.redaction import redact
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.guardrails.layers import shipped_layer
 from support.pattern_library import scanner
 

@@ -19,7 +19,8 @@ from lockgate.analysis.patterns.linking import link
 from lockgate.analysis.patterns.merging import merge
 from lockgate.analysis.patterns.model import GuardrailResult, Side
 from lockgate.analysis.patterns.redaction import redact_all
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.guardrails.layers import shipped_layer
 from support.pattern_library import library, rule, scanner
 

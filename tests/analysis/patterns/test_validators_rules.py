@@ -15,7 +15,8 @@ from lockgate.analysis.patterns.linking import Linked, link
 from lockgate.analysis.patterns.loading import load, real_checks
 from lockgate.analysis.patterns.merging import Layer, merge
 from lockgate.analysis.patterns.model import GuardrailDecision, Side
-from lockgate.analysis.patterns.scanning import Request, Scanner
+from lockgate.analysis.patterns.request import Request
+from lockgate.analysis.patterns.scanning import Scanner
 
 LIBRARY = Path(patterns.__file__).parent / "library"
 

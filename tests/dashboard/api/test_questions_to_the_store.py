@@ -18,7 +18,8 @@ from lockgate.folders import Folders
 from lockgate.model import Label, LabelState, Subject, Taint
 from lockgate.observability import gauges
 from lockgate.store import statements
-from lockgate.store.opening import ELSEWHERE, open_store
+from lockgate.store.files import ELSEWHERE
+from lockgate.store.opening import open_store
 from lockgate.store.postgres import statements as postgres_statements
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.transaction import PostgresTransaction

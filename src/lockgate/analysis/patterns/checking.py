@@ -23,8 +23,8 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from lockgate.analysis.patterns.decoding_views import View
     from lockgate.analysis.patterns.known import KnownHit
+    from lockgate.analysis.patterns.request import Chosen, LoadedLibrary, Request, Use
     from lockgate.analysis.patterns.results import Kept
-    from lockgate.analysis.patterns.scanning import Chosen, Request, Scanner, Use
 
 MOST_REDACTED = 5000
 """Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
@@ -61,14 +61,14 @@ class _Text(Record):
 class Check:
     """A check in progress."""
 
-    def __init__(self, scanner: Scanner, request: Request, chosen: Chosen) -> None:
+    def __init__(self, library: LoadedLibrary, request: Request, chosen: Chosen) -> None:
         """Begin with what looks at the request; the time runs from here."""
-        self._scanner = scanner
-        self._matcher = scanner.matcher
+        self._library = library
+        self._matcher = library.matcher
         self._request = request
-        self._time = Timing(chosen.uses, chosen.shortest, scanner.clock)
+        self._time = Timing(chosen.uses, chosen.shortest, library.clock)
         self._by_rule = chosen.by_rule
-        self._known = scanner.known if chosen.known else None
+        self._known = library.known if chosen.known else None
         self._known_uses = chosen.known
         self._negated = chosen.negated
         self._applies: dict[int, bool] = {}
@@ -84,7 +84,7 @@ class Check:
         data = field.text.encode("utf-8", "surrogatepass")
         before = len(self._kept)
         if self._negated:
-            for index in self._scanner.held_to_format(field.name):
+            for index in self._library.held_to_format(field.name):
                 self._hold_to_format(index, field, data)
         spots = self._look(field, data)
         if spots:
@@ -215,7 +215,7 @@ class Check:
         from lockgate.analysis.patterns.results import Kept
         from lockgate.analysis.patterns.severities import decision_of
 
-        print_ = fingerprint(text.data[slice(*span)], self._scanner.key)
+        print_ = fingerprint(text.data[slice(*span)], self._library.key)
         encoding, start, end = text.place(*span)
         name = f"{rule.group}/{rule.id}"
         place = (name, use.group.id, text.field.path, start, end, print_)

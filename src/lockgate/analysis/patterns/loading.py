@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 
 from lockgate.errors import ConfigError
-from lockgate.reading import Document, Path, read
+from lockgate.reading import read
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.schemas import did_you_mean, errors, problems
+from lockgate.system.documents.values import Document, Path
 
 if TYPE_CHECKING:
     from typing import Any

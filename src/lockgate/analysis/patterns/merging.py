@@ -19,9 +19,9 @@ from itertools import count
 from lockgate.analysis.globs import name_matches
 from lockgate.analysis.patterns.loading import groups_of, rule_id
 from lockgate.errors import ConfigError
-from lockgate.reading import Document, Path, dotted
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.schemas import did_you_mean
+from lockgate.system.documents.values import Document, Path, dotted
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,7 +6,7 @@ itself and shares what is common. A group whose time is over says its fallback, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lockgate.analysis.patterns.checking import KNOWN_GROUPS, Check
 from lockgate.analysis.patterns.engine import Matcher
@@ -20,7 +20,8 @@ from lockgate.analysis.patterns.model import (
     Side,
     ToolRule,
 )
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.analysis.patterns.request import Chosen, Request, Use
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,43 +34,6 @@ _MANY = 64
 """Texts of one call from which on short ones are looked at together."""
 _EVERYWHERE = "canary"
 """The group that a tool's list cannot leave out: whoever laid a canary wants to hear of it from every tool."""
-
-
-class Request(Record):
-    """What is to be checked, and for whom."""
-
-    side: Side
-    tool: str = ""
-    agent: str = ""
-    """The agent's type, for ``applies_to``."""
-    timeout_ms: float | None = None
-    """Instead of each group's own."""
-    most_matches: int = 100
-    """Matches of one rule that are kept, but for those that are redacted: more would not change the decision."""
-
-
-class Use(Record):
-    """A group as it holds for one request."""
-
-    group: Group
-    mode: Mode
-    fallback: GuardrailDecision
-    timeout: float
-    """Seconds."""
-
-
-class Chosen(Record):
-    """What looks at the texts of one call."""
-
-    uses: Sequence[Use]
-    shortest: float
-    """The fewest seconds that any of these groups has."""
-    by_rule: Mapping[int, Sequence[Use]]
-    """The groups of each rule, by the rule's number."""
-    known: Mapping[str, Use]
-    """Of the groups of known values: by the name of the group that it stands for."""
-    negated: bool
-    """Whether there are rules among them that hold what does not match."""
 
 
 class Scanner:

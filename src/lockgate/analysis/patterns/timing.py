@@ -8,7 +8,7 @@ from lockgate.analysis.patterns.model import Expired
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.analysis.patterns.scanning import Use
+    from lockgate.analysis.patterns.request import Use
 
 
 class Timing:

@@ -16,7 +16,7 @@ from lockgate.analysis.patterns.fields import Field
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.analysis.patterns.scanning import Scanner
+    from lockgate.analysis.patterns.request import LoadedLibrary
 
 _SHORT, _FEW, _MOST = 64, 8, 256
 """Characters of a short text; short texts from which on they are looked at together, and how many are at a time."""
@@ -38,24 +38,24 @@ def runs(fields: Sequence[Field]) -> Iterator[Sequence[Field]]:
         yield some
 
 
-def with_hits(scanner: Scanner, fields: Sequence[Field], *, negated: bool, known: bool) -> Sequence[Field]:
+def with_hits(library: LoadedLibrary, fields: Sequence[Field], *, negated: bool, known: bool) -> Sequence[Field]:
     """Those of a run in which something may be found.
 
     Args:
-        scanner: The library.
+        library: The library.
         fields: The run.
         negated: Whether what does not match a format is looked for.
         known: Whether known values are.
     """
     if len(fields) < _FEW:
         return fields
-    if negated and any(scanner.held_to_format(name) for name in {field.name for field in fields}):
+    if negated and any(library.held_to_format(name) for name in {field.name for field in fields}):
         return fields
     lines = [field.text.encode("utf-8", "surrogatepass") for field in fields]
     data = b"\n".join(lines)
-    if known and scanner.known is not None and scanner.known(data):
+    if known and library.known is not None and library.known(data):
         return fields
-    return [fields[index] for index in sorted(_hit(scanner.matcher, lines, data))]
+    return [fields[index] for index in sorted(_hit(library.matcher, lines, data))]
 
 
 def _hit(matcher: Matcher, lines: Sequence[bytes], data: bytes) -> Collection[int]:

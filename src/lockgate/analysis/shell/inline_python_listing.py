@@ -12,8 +12,22 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
+    from typing import Protocol
 
-    from lockgate.analysis.shell.inline_python_names import Names
+    class Names(Protocol):
+        """What is known of the names of a program: see ``inline_python_names``."""
+
+        values: dict[str, list[ast.expr]]
+        unknown: set[str]
+        bound: set[str]
+        members: set[str]
+
+        def is_changed(self, name: str) -> bool:
+            """Whether the elements of a name may be others than those that the program was seen to put in there."""
+
+        def qualified(self, node: ast.AST) -> str | None:
+            """The module's member that an expression stands for."""
+
 
 _SAME = frozenset({"sorted", "list", "set", "tuple", "reversed", "iter"})
 """Builtins that give the elements of their first argument, in some order."""
@@ -24,30 +38,34 @@ _FOLDERS = frozenset({"iterdir", "glob", "rglob"})
 
 def bindings(node: ast.For | ast.AsyncFor | ast.comprehension, names: Names) -> dict[int, list[ast.expr]]:
     """What the names that a loop binds stand for, by the nodes of these names; an element is said by a star."""
-    ast, target, source = names.ast, node.target, node.iter
+    import ast
+
+    target, source = node.target, node.iter
     if isinstance(source, (ast.List, ast.Tuple)):
         return {id(target): source.elts}
     if isinstance(target, ast.Name):
-        return {id(target): [_element(source, names)]}
+        return {id(target): [_element(source)]}
     if not isinstance(target, ast.Tuple) or not isinstance(source, ast.Call) or not source.args:
         return {}
     if isinstance(source.func, ast.Name) and source.func.id == "enumerate" and len(target.elts) == 2:
-        return {id(target.elts[1]): [_element(source.args[0], names)]}
+        return {id(target.elts[1]): [_element(source.args[0])]}
     if names.qualified(source.func) == "os.walk" and len(target.elts) == 3:
         # The folder, and the lists of what lies in it.
-        listed = [ast.List([_element(ast.Constant(None), names)], ast.Load())]
-        return {id(target.elts[0]): [_element(source, names)], **{id(elt): [*listed] for elt in target.elts[1:]}}
+        listed = [ast.List([_element(ast.Constant(None))], ast.Load())]
+        return {id(target.elts[0]): [_element(source)], **{id(elt): [*listed] for elt in target.elts[1:]}}
     return {}
 
 
-def _element(source: ast.expr, names: Names) -> ast.expr:
-    star: ast.expr = names.ast.Starred(source, names.ast.Load())
-    return star
+def _element(source: ast.expr) -> ast.expr:
+    import ast
+
+    return ast.Starred(source, ast.Load())
 
 
-def changed(nodes: list[ast.AST], names: Names) -> set[str]:
+def changed(nodes: list[ast.AST]) -> set[str]:
     """Names that are used for more than to go through what they stand for: others may put something else in there."""
-    ast = names.ast
+    import ast
+
     only: set[int] = set()
     for node in nodes:
         if isinstance(node, (ast.For, ast.comprehension)):
@@ -59,7 +77,8 @@ def changed(nodes: list[ast.AST], names: Names) -> set[str]:
 
 def is_argv(node: ast.AST, names: Names) -> bool:
     """Whether a value is the words of the command line, or a part of them."""
-    ast = names.ast
+    import ast
+
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Load):
         node = node.value
     return names.qualified(node) == "sys.argv"
@@ -69,11 +88,13 @@ class Elements:
     """The texts that an element of a value can be."""
 
     def __init__(self, names: Names, argv: tuple[str, ...], texts: Callable[[ast.expr, int], list[str]]) -> None:
-        self.names, self.ast, self.argv, self.texts = names, names.ast, argv, texts
+        self.names, self.argv, self.texts = names, argv, texts
 
     def of(self, node: ast.expr, depth: int) -> list[str]:
         """The texts that an element of a value can be."""
-        ast, names = self.ast, self.names
+        import ast
+
+        names = self.names
         if isinstance(node, ast.Constant) and node.value is None:
             return [PLAIN]
         if is_argv(node, names):
@@ -88,7 +109,9 @@ class Elements:
         return self._called(node, depth) if isinstance(node, ast.Call) else [OPAQUE]
 
     def _called(self, node: ast.Call, depth: int) -> list[str]:
-        ast, function = self.ast, node.func
+        import ast
+
+        function = node.func
         full = self.names.qualified(function) or ""
         if not node.args or any(isinstance(argument, ast.Starred) for argument in node.args):
             if isinstance(function, ast.Attribute) and not node.args and self._lists(function):

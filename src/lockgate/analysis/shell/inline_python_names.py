@@ -59,7 +59,7 @@ class Names:
     def is_changed(self, name: str) -> bool:
         """Whether the elements of a name may not be those that the program was seen to put in there."""
         if self._changed is None:
-            self._changed = changed(self._nodes, self)
+            self._changed = changed(self._nodes)
         return name in self._changed
 
     def _arguments(self, nodes: list[ast.AST]) -> None:

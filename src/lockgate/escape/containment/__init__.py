@@ -6,6 +6,7 @@ What the sandbox looks like is a :class:`~lockgate.escape.containment.plan.Plan`
 kernel's namespaces) is a *way*. Where none works on this host, the table's next verdict is taken.
 """
 
-from lockgate.escape.containment.host import Host, host, problem
+from lockgate.escape.containment.host import host, problem
+from lockgate.escape.containment.host_facts import Host
 
 __all__ = ["Host", "host", "problem"]

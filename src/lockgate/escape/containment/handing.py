@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import bubblewrap
 from lockgate.escape.containment.filter import program
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 from lockgate.escape.containment.plan import Plan
 from lockgate.escape.containment.proc import settings
 from lockgate.escape.containment.walking import spelt

@@ -8,7 +8,8 @@ import sys
 import time
 
 from lockgate.core.version import PACKAGE_FOLDER, __version__
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.escape.containment.host_facts import Host
+from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
@@ -35,19 +36,6 @@ _SYSTEM = frozenset(
 
 LAUNCHER = os.path.join(PACKAGE_FOLDER, "lockgate-contain")
 """The native launcher, where there is one: native/contain.c."""
-
-
-class Host(Record):
-    """What a host can do."""
-
-    way: str = ""
-    """``bubblewrap``, ``namespaces`` or ``sandbox-exec``; empty where nothing works."""
-    program: str = ""
-    """The program that builds the sandbox, absolute; empty where none is needed."""
-    problem: str = ""
-    """Why nothing works, for a person; empty where something does."""
-    launcher: str = ""
-    """The way in which the native launcher builds a sandbox here; empty where there is no launcher that runs."""
 
 
 def problem(state: str = "") -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from lockgate.escape.containment.bubblewrap import ISOLATION
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 
 _SECONDS = 1.2
 """For one try. Two have to fit into the time that a hook has for its decision."""

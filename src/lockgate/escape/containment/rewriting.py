@@ -13,7 +13,7 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.escape.containment.host import Host
+    from lockgate.escape.containment.host_facts import Host
 
 _MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
 """Whether a command may change the folder that the shell is in. Too often is only longer."""

@@ -17,7 +17,7 @@ import time
 
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import ways
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 from lockgate.escape.containment.layout import Layout
 from lockgate.escape.containment.leftovers import drop_unused
 from lockgate.escape.containment.sweep import Sweep

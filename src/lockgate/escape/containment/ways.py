@@ -12,7 +12,7 @@ from collections.abc import Callable
 from lockgate.errors import ContainmentError
 from lockgate.escape.containment import bubblewrap, confining
 from lockgate.escape.containment.filter import program
-from lockgate.escape.containment.host import Host
+from lockgate.escape.containment.host_facts import Host
 from lockgate.escape.containment.plan import Plan
 from lockgate.record import TYPE_CHECKING
 

@@ -18,6 +18,7 @@ import yaml
 from lockgate.analysis.shell.findings import WORDS
 from lockgate.analysis.shell.knowledge import SAME
 from lockgate.analysis.shell.options import HARMLESS
+from lockgate.analysis.shell.programs.counting import show
 from lockgate.analysis.shell.programs.packing import packed
 from lockgate.analysis.shell.roles import ROLES
 
@@ -247,9 +248,9 @@ def check(where: str, compiled_entry: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> int:
     """Compile, or with ``--check`` compare, or with ``--stats`` count."""
     if "--stats" in arguments:
-        from lockgate.analysis.shell.programs.counting import show
-
-        show()
+        paths = (path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "tables")
+        written = ((path, load(path)["programs"]) for path in paths)
+        show((path.stem, raw, family(path.name, raw)) for path, raw in written)
         return 0
     try:
         files = compiled()

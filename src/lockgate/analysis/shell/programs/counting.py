@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from lockgate.analysis.shell.programs.build import FOLDER, family, load
+Families = Iterable[tuple[str, dict[str, Any], dict[str, Any]]]
+"""Of each family its name, its programs as they are written, and what they come to."""
 
 
-def statistics() -> list[tuple[str, int, int, int, int, int, int]]:
+def statistics(families: Families) -> list[tuple[str, int, int, int, int, int, int]]:
     """A row a family: its name, names of programs, entries, those with a grammar, subcommands, options and examples.
 
     An entry has a grammar where its options or subcommands are told apart, or an operand has a role.
     """
     table = []
-    for path in sorted(FOLDER.glob("*.yaml")):
-        if path.stem != "tables":
-            raw = load(path)["programs"]
-            known = family(path.name, raw)
-            entries = [item for item in known.values() if isinstance(item, dict)]
-            counts = [_counted(item) for item in entries]
-            told = sum(
-                any(count) or not {"local", "local..."}.issuperset(item.get("operands", ()))
-                for item, count in zip(entries, counts, strict=True)
-            )
-            commands, options = (sum(count[at] for count in counts) for at in (0, 1))
-            examples = sum(len(item["examples"]) for item in raw.values())
-            table.append((path.stem, len(known), len(entries), told, commands, options, examples))
+    for name, raw, known in families:
+        entries = [item for item in known.values() if isinstance(item, dict)]
+        counts = [_counted(item) for item in entries]
+        told = sum(
+            any(count) or not {"local", "local..."}.issuperset(item.get("operands", ()))
+            for item, count in zip(entries, counts, strict=True)
+        )
+        commands, options = (sum(count[at] for count in counts) for at in (0, 1))
+        examples = sum(len(item["examples"]) for item in raw.values())
+        table.append((name, len(known), len(entries), told, commands, options, examples))
     return table
 
 
@@ -41,9 +40,9 @@ def _counted(item: dict[str, Any]) -> tuple[int, int]:
     return commands, options
 
 
-def show() -> None:
+def show(families: Families) -> None:
     """Print the table with its sums."""
-    table = statistics()
+    table = statistics(families)
     total = ("total", *(sum(row[column] for row in table) for column in range(1, 7)))  # type: ignore[misc]
     heading = ("family", "programs", "entries", "with grammar", "subcommands", "options", "examples")
     for row in (heading, *table, total):

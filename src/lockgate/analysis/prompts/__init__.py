@@ -1,0 +1,1 @@
+"""What the client brings into the context with a prompt, without a call of a tool."""

@@ -1,0 +1,55 @@
+"""What a prompt brings in beside its words: files and resources that it mentions with ``@``, skills, servers' prompts.
+
+Claude Code attaches a mentioned file, runs what stands in a skill and asks an MCP server for its prompt without a tool,
+so no other event tells of it. The forms are those of version 2.1.329.
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.mentions import attached
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
+from lockgate.model import Effect, EffectKind, Label, ToolCall
+
+_SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<listed>\S+) \(MCP\))")
+
+
+def mention_effects(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    """The effects of what a prompt mentions.
+
+    Args:
+        prompt: The prompt's text.
+        cwd: The folder that relative paths start at.
+        around: The surroundings.
+    """
+    return tuple(dict.fromkeys((*_of_skill(prompt, cwd, around), *attached(prompt, cwd, around))))
+
+
+def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]:
+    tool = _servers_prompt(prompt)
+    if tool:
+        from lockgate.analysis.mcp import mcp_effects
+
+        brought = mcp_effects(ToolCall(tool, {}, cwd), around)
+        return tuple(effect for effect in brought if effect.kind in (EffectKind.INGEST, EffectKind.READ_SECRET))
+    if not prompt.startswith("/"):
+        return ()
+    from lockgate.analysis.skills import skill_effects
+
+    return skill_effects(prompt, "", cwd, around)
+
+
+def from_outside() -> Effect:
+    """The effect of a message that somebody sends into a session from elsewhere."""
+    because = "nobody knows here what its sender has read"
+    return Effect(EffectKind.INGEST, "a message from outside", "prompt:outside", because, gives=Label.UNTRUSTED)
+
+
+def _servers_prompt(prompt: str) -> str:
+    """The name of an MCP server's prompt in the form of a tool's, where that is asked for; else empty."""
+    match = _SERVERS_PROMPT.match(prompt)
+    if match is None or match["tool"]:
+        return match["tool"] if match else ""
+    listed = match["listed"]  # ``SERVER:PROMPT``; the server of a plugin has colons in its name
+    colon = listed.rfind(":", 1, -1)
+    return f"mcp__{listed[:colon]}__{listed[colon + 1 :]}" if colon > 0 else ""

@@ -1,0 +1,1 @@
+"""What the operating system and plain files give. No policy is in it."""

@@ -1,0 +1,1 @@
+"""Configuration files as plain values, each with its line."""
