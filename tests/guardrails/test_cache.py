@@ -101,9 +101,9 @@ def test_nothing_is_parsed_where_nothing_has_changed(machine: Machine) -> None:
     machine.ours.write_text(OURS)
     machine.load()
     program = (
-        "import sys; from lockgate.guardrails import compiled, layers\n"
+        "import sys; from lockgate.guardrails import cache, compiled, layers\n"
         "from lockgate.store.sqlite import SqliteStore; from lockgate.folders import Folders\n"
-        "compiled.SHIPPED = layers.SHIPPED = sys.argv[4]\n"
+        "cache.SHIPPED = layers.SHIPPED = sys.argv[4]\n"
         "compiled.load(SqliteStore.open(sys.argv[2]), Folders(*sys.argv[1:4]), sys.argv[5])\n"
         "heavy = {'yaml', 'jsonschema', 'hyperscan', 're2', 'subprocess', 'fcntl', 'typing', 'hashlib', 'contextlib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
