@@ -103,6 +103,16 @@ class Variant(StrEnum):
 
     A table without the row ``egress_secret`` decides it by ``egress``, and asks at least.
     """
+    SHELL = "shell"
+    """A shell, or another interpreter, whose input comes from the network: asked about in every session.
+
+    A table without the row ``egress_shell`` decides it by ``egress``, and asks at least.
+    """
+    DOWNLOAD = "download"
+    """Running what was downloaded from an address that no person has given: asked about in every session.
+
+    A table without the row ``execute_download`` decides it by ``execute``, and asks at least.
+    """
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, possible, strictest
-from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, Profile, chain, shipped
+from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, FLOOR, Profile, chain, shipped
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY
 LABELS = {
@@ -32,6 +32,8 @@ ROWS = {
     "fetch_search": (EffectKind.FETCH, Variant.SEARCH),
     "egress": (EffectKind.EGRESS, Variant.PLAIN),
     "egress_secret": (EffectKind.EGRESS, Variant.SECRET),
+    "egress_shell": (EffectKind.EGRESS, Variant.SHELL),
+    "execute_download": (EffectKind.EXECUTE, Variant.DOWNLOAD),
     "execute": (EffectKind.EXECUTE, Variant.PLAIN),
     "execute_runtime": (EffectKind.EXECUTE, Variant.RUNTIME),
     "execute_unlisted": (EffectKind.EXECUTE, Variant.UNLISTED),
@@ -59,6 +61,8 @@ QUARANTINE = {
     "fetch_search": ([A, A, A, Q], [A, A, A, Q]),
     "egress": ([A, D, A, D], [A, D, A, D]),
     "egress_secret": ([Q, Q, Q, Q], [Q, C, Q, C]),
+    "egress_shell": ([Q, Q, Q, Q], [Q, C, Q, C]),
+    "execute_download": ([Q, Q, Q, Q], [Q, C, Q, C]),
     "execute": ([A, Q, A, Q], [A, C, A, C]),
     "execute_runtime": ([A, Q, A, Q], [A, C, A, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
@@ -75,6 +79,8 @@ CASCADE = {
     "fetch_search": ([A, A, Q, Q], [A, A, J, J]),
     "egress": ([A, Q, Q, Q], [A, J, J, Q]),
     "egress_secret": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
+    "egress_shell": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
+    "execute_download": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
     "execute": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_runtime": ([A, Q, Q, Q], [A, C, C, C]),
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
@@ -91,6 +97,8 @@ TRIFECTA = {
     "fetch_search": ([A, A, A, Q], [A, A, A, J]),
     "egress": ([A, A, A, D], [A, A, A, D]),
     "egress_secret": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
+    "egress_shell": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
+    "execute_download": ([Q, Q, Q, Q], [Q, Q, Q, Q]),
     "execute": ([A, A, A, Q], [A, A, A, C]),
     "execute_runtime": ([A, A, A, Q], [A, A, A, C]),
     "execute_unlisted": ([A, A, A, Q], [A, A, A, C]),
@@ -154,19 +162,25 @@ def test_what_the_judge_flags(name: str, row: str, column: LabelState) -> None:
 
 @pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
 @pytest.mark.parametrize("column", COLUMNS)
-def test_a_table_without_the_row_asks_at_least_where_a_secret_is_sent(name: str, column: LabelState) -> None:
+@pytest.mark.parametrize(("row", "general"), FLOOR.items())
+def test_a_table_without_a_row_of_the_floor_asks_at_least(
+    name: str, column: LabelState, row: str, general: str
+) -> None:
     profile = shipped()[name]
-    older = profile._replace(table={row: cells for row, cells in profile.table.items() if row != "egress_secret"})
-    egress = possible(older.cell("egress", column), frozenset())
-    assert decide([effect("egress_secret")], LABELS[column.value], older).verdict == max(egress, Q)
+    older = profile._replace(table={each: cells for each, cells in profile.table.items() if each != row})
+    without = possible(older.cell(general, column), frozenset())
+    assert decide([effect(row)], LABELS[column.value], older).verdict == max(without, Q)
     assert Profile.from_json(older.to_json()) == older
 
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("name", ["quarantine", "cascade", "trifecta"])
-def test_to_let_run_what_sends_is_not_to_let_a_secret_be_sent(name: str, column: LabelState) -> None:
-    loosened = shipped()[name].with_cells({"egress": {column: (A,)}})
-    assert decide([effect("egress"), effect("egress_secret")], LABELS[column.value], loosened).verdict == Q
+@pytest.mark.parametrize(("row", "general"), FLOOR.items())
+def test_to_let_run_the_general_row_is_not_to_let_run_the_floor(
+    name: str, column: LabelState, row: str, general: str
+) -> None:
+    loosened = shipped()[name].with_cells({general: {column: (A,)}})
+    assert decide([effect(general), effect(row)], LABELS[column.value], loosened).verdict == Q
 
 
 def test_what_sends_a_secret_is_recorded_where_nothing_is_asked() -> None:
@@ -294,8 +308,8 @@ def test_a_further_label_never_loosens(name: str, able: frozenset[Verdict]) -> N
             if fewer <= more:
                 before = decide([effect(row)], fewer, shipped()[name], able=able).verdict
                 after = decide([effect(row)], more, shipped()[name], able=able).verdict
-                # What is contained can send no secret, so there is nothing left to ask.
-                assert after >= before or (row, after) == ("egress_secret", C), (row, fewer, more)
+                # What is contained reaches nobody, so there is nothing left to ask.
+                assert after >= before or (row, after) == (row if row in FLOOR else "", C), (row, fewer, more)
 
 
 # ---------------------------------------------------------------- the data

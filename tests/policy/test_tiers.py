@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lockgate.model import Effect, Label, LabelState, Tier, Verdict
 from lockgate.policy.decide import decide
-from lockgate.policy.profiles import Profile, shipped
+from lockgate.policy.profiles import FLOOR, Profile, shipped
 from lockgate.policy.tiers import decided_by, steps
 from policy.test_decide import ABLE, LABELS, ROWS, effect
 
@@ -144,8 +144,8 @@ def test_a_further_label_never_loosens_for_calls_with_two_effects(
             before = decide(call, fewer, shipped()[name], able=able, flagged=said)
             after = decide(call, more, shipped()[name], able=able, flagged=said)
             flagged = said is True and before.tier is Tier.JUDGE
-            # What is contained can send no secret, so there is nothing left to ask.
-            contained = after.verdict is C and "egress_secret" in (one, other)
+            # What is contained reaches nobody, so there is nothing left to ask.
+            contained = after.verdict is C and not {one, other}.isdisjoint(FLOOR)
             assert contained or after.verdict >= (Q if flagged else before.verdict), (one, other, fewer, more)
 
 
@@ -153,12 +153,12 @@ def test_a_further_label_never_loosens_for_calls_with_two_effects(
 def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
-    leaves = {"fetch", "egress", "egress_secret", "persist", "destroy"}
-    leaves |= {"execute", "execute_runtime", "execute_unlisted"}
+    leaves = {"fetch", "egress", "egress_secret", "egress_shell", "persist", "destroy"}
+    leaves |= {"execute", "execute_download", "execute_runtime", "execute_unlisted"}
     decision = decide(call, label, shipped()["cascade"], able=able)
     if label and any(one.row in leaves for one in call):
         assert decision.verdict > A
-    if not label and all(one.row not in ("tamper", "tamper_self", "egress_secret") for one in call):
+    if not label and all(one.row not in ("tamper", "tamper_self", *FLOOR) for one in call):
         assert (decision.verdict, decision.tier) == (A, Tier.LABELS)
 
 
@@ -166,7 +166,7 @@ def test_in_the_cascade_what_leaves_with_a_label_is_never_let_run_unheard(
 def test_trifecta_objects_only_where_all_three_meet(
     call: Sequence[Effect], label: frozenset[Label], able: frozenset[Verdict]
 ) -> None:
-    call = [one for one in call if not one.row.startswith("tamper") and one.row != "egress_secret"]
+    call = [one for one in call if not one.row.startswith("tamper") and one.row not in FLOOR]
     decision = decide(call, label, shipped()["trifecta"], able=able)
     if decision.verdict > A:
         assert decision.column is LabelState.BOTH

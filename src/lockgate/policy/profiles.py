@@ -30,8 +30,8 @@ FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
 """What every host can do; a chain ends in one of these."""
 FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute"}
 """Rows that are a kind of another row: that one says what they do not say themselves."""
-SENDS_SECRET = "egress_secret"  # noqa: S105 - the name of a row
-"""The row that an older table may not have: it asks at least."""
+FLOOR = {"egress_secret": "egress", "egress_shell": "egress", "execute_download": "execute"}
+"""Rows that ask in every session. Where a table does not have one, the other row says it, and it asks at least."""
 DEFAULT = "quarantine"
 PAUSED = "paused"
 """The name of the profile that decides while a person has paused the gate."""
@@ -56,8 +56,8 @@ class Profile(Record):
         said = self.table.get(row, {}).get(column)
         if said is None and row in FALLS_BACK:
             return self.cell(FALLS_BACK[row], column)
-        if said is None and row == SENDS_SECRET:
-            return _at_least_asked(self.cell("egress", column))
+        if said is None and row in FLOOR:
+            return _at_least_asked(self.cell(FLOOR[row], column))
         return said or (Verdict.DENY,)
 
     def when_flagged(self, row: str, column: LabelState) -> Verdict:
