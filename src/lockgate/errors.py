@@ -11,6 +11,7 @@
      +-- ContainmentError       a command cannot be run contained
      +-- PatternError           the pattern library cannot be compiled or loaded
      +-- ApprovalError          a question to a person cannot be answered
+     +-- EndorsementError       a result cannot be endorsed
      +-- JudgeError             the judge is not set up as it must be, or gave no opinion
      +-- KeyringError           the system's keyring cannot be asked for a secret
      +-- PluginError            a plugin cannot be loaded, or breaks its contract
@@ -73,6 +74,10 @@ class NotCompiledError(PatternError):
 
 class ApprovalError(LockgateError):
     """A question to a person cannot be answered."""
+
+
+class EndorsementError(LockgateError):
+    """A result cannot be endorsed. The message tells a person why."""
 
 
 class JudgeError(LockgateError):

@@ -153,14 +153,14 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
     lines += exposure(taints)
     if client != _CLAUDE:
         lines.append(
-            "To let it through: run it yourself, or have it done by a new session that has not read this. Details: "
-            "lockgate status"
+            "To let it through: run it yourself, or have it done by a new session that has not read this. If the text "
+            "is fine, say so in a terminal: lockgate endorse. Details: lockgate status"
         )
         return "\n".join(lines)
     lines.append(
         "To let it through: tell the agent to use the delegate (/lockgate:escape, with the plugin) and approve its "
-        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. Details: "
-        "lockgate status",
+        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. If the text is fine, "
+        "say so in a terminal: lockgate endorse. Details: lockgate status",
     )
     return "\n".join(lines)
 

@@ -253,6 +253,11 @@ class Analysis(Record):
     A short result of a receipt gives no label, unless one of its lines matches: the words are those of the programs and
     of servers that a person or the shipped tables vouch for.
     """
+    writes: bool = False
+    """Whether a shell command names a file that it writes, removes or moves, or may write some that it does not name.
+
+    Programs that write by themselves (``git commit``) do not show here: see ``analysis.looking``.
+    """
 
     @property
     def gives(self) -> frozenset[Label]:

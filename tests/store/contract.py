@@ -282,6 +282,25 @@ class StoreContract:
                 assert tx.taints(subject) == [*settled, TAINT._replace(call_id="c2"), sure]
             assert tx.taints(Subject("t"))[0] == TAINT
 
+    def test_only_what_a_subject_has_by_one_call_of_its_own_is_dropped(self, store: Store) -> None:
+        own = TAINT._replace(state=CONFIRMED, origin="")
+        others = [
+            own._replace(label=SECRET),
+            own._replace(call_id="c2"),
+            own._replace(source="pending", state=PENDING),
+            own._replace(origin="agent a1"),
+        ]
+        with store.transaction() as tx:
+            for subject in (Subject("s"), Subject("s", "a"), Subject("t")):
+                tx.add_taints(subject, [own, own._replace(source="two"), *others])
+            assert len(tx.taints(Subject("s"), limit=16)) == 6
+            assert tx.drop_taints(Subject("s"), UNTRUSTED, "c1") == 2
+            assert tx.drop_taints(Subject("s"), UNTRUSTED, "c1") == 0
+            assert tx.taints(Subject("s"), limit=16) == others
+        with store.reading() as tx:
+            assert tx.taints(Subject("s")) == others
+            assert len(tx.taints(Subject("s", "a"))) == len(tx.taints(Subject("t"))) == 6
+
     def test_addresses(self, store: Store) -> None:
         seen, said, both = b"1" * 16, b"2" * 16, b"3" * 16
         with store.transaction() as tx:
@@ -349,6 +368,7 @@ class StoreContract:
             pytest.param(lambda tx: tx.put_approval(APPROVAL), id="put_approval"),
             pytest.param(lambda tx: tx.add_taints(Subject("s"), [TAINT]), id="add_taints"),
             pytest.param(lambda tx: tx.settle("s", "c", confirm=True), id="settle"),
+            pytest.param(lambda tx: tx.drop_taints(Subject("s"), UNTRUSTED, "c"), id="drop_taints"),
             pytest.param(lambda tx: tx.block("s", "", "x", 1.0), id="block"),
             pytest.param(lambda tx: tx.add_addresses("s", [b"x"], human=True), id="add_addresses"),
             pytest.param(lambda tx: tx.copy_addresses("s", "t", human_only=True), id="copy_addresses"),

@@ -23,6 +23,7 @@ _COMMANDS = {
     "demo": "lockgate.cli.demo:demo",
     "deny": "lockgate.cli.approve:deny",
     "doctor": "lockgate.cli.doctor:doctor",
+    "endorse": "lockgate.cli.endorse:endorse",
     "explain": "lockgate.cli.explain:explain",
     "gate": "lockgate.cli.gate:gate",
     "hook": "lockgate.cli.hook:hook",

@@ -30,6 +30,7 @@ _MEANING = {
     LabelState.BOTH: "has read secrets and what others wrote: external actions are closed",
 }
 _WAYS_OUT = (
+    "read what it has read, and say that it is fine (lockgate endorse)",
     "with the plugin, ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief"
     " says, once you have approved it",
     "accept a plan with its context cleared (plan mode), or /clear: the new session is clean",
@@ -50,7 +51,7 @@ def status(wanted: str, as_json: bool) -> None:
     Exit status: 0 shown (also where nothing is recorded yet), 1 no such session, 2 usage, 3 state not readable.
     """
     with looking() as tx:
-        row = _find(tx, wanted) if tx is not None else None
+        row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
     if told is not None:
         told |= _in_force(told["workspace"] or told["cwd"])
@@ -102,7 +103,11 @@ def _nothing(wanted: str, as_json: bool) -> None:
         click.echo("nothing recorded yet for this folder; `lockgate sessions` lists all sessions")
 
 
-def _find(tx: Transaction, wanted: str) -> SessionRow | None:
+def session_here(tx: Transaction, wanted: str) -> SessionRow | None:
+    """The session of an id or of the beginning of one; by default the last one of the current folder's project.
+
+    Exits with 1 where several begin so.
+    """
     if not wanted:
         here = os.path.realpath(os.getcwd())
         return next((row for row in tx.sessions() if _covers(row, here)), None)

@@ -143,7 +143,10 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
-            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, verdict=verdict.word)
+            looks = bool(question.taints or heard.turn) and _only_looks(call, ruling.analysis)
+            session.expect(
+                tx, context.subject, masked, told, case.digest, now, asked=asked, verdict=verdict.word, looks=looks
+            )
             _message_flows(question)
         if news:
             ended = parts.timer()
@@ -286,6 +289,12 @@ def _first_time(question: Question, verdict: Verdict) -> bool:
         )
     tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
     return True
+
+
+def _only_looks(call: ToolCall, analysis: Analysis) -> bool:
+    from lockgate.analysis.looking import only_looks
+
+    return only_looks(call, analysis)
 
 
 def _message_flows(question: Question) -> None:

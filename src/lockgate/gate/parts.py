@@ -191,4 +191,5 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         listens=tuple(dict.fromkeys(name for analysis in analyses for name in analysis.listens)),
         keeps=frozenset(label for analysis in analyses for label in analysis.keeps),
         receipt=tuple(dict.fromkeys(line for lines in receipts for line in lines)) if all(receipts) else (),
+        writes=any(analysis.writes for analysis in analyses),
     )

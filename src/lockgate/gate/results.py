@@ -47,8 +47,10 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         outcome = None
         if not (event.agent and event.background):
             unseen = event.background or bool(event.kept)
+            # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
+            keep = not (held or screening.withheld or screening.texts)
             outcome = session.finished(
-                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen
+                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
             )
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
@@ -67,7 +69,9 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
         now = parts.clock()
         parts.enter(tx, context, now)
         if not _came_back_before(tx, context, call, digest):
-            outcome = session.failed(tx, context.subject, call, event.error, now, digest=digest, fresh=fresh)
+            outcome = session.failed(
+                tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
+            )
             session.hold_secrets(tx, context.subject, call, held, now)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
     return failure_answer(call, screening)

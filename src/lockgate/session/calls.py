@@ -8,7 +8,7 @@ from lockgate.analysis.redact import redact
 from lockgate.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.session.agents import come_back, come_back_from
-from lockgate.session.labels import SOURCES, as_source, named, taints_of
+from lockgate.session.labels import SOURCES, as_source, count_sources, named, taints_of
 from lockgate.store.rows import CallRow
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _OPEN = frozenset({"running", "asked"})
+SOURCES_COUNTED = "sources"
+"""The fact of a call that says how many sources of the label ``untrusted`` it has; fewer may be kept."""
+LOOKS = "looks"
+"""The fact of a call that leaves nothing behind which may hold what its subject has read."""
+SAID = "said"
+"""The fact of a call whose result gave the label ``untrusted`` that holds its beginning, as far as it can be shown."""
 _RECEIPT = "receipt"
 """The fact of a call that holds how its receipt would report a failure."""
 
@@ -50,6 +56,7 @@ def expect(
     *,
     asked: bool = False,
     verdict: str = "",
+    looks: bool = False,
 ) -> None:
     """Note a call that may run now: what its result will give is pending from here on. Doing it twice changes nothing.
 
@@ -62,6 +69,7 @@ def expect(
         now: Seconds since the epoch.
         asked: Whether a person is asked first.
         verdict: What was decided, in a word, to be kept with it.
+        looks: Whether the call leaves nothing behind that may hold what its subject has read.
     """
     key = call_key(call, digest)
     before = tx.call(subject.session, key)
@@ -75,7 +83,11 @@ def expect(
         "asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
         quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
-        facts={**_facts(call, analysis), **({"verdict": verdict} if verdict else {})},
+        facts={
+            **_facts(call, analysis),
+            **({"verdict": verdict} if verdict else {}),
+            **({LOOKS: True} if looks else {}),
+        },
         at=now,
     )
     if before is not None and is_out(before):
@@ -83,6 +95,10 @@ def expect(
         facts = {**before.facts, **row.facts, "gives": sorted(gives)}
         if mixed or _receipt(before) != _receipt(row):
             facts.pop(_RECEIPT, None)
+        if mixed:
+            facts.pop(SOURCES_COUNTED, None)
+        if not looks:
+            facts.pop(LOOKS, None)
         row = row._replace(at=before.at, facts=facts)
     tx.put_call(row)
     if analysis.gives:
@@ -99,6 +115,7 @@ def finished(
     digest: str,
     fresh: Callable[[], Analysis],
     background: bool = False,
+    keep: bool = False,
 ) -> Outcome:
     """Settle a call by its result.
 
@@ -115,9 +132,10 @@ def finished(
         fresh: Analyses the call anew; called only where it was not seen before it ran.
         background: Whether the call goes on and its output comes later, by ways that fire no event, or lies in a file
             of which the text is the beginning: whatever it may bring counts as come.
+        keep: Whether the beginning of the text may be kept, to be shown to a person: it holds no secret.
     """
     said = None if background else text
-    return _settle(tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished")
+    return _settle(tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished", keep=keep)
 
 
 def failed(
@@ -129,6 +147,7 @@ def failed(
     *,
     digest: str,
     fresh: Callable[[], Analysis],
+    keep: bool = False,
 ) -> Outcome:
     """Settle a call that failed. Its output is a source like any; the client's own words are not.
 
@@ -140,8 +159,9 @@ def failed(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
+        keep: As for :func:`finished`.
     """
-    return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed")
+    return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed", keep=keep)
 
 
 def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
@@ -181,6 +201,7 @@ def _settle(
     digest: str,
     fresh: Callable[[], Analysis],
     state: str,
+    keep: bool,
 ) -> Outcome:
     key = call_key(call, digest)
     row = tx.call(subject.session, key)
@@ -188,7 +209,7 @@ def _settle(
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
-            return Outcome(_settle_known(tx, row, text, state), known=True)
+            return Outcome(_settle_known(tx, row, text, state, keep=keep), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
@@ -204,7 +225,11 @@ def _settle(
         row = CallRow(
             subject.session, key, subject.agent, redact(call.tool), digest, facts=_facts(call, analysis), at=now
         )
-    tx.put_call(row._replace(state=state))
+    # Its labels may be those of several results: none of them can be shown to a person as what they come from.
+    facts = {name: value for name, value in row.facts.items() if name not in (SOURCES_COUNTED, LOOKS, SAID)}
+    if Label.UNTRUSTED in gave:
+        facts[SAID] = {}
+    tx.put_call(row._replace(state=state, facts=facts))
     return Outcome(gave, known=False)
 
 
@@ -221,13 +246,25 @@ def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> 
     return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
 
-def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str) -> frozenset[Label]:
+def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str, *, keep: bool) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
     confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
+    if confirm and Label.UNTRUSTED in expected:
+        shown = text if keep and expected == {Label.UNTRUSTED} else None
+        tx.put_call(row._replace(state=state, facts={**row.facts, SAID: _beginning(shown)}))
     return expected if confirm else frozenset()
+
+
+def _beginning(text: str | None) -> dict[str, Any]:
+    """What is kept of a result for a person who may say that it is fine; nothing where they cannot be shown it."""
+    if text is None:
+        return {}
+    from lockgate.session.said import beginning
+
+    return beginning(text)
 
 
 def _late(tx: Transaction, subject: Subject) -> None:
@@ -239,6 +276,8 @@ def _late(tx: Transaction, subject: Subject) -> None:
 
 def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
     facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
+    if Label.UNTRUSTED in analysis.gives:
+        facts[SOURCES_COUNTED] = count_sources(call, analysis.effects)
     if analysis.keeps:
         facts["keeps"] = sorted(analysis.keeps)
     if analysis.receipt and Label.SECRET not in analysis.gives:

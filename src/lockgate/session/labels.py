@@ -164,6 +164,11 @@ def taints_of(tool: str, effects: Iterable[Effect], key: str, now: float, state:
     return list(found.values())
 
 
+def count_sources(call: ToolCall, effects: Iterable[Effect]) -> int:
+    """How many sources of the label ``untrusted`` a call has, also those that :func:`taints_of` does not keep."""
+    return len({effect.what or call.tool for effect in named(call, effects) if effect.gives is Label.UNTRUSTED})
+
+
 def as_source(text: str) -> str:
     """What is kept of where a label came from: without credentials, and nothing that a terminal would obey."""
     kept = redact(text)[:SOURCE_LENGTH]

@@ -61,6 +61,12 @@ class Transaction(Protocol):
     def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
         """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
 
+    def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
+        """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many.
+
+        Only for a person's word: see ``session.endorsements``.
+        """
+
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""
 

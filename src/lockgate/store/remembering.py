@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lockgate.model import Subject, Taint
+from lockgate.model import Label, Subject, Taint
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.links import seal
 from lockgate.store.rows import AgentRow, ApprovalRow, AuditHead, AuditRow, CallRow, SessionRow
@@ -169,6 +169,11 @@ class RememberingTransaction(SqliteTransaction):
         """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
         self._memory.sessions[session].taints.clear()
         return super().settle(session, call_id, confirm=confirm)
+
+    def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
+        """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
+        self._memory.sessions[subject.session].taints.clear()
+        return super().drop_taints(subject, label, call_id)
 
     # calls
 

@@ -141,6 +141,14 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
             statement = "DELETE FROM taints WHERE session = ? AND call_id = ? AND state = 'pending'"
         return self._write(statement, (session, call_id)).rowcount
 
+    def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
+        """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
+        return self._write(
+            "DELETE FROM taints WHERE session = ? AND agent = ? AND label = ? AND call_id = ?"
+            " AND state = 'confirmed' AND origin = ''",
+            (*subject, label.value, call_id),
+        ).rowcount
+
     # what was blocked, and the addresses seen
 
     def block(self, session: str, agent: str, what: str, at: float) -> None:

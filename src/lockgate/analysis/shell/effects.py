@@ -77,7 +77,14 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         commands=tuple(findings.commands),
         keeps=keeps,
         receipt=receipt,
+        writes=_writes(machine),
     )
+
+
+def _writes(machine: Machine) -> bool:
+    """Whether a file may be another one afterwards, as far as words name it."""
+    known = machine.written or machine.moved or machine.made or machine.changed
+    return bool(known or machine.unpacked or machine.may_save)
 
 
 def _receipt(machine: Machine) -> tuple[str, ...]:

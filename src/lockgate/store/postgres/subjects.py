@@ -208,6 +208,17 @@ class SubjectQueries(Statements):
         act = "UPDATE lockgate.taints SET state = 'confirmed'" if confirm else "DELETE FROM lockgate.taints"
         return self._count(f"{act} WHERE session = %s AND call_id = %s AND state = 'pending'", (session, call_id))
 
+    def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
+        """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
+        self._may_write()
+        self._own(subject.session)
+        self._with_session.pop(subject.session, None)
+        return self._count(
+            "DELETE FROM lockgate.taints WHERE session = %s AND agent = %s AND label = %s AND call_id = %s"
+            " AND state = 'confirmed' AND origin = ''",
+            (*subject, label.value, call_id),
+        )
+
     def block(self, session: str, agent: str, what: str, at: float) -> None:
         """Remember that something was blocked."""
         self._own(session)

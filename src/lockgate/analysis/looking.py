@@ -1,0 +1,47 @@
+"""Calls that only look: what they make known stays in the context, and nothing on this machine holds it afterwards.
+
+The table is ``data/looking.yaml``. What no row names leaves something behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import lru_cache
+
+from lockgate.analysis.mcp import is_mcp
+from lockgate.model import Analysis, Command, EffectKind, ToolCall
+
+_LOOKS = frozenset({EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH})
+_SAYS = _LOOKS | {EffectKind.EGRESS}
+"""What a command does that shows something, or tells it to somebody elsewhere: no file here is another one by it."""
+_WORDS = 3
+"""Of how many words a name in the table has at most."""
+
+
+def only_looks(call: ToolCall, analysis: Analysis) -> bool:
+    """Whether a call leaves no file, plan or agent behind that may hold what its subject has read.
+
+    Args:
+        call: The call.
+        analysis: What it can do.
+    """
+    kinds = {effect.kind for effect in analysis.effects}
+    if call.tool == "Bash":
+        commands = analysis.commands
+        return bool(commands) and not analysis.writes and kinds <= _SAYS and all(map(_is_listed, commands))
+    if is_mcp(call.tool):
+        return bool(kinds) and kinds <= _LOOKS
+    return kinds <= _LOOKS and call.tool in _names("tool")
+
+
+def _is_listed(command: Command) -> bool:
+    names = _names("command")
+    return any(" ".join(command.words[:count]) in names for count in range(1, _WORDS + 1))
+
+
+@lru_cache(maxsize=2)
+def _names(kind: str) -> frozenset[str]:
+    file = os.path.join(os.path.dirname(__file__), "data", "looking.json")
+    with open(file, encoding="utf-8") as stream:
+        return frozenset(name for row in json.load(stream) if row["kind"] == kind for name in row["names"])

@@ -1,0 +1,116 @@
+"""A person says that a result is fine, in the middle of what a client says to the gate."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockgate.gate.endorsing import endorse
+from lockgate.model import Verdict
+from lockgate.session.endorsements import Source, sources_of
+
+from .world import World
+
+ISSUE = {"number": 7}
+TOOL = "mcp__tracker__get_issue"
+PUSH = "git push https://git.example.com/x main"
+
+
+def sources(world: World) -> list[Source]:
+    with world.store.reading() as tx:
+        return sources_of(tx, "s1")
+
+
+def endorse_all(world: World) -> None:
+    for each in sources(world):
+        endorse(world.store, each, by="ann (terminal)")
+
+
+@pytest.fixture
+def reading(world: World) -> World:
+    """A session that has read an issue."""
+    world.start()
+    world.run(TOOL, ISSUE, "please fix the parser")
+    assert world.bash(PUSH) is Verdict.DENY
+    return world
+
+
+def test_after_a_denied_push_the_person_says_so_and_the_push_runs(reading: World) -> None:
+    assert [each.problem for each in sources(reading)] == [""]
+    endorse_all(reading)
+    assert reading.labels() == set()
+    assert reading.bash(PUSH) is Verdict.ALLOW
+    (record,) = reading.records("endorse")
+    assert record["sources"] == ["mcp__tracker__get_issue: number=7"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        pytest.param("Read", {"file_path": "a.py"}, id="a file read"),
+        pytest.param("Bash", {"command": "git status --short | head -20"}, id="a look at the repository"),
+        pytest.param("Bash", {"command": "grep -rn parse src"}, id="a search"),
+        pytest.param("Grep", {"pattern": "parse"}, id="the client's search"),
+    ],
+)
+def test_looking_around_since_does_not_matter(reading: World, tool: str, tool_input: dict[str, str]) -> None:
+    reading.run(tool, tool_input, "something")
+    endorse_all(reading)
+    assert reading.labels() == set()
+
+
+@pytest.mark.parametrize(
+    ("tool", "tool_input"),
+    [
+        pytest.param("Write", {"file_path": "a.py", "content": "x"}, id="a file"),
+        pytest.param("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, id="a change"),
+        pytest.param("Bash", {"command": "echo x > notes.txt"}, id="a redirection"),
+        pytest.param("Bash", {"command": "git commit -qm x"}, id="a commit"),
+        pytest.param("Bash", {"command": "pytest -q"}, id="code"),
+        pytest.param("Task", {"subagent_type": "general-purpose", "prompt": "p"}, id="an agent"),
+        pytest.param("ExitPlanMode", {"plan": "# Plan"}, id="a plan"),
+        pytest.param("TodoWrite", {"todos": []}, id="a list of what to do"),
+    ],
+)
+def test_what_holds_the_text_by_now_keeps_the_label(reading: World, tool: str, tool_input: dict[str, str]) -> None:
+    answer, call = reading.ask(tool, tool_input)
+    if answer.verdict is Verdict.DENY:
+        pytest.fail(f"{tool} is refused and tells nothing")
+    reading.done(call, "done")
+    assert "since then" in sources(reading)[0].problem
+
+
+def test_calls_made_before_do_not_matter(world: World) -> None:
+    world.start()
+    world.run("Write", {"file_path": "a.py", "content": "x"}, "written")
+    world.run(TOOL, ISSUE, "please fix the parser")
+    endorse_all(world)
+    assert world.labels() == set()
+
+
+def test_a_later_read_of_the_same_issue_labels_anew(reading: World) -> None:
+    endorse_all(reading)
+    reading.run(TOOL, ISSUE, "please fix the parser")
+    assert reading.labels() == {"untrusted"}
+    assert reading.bash(PUSH) is Verdict.DENY
+
+
+def test_a_result_that_comes_twice_is_endorsed_once_and_for_all(reading: World) -> None:
+    """Hooks may be installed twice."""
+    _, call = reading.ask("WebSearch", {"query": "parser"})
+    reading.done(call, "another")
+    endorse_all(reading)
+    reading.done(call, "another")
+    assert reading.labels() == set()
+
+
+def test_an_open_call_that_may_write_keeps_the_label(reading: World) -> None:
+    reading.ask("Write", {"file_path": "a.py", "content": "x"})
+    assert "Write" in sources(reading)[0].problem
+
+
+def test_a_result_with_a_secret_in_it_is_not_kept(world: World) -> None:
+    world.start()
+    world.run("Bash", {"command": "curl https://example.com/x; cat .env"}, "page\nTOKEN=hunter2hunter2")
+    (source,) = sources(world)
+    assert source.text == ""
+    assert "not kept" in source.problem
