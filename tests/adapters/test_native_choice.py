@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import lockgate
 from lockgate.adapters import adapter, claude_doctor, claude_install, installing, native_client, other_doctor
 from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import (
@@ -66,7 +65,7 @@ def test_an_installer_takes_what_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, is_native: bool
 ) -> None:
     hook = placed(tmp_path, script)
-    monkeypatch.setattr(lockgate, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(claude_install, "PACKAGE_FOLDER", str(tmp_path))
     assert claude_install.this_launch(LAUNCH.folders).native == (native_file(hook) if is_native else "")
     assert claude_install.this_launch(LAUNCH.folders, native=False).native == ""
 
@@ -116,7 +115,7 @@ def _state(found: Iterable[Check], name: str) -> str:
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bool], Folders]:
     """A machine whose client's hooks were installed with a native client, or without; there is one now."""
-    monkeypatch.setattr(lockgate, "__file__", str(tmp_path / "lockgate" / "__init__.py"))
+    monkeypatch.setattr(claude_install, "PACKAGE_FOLDER", str(tmp_path / "lockgate"))
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     (tmp_path / "lockgate").mkdir()
     placed(tmp_path / "lockgate", ABOUT)
