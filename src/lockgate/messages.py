@@ -186,6 +186,20 @@ def unaskable(call: ToolCall, decision: Decision, taints: Sequence[Taint], mode:
     return "\n".join(to_agent), "\n".join(to_person)
 
 
+def unheard(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> tuple[str, str]:
+    """Build what the agent and the person read when a question would be due that nobody would hear."""
+    blocked = f"Lockgate blocked this call ({call_text(call, 300)})."
+    why = [f"Why: {'; '.join(_because(decision.reasons))}.", *exposure(taints)]
+    how = "This client cannot ask a person about it, and nobody listens elsewhere, so nobody was asked."
+    to_agent = [
+        "Tell the person: they can do it themselves. Or they run `lockgate approvals watch` in a terminal of their own "
+        "and let you try this exact call again: it then waits there for their word.",
+        _LOCAL_WORK,
+    ]
+    to_person = "Do it yourself; or run `lockgate approvals watch` in another terminal, and let the agent try again."
+    return "\n".join([blocked, *why, how, *to_agent]), "\n".join([blocked, *why, how, to_person])
+
+
 def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     """Build the question for a native prompt: why it is asked, where the labels came from, and the exact action.
 

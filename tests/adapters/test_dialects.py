@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,6 +214,28 @@ def test_what_is_not_allowed_is_refused(client: str, verdict: Verdict) -> None:
     assert (json.loads(stdout), code) == (expected, 0)
 
 
+CHANGED = {"command": "box make", "description": "d"}
+CONTAINED: dict[str, Any] = {
+    "copilot-cli": {"modifiedArgs": CHANGED, "additionalContext": "how"},
+    "cursor": {"updated_input": {"command": "box make"}, "additional_context": "how"},
+    "opencode": {"args": CHANGED},
+}
+
+
+@pytest.mark.parametrize("client", CONTAINED)
+@pytest.mark.parametrize("permitted", [True, False])
+def test_a_contained_call_is_changed(client: str, permitted: bool) -> None:
+    """Copilot CLI is told that it may run only where its own rules let the unchanged call run."""
+    answer = Answer(Verdict.CONTAIN, context="how", new_input=CHANGED, permitted=permitted)
+    expected = dict(CONTAINED[client])
+    if client == "copilot-cli" and permitted:
+        expected["permissionDecision"] = "allow"
+    stdout, code = adapter(client).encode(ASKED[client], answer)
+    assert (json.loads(stdout), code) == (expected, 0)
+    asked, _ = adapter(client).encode(ASKED[client], answer._replace(verdict=Verdict.ASK, to_agent="no"))
+    assert "box make" not in asked, "a question is about the call as it was made, which is what then runs"
+
+
 @pytest.mark.parametrize("client", OTHERS)
 def test_no_objection_is_silence(client: str) -> None:
     for event in adapter(client).EVENTS:
@@ -277,3 +300,25 @@ def test_a_secret_is_taken_out_of_a_result(
             value = value[step]
         assert value.endswith(wanted)
         assert "two" not in value
+
+
+@pytest.mark.parametrize(("text", "fixed"), [
+    ('{"permissions": {"allow": ["Shell(make)"], "deny": ["Shell(rm)"]}}', False),
+    ('{"permissions": {"deny": ["Shell(make)"]}}', True),
+    ('{"permissions": {"deny": ["Shell(*)"]}}', False),  # the client finds it in every spelling
+    ('{"permissions": {"deny": ["Read(make)"]}}', False),
+    ('{"permissions": {"deny": "Shell(make)"}}', True),
+    ('{"permissions": 3}', True),
+    ("{}", False),
+    ("not JSON", True),
+])  # fmt: skip
+@pytest.mark.parametrize("file", ["home/.cursor/cli-config.json", "work/.cursor/cli.json"])
+def test_a_rule_of_cursors_is_not_lost(tmp_path: Path, file: str, text: str, fixed: bool) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).write_text(text)
+    work = str(tmp_path / "work")
+    call = {"tool_name": "Shell", "tool_input": {"command": "make test", "cwd": ""}, "cwd": ""}
+    event = _decoded("cursor", {**CURSOR, "workspace_roots": [work], "hook_event_name": "preToolUse", **call})
+    assert isinstance(event, ToolRequested)
+    assert event.call.cwd == work
+    assert adapter("cursor").is_fixed(event.context, event.call, str(tmp_path / "home")) is fixed

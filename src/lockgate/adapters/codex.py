@@ -95,7 +95,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+    return ToolRequested(context, _call(payload, context), askable=False, headless=True)
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:

@@ -15,8 +15,6 @@ from lockgate.adapters.payload import identifier, mapping, optional, shown, text
 from lockgate.adapters.plain import (
     OBJECTS,
     failure,
-    is_fixed,
-    is_permitted,
     missed,
     new_text,
     objections,
@@ -128,6 +126,20 @@ def has_history(context: Context) -> bool:
     return False
 
 
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    from lockgate.adapters.copilot_rules import may_be_refused
+
+    return may_be_refused(context, call)
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client's own rules let a call run unasked."""
+    from lockgate.adapters.copilot_rules import is_allowed
+
+    return is_allowed(context, call, home)
+
+
 def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
     call = ToolCall(text(payload, "toolName"), mapping(payload, "toolArgs"), context.cwd)
     return vocabulary.translated(CLIENT, call)
@@ -183,9 +195,8 @@ _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...]
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
     """Spell an answer: one JSON object or nothing, and the exit code."""
     output: dict[str, Any] = {}
-    if event_name == "preToolUse" and answer.verdict is not Verdict.ALLOW:
-        verdict = "ask" if answer.verdict is Verdict.ASK else "deny"
-        output = {"permissionDecision": verdict, "permissionDecisionReason": said(answer)}
+    if event_name == "preToolUse":
+        output = _decided(answer)
     elif event_name == "postToolUse":
         new = new_text(answer, event)
         if new is not None:
@@ -193,6 +204,21 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
         if answer.context:
             output["additionalContext"] = answer.context
     return (json.dumps(output) if output else "", 0)
+
+
+def _decided(answer: Answer) -> dict[str, Any]:
+    """What becomes of a call. With ``ask`` the client runs what was asked for, whatever else stands in the answer."""
+    if answer.verdict is Verdict.ALLOW:
+        return {}
+    if answer.verdict is not Verdict.CONTAIN or answer.new_input is None:
+        verdict = "ask" if answer.verdict is Verdict.ASK else "deny"
+        return {"permissionDecision": verdict, "permissionDecisionReason": said(answer)}
+    output: dict[str, Any] = {"modifiedArgs": dict(answer.new_input)}
+    if answer.permitted:  # else the client asks about paths that only the changed command names
+        output["permissionDecision"] = "allow"
+    if answer.context:
+        output["additionalContext"] = answer.context
+    return output
 
 
 def encode_failure(

@@ -7,6 +7,7 @@ with a running client, which needs an account.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 
 from lockgate.adapters import claude_files, vocabulary
@@ -15,7 +16,6 @@ from lockgate.adapters.plain import (
     OBJECTS,
     failure,
     has_history,
-    is_fixed,
     is_permitted,
     missed,
     new_text,
@@ -75,6 +75,10 @@ EVENTS = (
 """The events that the gate is registered for. ``preToolUse`` comes for every tool: the narrower ones add nothing."""
 UNNAMED = False
 _MCP = "MCP:"
+_SHELL = "Shell("
+_RULES = ("cli-config.json", "cli.json", "permissions.json")
+"""Files of the client's own rules, in the user's folder and in the project's."""
+_MOST = 1024 * 1024
 
 
 # ---------------------------------------------------------------- payload to event
@@ -118,7 +122,26 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+    return ToolRequested(context, _call(payload, context), askable=False, headless=True)
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client holds its rules against what a hook has changed."""
+    from lockgate.adapters.rule_words import mentions
+
+    command = str(call.tool_input.get("command", ""))
+    folders = [os.path.join(root, ".cursor") for root in (home, context.workspace)]
+    files = [os.path.join(folder, name) for folder in folders for name in _RULES]
+    for file in filter(os.path.lexists, files):
+        settings = claude_files.parse_json(claude_files.read_file(file, _MOST))
+        permissions = settings.get("permissions", {}) if isinstance(settings, dict) else None
+        denied = permissions.get("deny", []) if isinstance(permissions, dict) else None
+        if not isinstance(denied, list):
+            return True
+        rules = [rule[len(_SHELL) : -1] for rule in denied if isinstance(rule, str) and rule.startswith(_SHELL)]
+        if any(mentions(rule, command) for rule in rules):
+            return True
+    return False
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -174,7 +197,12 @@ def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple
     """
     output: dict[str, Any] = {}
     objects = answer.verdict is not Verdict.ALLOW
-    if event_name in ("preToolUse", "subagentStart") and objects:
+    if event_name == "preToolUse" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+        # Of a command, the client takes what stands here over the rest.
+        output = {"updated_input": {"command": answer.new_input["command"]}}
+        if answer.context:
+            output["additional_context"] = answer.context
+    elif event_name in ("preToolUse", "subagentStart") and objects:
         output = {"permission": "deny", "agent_message": said(answer), "user_message": answer.to_person or said(answer)}
     elif event_name == "beforeSubmitPrompt" and objects:
         output = {"continue": False, "user_message": said(answer)}

@@ -14,7 +14,6 @@ from lockgate.adapters.plain import (
     OBJECTS,
     failure,
     has_history,
-    is_fixed,
     is_permitted,
     missed,
     new_text,
@@ -53,6 +52,8 @@ CLIENT = "opencode"
 EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
 """The events that the plugin passes on."""
 UNNAMED = False
+_RULED = "ruled"
+"""The mode of a call that a rule of the client's own may be about."""
 
 
 # ---------------------------------------------------------------- payload to event
@@ -89,7 +90,19 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
-    return ToolRequested(context, _call(payload, context), askable=False, waits=True)
+    call = _call(payload, context)
+    command = call.tool_input.get("command")
+    if call.tool == "Bash" and isinstance(command, str):
+        from lockgate.adapters.opencode_rules import may_be_refused
+
+        ruled = may_be_refused(payload.get("permissions"), command, context.workspace)
+        context = context._replace(mode=_RULED) if ruled else context
+    return ToolRequested(context, call, askable=False, headless=True)
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    return context.mode == _RULED
 
 
 def _finished(payload: Mapping[str, Any], context: Context) -> Event:
@@ -117,12 +130,14 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
 
 # ---------------------------------------------------------------- answers
 def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
-    """Spell an answer: ``deny`` is thrown by the plugin, ``output`` takes the place of a result; else ``{}``.
+    """Spell an answer: ``deny`` is thrown by the plugin; ``args`` and ``output`` replace arguments and result.
 
     The plugin takes anything but one JSON object with exit code 0 for a refusal.
     """
     output: dict[str, Any] = {}
-    if event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
+    if event_name == "tool.execute.before" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+        output["args"] = dict(answer.new_input)
+    elif event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
         output["deny"] = said(answer)
     new = new_text(answer, event)
     if new is not None:

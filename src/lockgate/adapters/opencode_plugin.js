@@ -27,13 +27,19 @@ function gate(payload) {
 
 export const Lockgate = async ({ client, directory, worktree }) => {
   const parents = new Map();
+  let configured; // what the client's own permissions say; nothing is changed where that is not known
+  const rules = new Map(); // and what a session adds to them
   const begun = new Map(); // what comes first must be told first
   const running = new Map(); // arguments by call: what ran, whatever the result says
   // A sub-agent is a session of its own: the root session's labels are its labels.
   async function subject(id) {
     let root = id;
     for (let depth = 0; depth < 20; depth += 1) {
-      if (!parents.has(root)) parents.set(root, (await client.session.get({ path: { id: root } })).data?.parentID ?? "");
+      if (!parents.has(root)) {
+        const info = (await client.session.get({ path: { id: root } })).data;
+        parents.set(root, info?.parentID ?? "");
+        rules.set(root, [info?.permission]);
+      }
       if (!parents.get(root)) return { session_id: root, agent_id: root === id ? "" : id };
       root = parents.get(root);
     }
@@ -45,11 +51,22 @@ export const Lockgate = async ({ client, directory, worktree }) => {
     return gate({ hook_event_name: event, ...who, cwd: directory, workspace: worktree === "/" ? directory : worktree, ...more });
   };
   const called = (input, args) => ({ tool_name: input.tool, tool_input: args ?? {}, tool_use_id: input.callID });
+  // A person may be asked elsewhere: whoever sits before the client is told that, and where.
+  function waiting(tool) {
+    const message = `Lockgate asks a person about this ${tool} call. Answer in a terminal of your own: lockgate approvals watch`;
+    const body = { title: "Lockgate", message, variant: "warning", duration: 15000 };
+    return setTimeout(async () => { try { await client.tui.showToast({ body }); } catch {} }, 3000);
+  }
   return {
+    config: async (config) => {
+      const agents = Object.values(config.agent ?? {}).concat(Object.values(config.mode ?? {}));
+      configured = [config.permission, ...agents.map((agent) => agent?.permission)];
+    },
     event: async ({ event }) => {
       if (event.type !== "session.created") return;
       const info = event.properties.info;
       parents.set(info.id, info.parentID ?? "");
+      rules.set(info.id, [info.permission]);
       if (!info.parentID) begun.set(info.id, ask("session.created", info.id, {}).catch(() => {}));
     },
     "chat.message": async (input, output) => {
@@ -57,7 +74,13 @@ export const Lockgate = async ({ client, directory, worktree }) => {
       await ask("chat.message", input.sessionID, { prompt });
     },
     "tool.execute.before": async (input, output) => {
-      await ask("tool.execute.before", input.sessionID, called(input, output.args));
+      await subject(input.sessionID);
+      const permissions = configured && [...configured, ...rules.get(input.sessionID)];
+      const notice = waiting(input.tool);
+      try {
+        const { args } = await ask("tool.execute.before", input.sessionID, { ...called(input, output.args), permissions });
+        if (args) Object.assign(output.args, args);
+      } finally { clearTimeout(notice); }
       running.set(input.callID, output.args);
     },
     "tool.execute.after": async (input, output) => {

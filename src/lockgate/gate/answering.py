@@ -40,7 +40,7 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     if decision.verdict is Verdict.CONTAIN:
         return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
-    if (from_guard(decision) and not ruling.lost_in and not ruling.brief) or is_canary(question.found):
+    if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
         from lockgate.gate import messages_patterns
 
         if decision.verdict is Verdict.ASK:
@@ -52,6 +52,8 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         brief = question.mask.text(ruling.brief)
         text = messages.asked_brief(brief, taints) if brief else messages.asked(call, decision, taints)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    elif ruling.unheard:
+        to_agent, to_person = messages.unheard(call, decision, taints)
     elif ruling.lost_in:
         to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
     elif decision.tier is Tier.RULES:

@@ -168,7 +168,9 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
         return ruling, True
     if event.askable:
         return ruling, False
-    return rule(question, case.analyses, parts.store.fleet_key, askable=False), False
+    ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
+    unheard = event.headless and ruling.decision.verdict is Verdict.DENY
+    return ruling._replace(unheard=unheard), False
 
 
 def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:

@@ -1,7 +1,8 @@
-"""Stand-ins for the models of other clients: OpenAI's Responses API and Gemini's API, answering from the same scripts.
+"""Stand-ins for the models of other clients: OpenAI's two APIs and Gemini's, answering from the same scripts.
 
 Which turn is next is read from the request, as in :mod:`e2e.harness.scripted_model`.
-https://platform.openai.com/docs/api-reference/responses-streaming and https://ai.google.dev/api/generate-content
+https://platform.openai.com/docs/api-reference/responses-streaming,
+https://platform.openai.com/docs/api-reference/chat-streaming and https://ai.google.dev/api/generate-content
 """
 
 from __future__ import annotations
@@ -123,6 +124,42 @@ def _items(turn: Turn, marker: str, done: int) -> Iterator[dict[str, Any]]:
         else:
             arguments = json.dumps(dict(call.input))
             yield {"type": "function_call", "status": "completed", "arguments": arguments, **item}
+
+
+class ChatModel(OtherModel):
+    """OpenAI's Chat Completions API, as Copilot CLI and OpenCode speak it."""
+
+    def results_in(self, request: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """The results of calls in one request, by their ids."""
+        for message in request.get("messages", ()):
+            if message.get("role") == "tool":
+                content = message.get("content")
+                yield message.get("tool_call_id", ""), content if isinstance(content, str) else json.dumps(content)
+
+    def answer(self, path: str, request: dict[str, Any]) -> tuple[bytes, str]:
+        """A stream of chunks; a request without tools is the client's own, for a title."""
+        messages = request.get("messages", [])
+        said = "\n".join(json.dumps(message) for message in messages if message.get("role") == "user")
+        done = sum(message.get("role") == "assistant" for message in messages)
+        marker, turn = self.turn(request, said, done) if request.get("tools") else ("", Turn(text="a title"))
+        calls: list[dict[str, Any]] = [
+            {
+                "index": place,
+                "id": call_id(marker, done, place),
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(dict(call.input))},
+            }
+            for place, call in enumerate(turn.calls)
+        ]
+        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": turn.text}]
+        deltas += [{"tool_calls": calls}] if calls else []
+        choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"})
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        base = {"id": f"chat_{marker}_{done}", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+        chunks = [{**base, "choices": [choice]} for choice in choices] + [{**base, "choices": [], "usage": usage}]
+        lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+        return "".join([*lines, "data: [DONE]\n\n"]).encode(), "text/event-stream"
 
 
 class GeminiModel(OtherModel):

@@ -8,7 +8,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,9 +149,110 @@ class GeminiWorld(OtherWorld):
         return [node, str(program), "-p", prompt, "-o", "json", "--yolo"], variables
 
 
+class CopilotWorld(OtherWorld):
+    """GitHub Copilot CLI, with a model of one's own, for which it needs no account."""
+
+    client = "copilot-cli"
+    options: tuple[str, ...] = ("--allow-all-tools",)
+    """What it may do unasked."""
+
+    @property
+    def hooks(self) -> Path:
+        """The file with its hooks."""
+        return self.home / ".copilot" / "hooks" / "lockgate.json"
+
+    def _answer_first_run_questions(self) -> None:
+        (self.home / ".copilot").mkdir()
+        (self.home / ".copilot" / "config.json").write_text(json.dumps({"trustedFolders": [str(self.project)]}))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        return [*self.started(), "-p", prompt, *self.options], self.variables(model)
+
+    def started(self) -> list[str]:
+        """The program, with the tracker's tools."""
+        program = _found("@github/copilot", _MODULES / "@github" / f"copilot-{sys.platform}-{_short()}" / "copilot")
+        command, arguments = self._tracker
+        server = {"type": "local", "command": command, "args": arguments, "tools": ["*"]}
+        servers = json.dumps({"mcpServers": {"tracker": server}})
+        return [str(program), "--no-auto-update", "--additional-mcp-config", servers]
+
+    def variables(self, model: OtherModel) -> dict[str, str]:
+        """Variables beside those of every program."""
+        return {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{model.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "none",
+            "COPILOT_MODEL": "gpt-4.1",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+
+
+class OpenCodeWorld(OtherWorld):
+    """OpenCode."""
+
+    client = "opencode"
+
+    @property
+    def hooks(self) -> Path:
+        """The plugin that puts each call to the gate."""
+        return self.home / ".config" / "opencode" / "plugins" / "lockgate.js"
+
+    def _answer_first_run_questions(self) -> None:
+        """The client installs the types of its plugins at its first start, where they are not there."""
+        folder = self.home / ".config" / "opencode"
+        modules = folder / "node_modules" / "@opencode-ai"
+        modules.mkdir(parents=True)
+        package = _found("@opencode-ai/plugin", _MODULES / "@opencode-ai" / "plugin")
+        (modules / "plugin").symlink_to(package)
+        version = json.loads((package / "package.json").read_text())["version"]
+        (folder / "package.json").write_text(json.dumps({"dependencies": {"@opencode-ai/plugin": version}}))
+
+    def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
+        """Command line, and variables beside those of every program."""
+        program = _found("opencode", _MODULES / f"opencode-{sys.platform}-{_short()}" / "bin" / "opencode")
+        command, arguments = self._tracker
+        limit = {"context": 100000, "output": 8000}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "scripted",
+            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+            "models": {"m": {"name": "m", "tool_call": True, "limit": limit}},
+        }
+        settings = {
+            "model": "scripted/m",
+            "small_model": "scripted/m",
+            "autoupdate": False,
+            "share": "disabled",
+            "provider": {"scripted": provider},
+            "mcp": {"tracker": {"type": "local", "command": [command, *arguments], "enabled": True}},
+            "permission": self.permission,
+        }
+        variables = {
+            "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        }
+        return [str(program), "run", "--format", "json", prompt], variables
+
+    @cached_property
+    def permission(self) -> dict[str, Any]:
+        """The client's own rules."""
+        return {}
+
+
+def _machine() -> str:
+    machine = platform.machine().lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
+
+
+def _short() -> str:
+    return "x64" if _machine() == "x86_64" else "arm64"
+
+
 def _codex_program() -> Path:
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-    short = "x64" if machine == "x86_64" else "arm64"
+    machine, short = _machine(), _short()
     vendor = _MODULES / "@openai" / f"codex-{sys.platform}-{short}" / "vendor"
     return vendor / f"{machine}-{_TRIPLES.get(sys.platform, sys.platform)}" / "bin" / "codex"
 

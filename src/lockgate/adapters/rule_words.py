@@ -1,0 +1,32 @@
+"""What a client's rules about shell commands have in common: whether a command may be what a rule means."""
+
+from __future__ import annotations
+
+import re
+
+OUTSIDE = re.compile(r"(?:^|[^\w.@%+-])/|~|\.\.|\$\{?(?:HOME|OLDPWD)\b")
+"""What may be a path outside of the project."""
+
+
+def stays_inside(command: str, workspace: str) -> bool:
+    """Whether a command names nothing outside of the project, as far as its text tells."""
+    text = command.replace("/dev/null", "")
+    if workspace.startswith("/") and workspace != "/":
+        text = text.replace(f"{workspace}/", "")
+    return OUTSIDE.search(text) is None
+
+
+def mentions(rule: str, command: str) -> bool:
+    """Whether a rule's first word stands in a command, quoted or not, as a word of its own. In doubt it does.
+
+    A rule that means every command does not: the client finds it in every spelling.
+
+    Args:
+        rule: A command, or its beginning before a ``*``; ``:*`` is one, too.
+        command: What is about to be spelt differently.
+    """
+    literal = re.split(r":?[*?]", rule, maxsplit=1)[0].split()
+    if not literal:
+        return bool(rule.strip("*: "))
+    word = re.compile(rf"(?<![\w-]){re.escape(literal[0])}(?![\w-])")
+    return any(word.search(text) for text in (command, re.sub(r"[\\'\"]", "", command)))
