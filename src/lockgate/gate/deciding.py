@@ -209,7 +209,7 @@ def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
 
 # ---------------------------------------------------------------- addresses
 def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) -> Analysis:
-    if not any(effect.kind is EffectKind.FETCH for effect in analysis.effects):
+    if not any(effect.kind is EffectKind.FETCH or effect.variant is Variant.DOWNLOAD for effect in analysis.effects):
         return analysis
     # With a secret in the context, a result may have been shaped with it: then only a person's address is known.
     human_only = Label.SECRET in question.labels
@@ -222,7 +222,13 @@ def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) ->
             return effect
         return effect._replace(variant=Variant.KNOWN)
 
-    return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects))
+    def given(effect: Effect) -> bool:
+        # Who gives an address to install from has said that what lies there is run.
+        if effect.variant is not Variant.DOWNLOAD or not effect.address:
+            return False
+        return session.knows(question.tx, key, question.context.subject.session, effect.address, human_only=True)
+
+    return analysis._replace(effects=tuple(known(effect) for effect in analysis.effects if not given(effect)))
 
 
 # ---------------------------------------------------------------- scripts

@@ -82,6 +82,10 @@ class Machine:
         """Whether a word may hold a name that anybody could choose, as that of a branch."""
         self.chosen_paths = False
         """Whether such a name may have slashes."""
+        self.connected: dict[str, str] = {}
+        """Descriptors of the shell that are connections, each with the name of it."""
+        self.shells: dict[str, str] = {}
+        """Shells that are connected to the network by the program that runs them: whom to, and why."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 
@@ -156,6 +160,16 @@ class Machine:
 
     def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
         """A file is read."""
+
+    def note_code(self, text: str, program: str, *, shell: bool) -> None:
+        """Code runs."""
+
+    def note_script(self, path: str, scope: Scope, program: str) -> None:
+        """A file is run as a program."""
+
+    def from_socket(self, name: str) -> str | None:
+        """What is read from a connection that the shell has opened; ``None`` where nothing is known of it."""
+        return None
 
     def content(self) -> str:
         """The shape of the file that was just read."""

@@ -86,6 +86,15 @@ def not_followed(effects: Sequence[Effect]) -> list[Effect]:
     return [_sending(effect, f"{what} may be sent to `{effect.what}`: this cannot be followed") for effect in reaching]
 
 
+def runs_not_followed(effects: Sequence[Effect]) -> list[Effect]:
+    """The effects of running what is downloaded, where nobody knows what is run."""
+    from lockgate.analysis.shell.code_sources import DOWNLOAD, Run, run_effects
+
+    fetched = [e for e in effects if e.kind is EffectKind.FETCH and e.variant is Variant.PLAIN]
+    runs = any(effect.kind is EffectKind.EXECUTE for effect in effects)
+    return run_effects({Run(DOWNLOAD, each.what, each.address, "this"): None for each in fetched}) if runs else []
+
+
 def _sending(effect: Effect, because: str) -> Effect:
     """What sends, as the sending of a secret."""
     return Effect(

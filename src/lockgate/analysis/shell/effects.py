@@ -61,8 +61,13 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
-    if isinstance(script, Script) and _may_send_secrets(machine, text, effects):
-        effects, flows = _followed(script, cwd, machine.around, effects)
+    sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(effects)
+    if isinstance(script, Script) and (sends or runs):
+        effects, flows = _followed(script, cwd, machine.around, effects, sends=sends)
+    if machine.shells:
+        from lockgate.analysis.shell.network_shells import shell_effects
+
+        effects = (*effects, *shell_effects(machine.shells))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
     keeps = frozenset[Label]() if receipt and not machine.prints_to_file else _kept(machine, effects, cwd)
@@ -132,17 +137,28 @@ def _may_send_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) 
     return reads or ("$" in text and is_secret_name(text))
 
 
+def _may_run_downloads(effects: tuple[Effect, ...]) -> bool:
+    """Whether something runs, and something reaches another machine that may say what."""
+    reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
+    return reaches and any(effect.kind is EffectKind.EXECUTE for effect in effects)
+
+
 def _followed(
-    script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...]
+    script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...], *, sends: bool
 ) -> tuple[tuple[Effect, ...], tuple[Flow, ...]]:
-    """The effects, and the flows that are a part of their evidence."""
+    """The effects, and the flows that are a part of their evidence; ``sends``: whether a secret may be sent."""
     from lockgate.analysis.shell import dataflow
+    from lockgate.analysis.shell.code_sources import run_effects
 
     tracer = dataflow.follow(script, beginning(cwd, around), around)
     if tracer is None:
-        return (*effects, *dataflow.not_followed(effects)), ()
+        return (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)), ()
+    runs = run_effects(tracer.runs)
+    if not sends:
+        return (*effects, *runs), ()
     sent = dataflow.sent(effects, tracer)
-    return (*(dataflow.explained(effect, tracer) for effect in effects), *sent), tuple(dataflow.best(tracer.flows))
+    said = (dataflow.explained(effect, tracer) for effect in effects)
+    return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows))
 
 
 def beginning(cwd: str, around: Surroundings) -> Scope:

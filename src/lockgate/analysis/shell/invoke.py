@@ -53,6 +53,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
     if word is None:
         because = "which program this runs is only known when it runs"
         machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
+        machine.note_code(args[0].text, "a shell", shell=True)
         machine.findings.note(args, scope.cwds)
         return OPAQUE
     machine.depth += 1
@@ -102,6 +103,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     if "/" in word and not (word.startswith(_ROOTS) and ".." not in word):
         because = "this runs a program by its path, which is not where the system keeps its own"
         own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
+        machine.note_script(word, scope, word)
     elif len(args) == 2 and args[1].text in _ASKING:
         _keep(machine, scope, args, _named_by_project(name), ())
         return OPAQUE
@@ -256,6 +258,10 @@ class Invocation:
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
             self._unlisted()
         found = self.contact.effects(self)
+        if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
+            from lockgate.analysis.shell.network_shells import look_at_client
+
+            look_at_client(self, found)
         if self.machine.scripts is not None and self.machine.scripts.depth:
             from lockgate.analysis.shell.script_printing import saves, unprinted
 

@@ -64,6 +64,7 @@ def apply_redirects(
         what it prints.
     """
     output = Output()
+    sockets = _Sockets(machine)
     for redirect in redirects:
         operator = redirect.operator
         if redirect.fd.startswith("{"):
@@ -74,8 +75,11 @@ def apply_redirects(
         elif operator == "<":
             given = _read(redirect, machine, scope)
             stdin = given if redirect.fd in ("", "0") else stdin
+            for arg in expand(redirect.target, machine, scope) if redirect.target.literal else ():
+                sockets.open(redirect.fd or "0", arg.text)
         elif operator in ("<&", ">&") and _is_descriptor(redirect):
             target = expand_one(redirect.target, machine, scope).rstrip("-")
+            sockets.copy(redirect.fd or ("0" if operator == "<&" else "1"), target)
             if operator == ">&" or redirect.fd not in ("", "0"):
                 output.descriptor(redirect.fd, target)
                 _descriptor(target, machine)
@@ -87,8 +91,33 @@ def apply_redirects(
             fd = redirect.fd or ("0" if operator in ("<>", "<&") else "1")
             for target in _write(redirect, machine, scope):
                 output.file(fd, target)
+                sockets.open(fd, target)
             stdin = OPAQUE if operator in ("<>", "<&") else stdin
-    return stdin, output
+    read = machine.from_socket(sockets.now["0"]) if "0" in sockets.now else None
+    return stdin if read is None else read, output
+
+
+class _Sockets:
+    """Which descriptors of one command are connections."""
+
+    __slots__ = ("now",)
+
+    def __init__(self, machine: Machine) -> None:
+        self.now = {fd: name for fd, name in machine.connected.items() if fd != "0"}
+
+    def open(self, fd: str, name: str) -> None:
+        """A descriptor becomes a file, or a connection."""
+        if name.startswith(_SOCKETS):
+            self.now[fd] = name
+        else:
+            self.now.pop(fd, None)
+
+    def copy(self, fd: str, target: str) -> None:
+        """A descriptor becomes a copy of another."""
+        if target in self.now:
+            self.now[fd] = self.now[target]
+        else:
+            self.now.pop(fd, None)
 
 
 def _descriptor(number: str, machine: Machine) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.analysis.shell.chosen import breaks_out
+from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import Arg, positional
@@ -26,6 +27,8 @@ _BESIDE = frozenset({"-execdir", "-okdir"})
 _SETTING = lazy_re(r"([^=]*)=(.*)", re.DOTALL)
 """What ``env`` and ``sudo`` take for a setting, whichever characters the name has."""
 _SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
+_CONNECTING = frozenset({"code", "python", "perl", "javascript", "awk"})
+"""Languages in which a program can connect a shell to the network by itself."""
 _LOCAL_MODULES = frozenset(
     {"json", "json.tool", "py_compile", "compileall", "tokenize", "ast", "this", "calendar", "tabnanny"}
 )
@@ -189,6 +192,12 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     """Keep what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
     from lockgate.analysis.shell.inline import LANGUAGES
 
+    if language not in _SHELLS and language not in table("network_code")["not_code"]:
+        call.machine.note_code(text, call.what, shell=False)
+    if language in _CONNECTING:
+        from lockgate.analysis.shell.network_shells import look_at_code
+
+        look_at_code(call, language, text)
     if language in _SHELLS:
         scope = call.scope.new_shell()
         words = call.matched.operands

@@ -22,6 +22,7 @@ _SHELLS = {"shell": "bash", "sh": "sh", "zsh": "zsh"}
 
 def run_by_interpreter(call: Invocation, word: Arg, option: str) -> list[Effect]:
     """Effects of ``bash x.sh``, ``python x.py``, ``sed -f x.sed``."""
+    call.machine.note_script(word.text, call.scope, call.what)
     what = f"`{call.what}` runs the file `{word.shown}`"
     language = call.entry.stdin or call.entry.name
     script = opened(call.machine, call.scope, word.text) if word.static is not None and _is_read(language) else None
@@ -116,6 +117,7 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
     """Run a file in this shell; give the shape of what it prints."""
     shape = OPAQUE
     for word in words[:1]:
+        machine.note_script(word.text, scope, "source")
         because = f"`source` runs the file `{word.shown}` in this shell"
         script = opened(machine, scope, word.text) if word.static is not None else None
         machine.findings.merge(read(word, machine, scope), ())

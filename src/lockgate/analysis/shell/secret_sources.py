@@ -43,6 +43,10 @@ class Source(Record):
     """The name of the one value of a file that is left of it."""
     only_named: bool = False
     """Whether nothing but the file's name says that it holds a secret: ``credentials.json`` of a project."""
+    origin: str = ""
+    """Where it is no secret but code from the network: ``download`` or ``connection``, with where that comes from."""
+    what: str = ""
+    address: str = ""
 
     def held(self, *, given: bool) -> Held:
         """What it is, as far as its name says."""
@@ -89,6 +93,9 @@ class SourceMachine(Machine):
         for mark in marks:
             source = self.source(mark)
             if source is None:
+                continue
+            if source.origin:
+                result += mark if surely else weaker(mark)
                 continue
             way = source.through
             if program and program not in way and len(way) < _LONGEST_WAY:

@@ -6,6 +6,7 @@ flow.
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.code_sources import CodeMachine
 from lockgate.analysis.shell.credential_owners import FAR_SHELLS, destination
 from lockgate.analysis.shell.flow import nodes
 from lockgate.analysis.shell.knowledge import listed
@@ -22,7 +23,7 @@ from lockgate.analysis.shell.options import Option
 from lockgate.analysis.shell.payloads import Place, is_payload
 from lockgate.analysis.shell.picks import picked
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.shell.secret_sources import Source, SourceMachine, place_of
+from lockgate.analysis.shell.secret_sources import Source, place_of
 from lockgate.analysis.shell.syntax import Redirect, Script
 from lockgate.analysis.shell.words import expand
 from lockgate.analysis.surroundings import Surroundings
@@ -47,8 +48,8 @@ _SAME = frozenset({"input", "cat", "part"})
 _SENT = frozenset({"send", "send-file", "static", "url", "host", "lookup", "transfer", "egress", "connect"})
 
 
-class Tracer(SourceMachine):
-    """A machine that follows secrets."""
+class Tracer(CodeMachine):
+    """A machine that follows secrets, and code from the network."""
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
@@ -89,6 +90,8 @@ class Tracer(SourceMachine):
                 text = without_marks(arg.text)
                 if text.startswith(_SOCKETS):
                     self._connected(text, marks_of(arg.text))
+                if stays:
+                    self.keep_socket(redirect, text)
                 if redirect.operator == "<":
                     continue
                 if stays and text.startswith("/dev/"):
@@ -101,6 +104,7 @@ class Tracer(SourceMachine):
             self._connected(name, marks)
         elif not name.startswith("/dev/"):
             place = place_of(name, scope)
+            self.crossed |= bool(self.beside) and self.is_connected(marks)
             self.files[place] = marks_of(self.files.get(place, "") + marks) if more else marks
 
     def _connected(self, name: str, marks: str) -> None:
@@ -133,12 +137,13 @@ class Tracer(SourceMachine):
 
     def beside_itself(self, script: Script) -> bool:
         """Whether commands of a script run at the same time, or one waits for what another writes."""
-        if "mkfifo" in self.findings.programs:
+        if self.crossed or "mkfifo" in self.findings.programs:
             return True
         return any(isinstance(node, Script) and any(node.background) for node in nodes(script))
 
     def run_text(self, text: str, scope: Scope, dialect: str = "bash", stdin: str | None = None) -> str:
         """Run text as shell, and keep what it prints for the program that runs it."""
+        self.note_code(text, "a shell", shell=True)
         shape = super().run_text(text, scope, dialect, stdin)
         self.ran += marks_of(shape)
         return shape
@@ -161,6 +166,10 @@ class Tracer(SourceMachine):
             ran, self.ran = self.ran, around
             written, self.written = self.written, before | self.written
         sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
+        fetched = self.from_network(call)
+        if fetched:
+            for name in written:
+                self.files[place_of(without_marks(name), call.scope)] = fetched
         if sinks:
             # What only asks for something on its way (a key, say) hands on what it reads, and sends its words at most.
             asks = _program(call) in listed("carrying") and all(effect.kind is EffectKind.FETCH for effect in sinks)
@@ -171,7 +180,7 @@ class Tracer(SourceMachine):
                 self._arrive(call, self.made_in(place_of(".", call.scope)), Place("file"), sinks, surely=False)
             if not asks:
                 # What runs on another machine prints here.
-                return shape + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
+                return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return self._handed_on(call, shape, read, written)

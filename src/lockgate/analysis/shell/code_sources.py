@@ -1,0 +1,119 @@
+"""A machine that follows code which comes from the network: what is downloaded and then run, and shells on a connection.
+
+What a program downloads has a mark, as a secret has (``secret_sources.py``). Where a shell or another interpreter runs a
+text or a file with such a mark, that is kept. Which programs download and which only connect is listed
+(``network_code`` and ``raw_clients`` in ``tables.yaml``).
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.marks import FIRST_MARK, OPAQUE, marks_of, without_marks
+from lockgate.analysis.shell.scope import Scope
+from lockgate.analysis.shell.secret_sources import Source, SourceMachine, place_of
+from lockgate.analysis.surroundings import Surroundings
+from lockgate.lazy import lazy_re
+from lockgate.model import REACHING, Effect, EffectKind, Variant
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.analysis.shell.syntax import Redirect
+    from lockgate.analysis.shell.invoke import Invocation
+
+DOWNLOAD, CONNECTION = "download", "connection"
+_COMMAND = lazy_re(rf"(?:^|[;&|\n({{`]|\b(?:do|then|else|exec|eval|sudo))\s*[\x00-\x02]+([{FIRST_MARK}-\U0010ffff]+)")
+"""Text that is not known, where a command begins: what it says is run, and not only a word of what is run."""
+_MOST_RUNS = 12
+
+
+class Run(Record):
+    """Code from the network that something runs."""
+
+    origin: str
+    """``download`` or ``connection``."""
+    what: str
+    """The address, or the machine."""
+    address: str
+    """The whole, normalised address, empty where it is composed at run time."""
+    program: str
+    """What runs it."""
+
+
+class CodeMachine(SourceMachine):
+    """A machine that follows code from the network."""
+
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self.runs: dict[Run, None] = {}
+        self.crossed = False
+        """Whether a part of a pipeline writes what comes from a connection to a file, which may be a pipe to another."""
+
+    def is_connected(self, marks: str) -> bool:
+        """Whether one of these texts comes from a connection."""
+        return any(source is not None and source.origin == CONNECTION for source in map(self.source, marks))
+
+    def from_network(self, call: Invocation) -> str:
+        """Marks of what a program prints, or writes to a file, that comes from the network as it is."""
+        program = call.args[0].text.rpartition("/")[2]
+        words = call.what.split()
+        commands = {" ".join(words[:end]) for end in range(1, len(words) + 1)}
+        raw = program in table("raw_clients")
+        if not raw and commands.isdisjoint(table("network_code")["downloading"]):
+            return ""
+        reached = [e for e in call.own if e.kind in REACHING and (e.kind is EffectKind.EGRESS or _is_composed(e))]
+        origin = CONNECTION if raw else DOWNLOAD
+        return marks_of("".join(self.mark(_source(origin, effect.what, effect.address)) for effect in reached))
+
+    def from_socket(self, name: str) -> str:
+        """What is read from a connection that the shell itself has opened."""
+        return OPAQUE + self.mark(_source(CONNECTION, name))
+
+    def keep_socket(self, redirect: Redirect, name: str) -> None:
+        """Keep that a descriptor of the shell itself becomes a connection, or no longer is one (``exec 5<>...``)."""
+        fd = redirect.fd or ("0" if redirect.operator in ("<", "<>", "<&") else "1")
+        name = self.connected.get(name.rstrip("-"), "") if "&" in redirect.operator else name
+        if name.startswith("/dev/tcp/"):
+            self.connected[fd] = name
+            if fd == "0":
+                self._runs(self.mark(_source(CONNECTION, name)), "this shell")
+        else:
+            self.connected.pop(fd, None)
+
+    def note_code(self, text: str, program: str, *, shell: bool) -> None:
+        """Code runs: text that begins with what comes from the network, or has it where a command begins."""
+        if not marks_of(text):
+            return
+        found = "".join(_COMMAND.findall(text)) if shell else marks_of(text)
+        self._runs(found, program)
+
+    def note_script(self, path: str, scope: Scope, program: str) -> None:
+        """A file is run."""
+        place = place_of(without_marks(path), scope)
+        self._runs(self.held(place) + marks_of(path) * path.startswith("/dev/fd/"), program)
+
+    def _runs(self, marks: str, program: str) -> None:
+        for mark in marks:
+            source = self.source(mark)
+            if source is not None and source.origin and len(self.runs) < _MOST_RUNS:
+                self.runs[Run(source.origin, source.what, source.address, without_marks(program))] = None
+
+
+def run_effects(runs: dict[Run, None]) -> list[Effect]:
+    """The effects of running what comes from the network, one for each place that it comes from."""
+    return list(dict.fromkeys(map(_effect, runs)))
+
+
+def _source(origin: str, what: str, address: str = "") -> Source:
+    return Source("", origin=origin, what=without_marks(what), address=address)
+
+
+def _is_composed(effect: Effect) -> bool:
+    return effect.kind is EffectKind.FETCH and effect.variant is Variant.PLAIN
+
+
+def _effect(run: Run) -> Effect:
+    if run.origin == CONNECTION:
+        because = f"`{run.program}` runs what somebody types at the other end of the connection to `{run.what}`"
+        return Effect(EffectKind.EGRESS, run.what, "shell:network-shell", because, Variant.SHELL)
+    because = f"`{run.program}` runs what is downloaded from `{run.what}`, an address that no person has given"
+    return Effect(EffectKind.EXECUTE, run.what, "shell:runs-download", because, Variant.DOWNLOAD, address=run.address)

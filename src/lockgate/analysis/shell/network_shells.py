@@ -1,0 +1,101 @@
+"""Shells that a program connects to the network by itself: ``nc -e``, ``socat EXEC:``, and inline code that does the same.
+
+What flows from a connection into a shell through a pipe or a redirection is followed instead (``code_sources.py``).
+"""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.marks import shown
+from lockgate.lazy import lazy_re
+from lockgate.model import Effect, EffectKind, Variant
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Mapping
+
+    from lockgate.analysis.shell.invoke import Invocation
+
+_RUNNING = frozenset({"command", "program"})
+"""Roles of options that name what a client connects."""
+_SOCAT = lazy_re(r"(?:exec|system|shell|pty)\b", re.IGNORECASE)
+_LONGEST = 20_000
+_CONNECTING = frozenset({"socket", "ssl", "telnetlib", "socketserver", "asyncio", "websockets", "websocket"})
+_STREAMS = frozenset({"dup2", "fileno", "makefile"})
+"""How Python puts a connection in the place of a program's input and output."""
+_STARTING = frozenset({"spawn", "run", "call", "check_output", "Popen", "system", "popen", "execv", "execve", "execl", "execlp",
+                       "execvp", "getoutput", "create_subprocess_shell", "create_subprocess_exec", "exec", "eval"})  # fmt: skip
+_RECEIVING = frozenset({"recv", "recvfrom", "makefile", "read_until", "readline"})
+
+
+def look_at_client(call: Invocation, reached: list[Effect]) -> None:
+    """Keep that a client which connects to any port runs a program that talks to the other end."""
+    if all(effect.kind is not EffectKind.EGRESS for effect in (*reached, *call.own)):
+        return
+    runs = [option.name for option in call.given if option.role in _RUNNING]
+    if call.what == "socat":
+        runs += [arg.shown for arg in call.matched.operands if _SOCAT.match(arg.text)]
+    if runs:
+        because = f"`{call.what}` connects the program of `{shown(runs[0])}` to another machine, which can then control it"
+        call.machine.shells[next((each.what for each in reached), call.what)] = because
+
+
+def look_at_code(call: Invocation, language: str, text: str) -> None:
+    """Keep that inline code connects to the network and starts what it reads from there, or what talks to there."""
+    found = _in_python(text) if language == "python" else _in_words(text)
+    if found:
+        because = f"this code of `{call.what}` opens a connection, and starts a program that somebody there controls"
+        call.machine.shells[call.what] = because
+
+
+def shell_effects(shells: Mapping[str, str]) -> list[Effect]:
+    """The effects of the shells that were found."""
+    return [
+        Effect(EffectKind.EGRESS, what, "shell:network-shell", because, Variant.SHELL)
+        for what, because in shells.items()
+    ]
+
+
+def _in_words(text: str) -> bool:
+    words = table("network_shells")
+    return all(re.search(words[kind], text) is not None for kind in ("connects", "runs"))
+
+
+def _in_python(text: str) -> bool:
+    """Whether Python hands a connection to a program, or starts what it has received."""
+    if "import" not in text or len(text) > _LONGEST:
+        return False
+    import ast
+
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _in_words(text) or all(re.search(word, text) for word in (r"\bsocket\b", r"\b(?:dup2|spawn|Popen|system)\b"))
+    nodes = list(ast.walk(tree))
+    imported = {name.split(".")[0] for node in nodes for name in _imported(node)}
+    if imported.isdisjoint(_CONNECTING):
+        return False
+    names = {node.attr if isinstance(node, ast.Attribute) else node.id for node in nodes
+             if isinstance(node, (ast.Attribute, ast.Name))}  # fmt: skip
+    names |= {name for node in nodes if isinstance(node, ast.ImportFrom) for name in (alias.name for alias in node.names)}
+    starts = not names.isdisjoint(_STARTING)
+    return "dup2" in names or (starts and not names.isdisjoint(_STREAMS | _RECEIVING)) or {"pty", "spawn"} <= names
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a node imports, those behind ``__import__("socket")`` too."""
+    import ast
+
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        given = node.args[0] if node.args else None
+        if name in ("__import__", "import_module") and isinstance(given, ast.Constant) and isinstance(given.value, str):
+            return [given.value]
+    return []
