@@ -1,7 +1,7 @@
-"""A machine that follows code which comes from the network: what is downloaded and then run, and shells on a connection.
+"""A machine that follows code from the network: what is downloaded and then run, and shells on a connection.
 
-What a program downloads has a mark, as a secret has (``secret_sources.py``). Where a shell or another interpreter runs a
-text or a file with such a mark, that is kept. Which programs download and which only connect is listed
+What a program downloads has a mark, as a secret has (``secret_sources.py``). Where a shell or another interpreter
+runs a text or a file with such a mark, that is kept. Which programs download and which only connect is listed
 (``network_code`` and ``raw_clients`` in ``tables.yaml``).
 """
 
@@ -13,12 +13,12 @@ from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.secret_sources import Source, SourceMachine, place_of
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
-from lockgate.model import REACHING, Effect, EffectKind, Variant
+from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.syntax import Redirect
     from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.syntax import Redirect
 
 DOWNLOAD, CONNECTION = "download", "connection"
 _COMMAND = lazy_re(rf"(?:^|[;&|\n({{`]|\b(?:do|then|else|exec|eval|sudo))\s*[\x00-\x02]+([{FIRST_MARK}-\U0010ffff]+)")
@@ -46,7 +46,7 @@ class CodeMachine(SourceMachine):
         super().__init__(around)
         self.runs: dict[Run, None] = {}
         self.crossed = False
-        """Whether a part of a pipeline writes what comes from a connection to a file, which may be a pipe to another."""
+        """Whether a part of a pipeline writes what comes from a connection to a file: it may be a pipe to another."""
 
     def is_connected(self, marks: str) -> bool:
         """Whether one of these texts comes from a connection."""
@@ -60,7 +60,7 @@ class CodeMachine(SourceMachine):
         raw = program in table("raw_clients")
         if not raw and commands.isdisjoint(table("network_code")["downloading"]):
             return ""
-        reached = [e for e in call.own if e.kind in REACHING and (e.kind is EffectKind.EGRESS or _is_composed(e))]
+        reached = [effect for effect in call.own if _is_unknown(effect)]
         origin = CONNECTION if raw else DOWNLOAD
         return marks_of("".join(self.mark(_source(origin, effect.what, effect.address)) for effect in reached))
 
@@ -79,11 +79,11 @@ class CodeMachine(SourceMachine):
         else:
             self.connected.pop(fd, None)
 
-    def note_code(self, text: str, program: str, *, shell: bool) -> None:
+    def note_code(self, text: str, program: str, *, in_shell: bool) -> None:
         """Code runs: text that begins with what comes from the network, or has it where a command begins."""
         if not marks_of(text):
             return
-        found = "".join(_COMMAND.findall(text)) if shell else marks_of(text)
+        found = "".join(_COMMAND.findall(text)) if in_shell else marks_of(text)
         self._runs(found, program)
 
     def note_script(self, path: str, scope: Scope, program: str) -> None:
@@ -107,8 +107,9 @@ def _source(origin: str, what: str, address: str = "") -> Source:
     return Source("", origin=origin, what=without_marks(what), address=address)
 
 
-def _is_composed(effect: Effect) -> bool:
-    return effect.kind is EffectKind.FETCH and effect.variant is Variant.PLAIN
+def _is_unknown(effect: Effect) -> bool:
+    """Whether somebody is asked of whom nobody has said anything."""
+    return effect.kind is EffectKind.EGRESS or (effect.kind is EffectKind.FETCH and effect.variant is Variant.PLAIN)
 
 
 def _effect(run: Run) -> Effect:

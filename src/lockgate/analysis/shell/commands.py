@@ -161,7 +161,7 @@ class Machine:
     def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
         """A file is read."""
 
-    def note_code(self, text: str, program: str, *, shell: bool) -> None:
+    def note_code(self, text: str, program: str, *, in_shell: bool) -> None:
         """Code runs."""
 
     def note_script(self, path: str, scope: Scope, program: str) -> None:

@@ -53,7 +53,7 @@ def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *
     if word is None:
         because = "which program this runs is only known when it runs"
         machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
-        machine.note_code(args[0].text, "a shell", shell=True)
+        machine.note_code(args[0].text, "a shell", in_shell=True)
         machine.findings.note(args, scope.cwds)
         return OPAQUE
     machine.depth += 1

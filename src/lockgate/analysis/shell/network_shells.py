@@ -1,4 +1,4 @@
-"""Shells that a program connects to the network by itself: ``nc -e``, ``socat EXEC:``, and inline code that does the same.
+"""Shells that a program connects to the network by itself: ``nc -e``, ``socat EXEC:``, and inline code that does so.
 
 What flows from a connection into a shell through a pipe or a redirection is followed instead (``code_sources.py``).
 """
@@ -26,8 +26,11 @@ _LONGEST = 20_000
 _CONNECTING = frozenset({"socket", "ssl", "telnetlib", "socketserver", "asyncio", "websockets", "websocket"})
 _STREAMS = frozenset({"dup2", "fileno", "makefile"})
 """How Python puts a connection in the place of a program's input and output."""
-_STARTING = frozenset({"spawn", "run", "call", "check_output", "Popen", "system", "popen", "execv", "execve", "execl", "execlp",
-                       "execvp", "getoutput", "create_subprocess_shell", "create_subprocess_exec", "exec", "eval"})  # fmt: skip
+_STARTED = """
+    spawn run call check_output Popen system popen execv execve execl execlp execvp getoutput create_subprocess_shell
+    create_subprocess_exec exec eval
+"""
+_STARTING = frozenset(_STARTED.split())
 _RECEIVING = frozenset({"recv", "recvfrom", "makefile", "read_until", "readline"})
 
 
@@ -39,7 +42,7 @@ def look_at_client(call: Invocation, reached: list[Effect]) -> None:
     if call.what == "socat":
         runs += [arg.shown for arg in call.matched.operands if _SOCAT.match(arg.text)]
     if runs:
-        because = f"`{call.what}` connects the program of `{shown(runs[0])}` to another machine, which can then control it"
+        because = f"`{call.what}` connects the program of `{shown(runs[0])}` to whoever is at the other end"
         call.machine.shells[next((each.what for each in reached), call.what)] = because
 
 
@@ -73,16 +76,25 @@ def _in_python(text: str) -> bool:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _in_words(text) or all(re.search(word, text) for word in (r"\bsocket\b", r"\b(?:dup2|spawn|Popen|system)\b"))
+        return all(re.search(word, text) for word in (r"\bsocket\b", r"\b(?:dup2|spawn|Popen|system)\b"))
     nodes = list(ast.walk(tree))
     imported = {name.split(".")[0] for node in nodes for name in _imported(node)}
     if imported.isdisjoint(_CONNECTING):
         return False
-    names = {node.attr if isinstance(node, ast.Attribute) else node.id for node in nodes
-             if isinstance(node, (ast.Attribute, ast.Name))}  # fmt: skip
-    names |= {name for node in nodes if isinstance(node, ast.ImportFrom) for name in (alias.name for alias in node.names)}
+    names = {name for node in nodes for name in _named(node)}
     starts = not names.isdisjoint(_STARTING)
     return "dup2" in names or (starts and not names.isdisjoint(_STREAMS | _RECEIVING)) or {"pty", "spawn"} <= names
+
+
+def _named(node: ast.AST) -> list[str]:
+    """The names that a node uses, or takes of a module."""
+    import ast
+
+    if isinstance(node, ast.Attribute):
+        return [node.attr]
+    if isinstance(node, ast.ImportFrom):
+        return [alias.name for alias in node.names]
+    return [node.id] if isinstance(node, ast.Name) else []
 
 
 def _imported(node: ast.AST) -> list[str]:

@@ -193,7 +193,7 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     from lockgate.analysis.shell.inline import LANGUAGES
 
     if language not in _SHELLS and language not in table("network_code")["not_code"]:
-        call.machine.note_code(text, call.what, shell=False)
+        call.machine.note_code(text, call.what, in_shell=False)
     if language in _CONNECTING:
         from lockgate.analysis.shell.network_shells import look_at_code
 

@@ -143,7 +143,7 @@ class Tracer(CodeMachine):
 
     def run_text(self, text: str, scope: Scope, dialect: str = "bash", stdin: str | None = None) -> str:
         """Run text as shell, and keep what it prints for the program that runs it."""
-        self.note_code(text, "a shell", shell=True)
+        self.note_code(text, "a shell", in_shell=True)
         shape = super().run_text(text, scope, dialect, stdin)
         self.ran += marks_of(shape)
         return shape
