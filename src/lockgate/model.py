@@ -211,6 +211,32 @@ class Flow(Record):
         return f"`{self.source}` {verb} `{self.sink}`" + (f" through {passed}" if passed else "")
 
 
+class Origin(Record):
+    """Where the content of a file comes from that matters wherever it is copied to."""
+
+    text: str
+    """The secret, as :class:`Flow` names it; empty for code from the network."""
+    through: tuple[str, ...] = ()
+    """The programs that it has passed."""
+    picked: str = ""
+    """The name of the one value of a file that is left of it."""
+    only_named: bool = False
+    """Whether nothing but the file's name says that it holds a secret."""
+    origin: str = ""
+    """For code from the network ``download`` or ``connection``, with where it comes from and the whole address."""
+    what: str = ""
+    address: str = ""
+
+
+class Left(Record):
+    """A file that a call writes, and what lies in it afterwards."""
+
+    path: str
+    """Absolute."""
+    origins: tuple[Origin, ...] = ()
+    """Empty where it held something that matters, and now holds nothing of that."""
+
+
 class Command(Record):
     """A simple command that could run, wherever it stands: in a pipe, a loop, a script, behind ``xargs``."""
 
@@ -247,6 +273,8 @@ class Analysis(Record):
     """Programs that run what is typed into them: their standard input is that of the whole command."""
     keeps: frozenset[Label] = frozenset()
     """Labels of what it may leave in a file whose later reading gives none: they stay where its result is empty."""
+    left: tuple[Left, ...] = ()
+    """The files that hold something afterwards whose origin matters, or no longer do."""
     receipt: tuple[str, ...] = ()
     """Patterns of the lines that report a failure, where all that the call answers is a receipt; else empty.
 

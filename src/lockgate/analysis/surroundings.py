@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from lockgate.model import Category
+from lockgate.model import Category, Origin
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -224,6 +224,16 @@ class Surroundings(Record):
     """The paths of all that lies below an absolute folder, told from there; none where it is no folder.
 
     ``None`` where that cannot be told; instead of the look-up, where nothing is known of the disk.
+    """
+    kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
+    """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""
+    kept_content: Callable[[str], tuple[Origin, ...]] = lambda _: ()
+    """The same of a file at an absolute path, by what it holds."""
+    outgoing: Callable[[str, str, str], Mapping[str, tuple[Origin, ...]] | None] = lambda *_: None
+    """What a push would send that the other side does not have: paths, each with what is known to lie there.
+
+    Asked with an absolute folder of the repository, the remote (empty: the usual one) and the revision. ``None`` where
+    that cannot be told.
     """
     rules: Rules = Rules()
 

@@ -89,7 +89,7 @@ class CodeMachine(SourceMachine):
     def note_script(self, path: str, scope: Scope, program: str) -> None:
         """A file is run."""
         place = place_of(without_marks(path), scope)
-        self._runs(self.held(place) + marks_of(path) * path.startswith("/dev/fd/"), program)
+        self._runs((self.held(place) or self.alike(place)) + marks_of(path) * path.startswith("/dev/fd/"), program)
 
     def _runs(self, marks: str, program: str) -> None:
         for mark in marks:

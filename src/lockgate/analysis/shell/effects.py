@@ -8,7 +8,10 @@ from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.syntax import Pipeline, Script, Simple, Unparsed
 from lockgate.analysis.spelling import somewhere
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Variant
+from lockgate.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Left, Variant
+
+_PUSHING = frozenset({"program:git/push", "program:gh/pr/create", "program:gh/repo/create", "program:glab/mr/create"})
+"""Rules of what sends the commits of a repository."""
 
 
 def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
@@ -61,9 +64,10 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     findings = machine.findings
     effects = tuple(findings.effects)
     flows: tuple[Flow, ...] = ()
-    sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(effects)
-    if isinstance(script, Script) and (sends or runs):
-        effects, flows = _followed(script, cwd, machine.around, effects, sends=sends)
+    left: tuple[Left, ...] = ()
+    sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
+    if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
+        effects, flows, left = _followed(script, cwd, machine.around, effects, sends=sends)
     if machine.shells:
         from lockgate.analysis.shell.network_shells import shell_effects
 
@@ -78,6 +82,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
         echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
         flows=flows,
+        left=left,
         listens=tuple(findings.listens),
         commands=tuple(findings.commands),
         keeps=keeps,
@@ -131,34 +136,57 @@ def _may_send_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) 
     """Whether a secret may reach something that sends."""
     if not any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects):
         return False
+    pushes = any(effect.rule in _PUSHING for effect in effects)
+    return pushes or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())
+
+
+def _has_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a secret is read, or a variable named that holds one."""
     from lockgate.analysis.shell.variables import is_secret_name
 
     reads = machine.stores_secret or any(effect.kind is EffectKind.READ_SECRET for effect in effects)
     return reads or ("$" in text and is_secret_name(text))
 
 
-def _may_run_downloads(effects: tuple[Effect, ...]) -> bool:
-    """Whether something runs, and something reaches another machine that may say what."""
+def _may_run_downloads(machine: Machine, effects: tuple[Effect, ...]) -> bool:
+    """Whether something runs, and something reaches another machine that may say what, or has before."""
+    if not any(effect.kind is EffectKind.EXECUTE for effect in effects):
+        return False
     reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
-    return reaches and any(effect.kind is EffectKind.EXECUTE for effect in effects)
+    return reaches or bool(machine.around.kept_files())
+
+
+def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a file may be written whose content matters to later calls."""
+    if not machine.written:
+        return False
+    reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
+    return reaches or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())
 
 
 def _followed(
     script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...], *, sends: bool
-) -> tuple[tuple[Effect, ...], tuple[Flow, ...]]:
-    """The effects, and the flows that are a part of their evidence; ``sends``: whether a secret may be sent."""
+) -> tuple[tuple[Effect, ...], tuple[Flow, ...], tuple[Left, ...]]:
+    """The effects, the flows that are a part of their evidence, and the files with what matters in them.
+
+    With ``sends`` a secret may be sent.
+    """
     from lockgate.analysis.shell import dataflow
     from lockgate.analysis.shell.code_sources import run_effects
 
     tracer = dataflow.follow(script, beginning(cwd, around), around)
     if tracer is None:
-        return (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)), ()
+        return (
+            (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)),
+            (),
+            (),
+        )
     runs = run_effects(tracer.runs)
     if not sends:
-        return (*effects, *runs), ()
+        return (*effects, *runs), (), tracer.in_files()
     sent = dataflow.sent(effects, tracer)
     said = (dataflow.explained(effect, tracer) for effect in effects)
-    return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows))
+    return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows)), tracer.in_files()
 
 
 def beginning(cwd: str, around: Surroundings) -> Scope:

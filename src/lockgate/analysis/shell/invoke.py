@@ -259,9 +259,7 @@ class Invocation:
             self._unlisted()
         found = self.contact.effects(self)
         if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
-            from lockgate.analysis.shell.network_shells import look_at_client
-
-            look_at_client(self, found)
+            self._connected(found)
         if self.machine.scripts is not None and self.machine.scripts.depth:
             from lockgate.analysis.shell.script_printing import saves, unprinted
 
@@ -280,6 +278,14 @@ class Invocation:
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
+
+    def _connected(self, reached: list[Effect]) -> None:
+        """Keep that a client of any port runs a program for whoever is at the other end."""
+        from lockgate.analysis.shell.network_shells import connected_by
+
+        because = connected_by(self.what, self.given, self.matched.operands)
+        if because and any(effect.kind is EffectKind.EGRESS for effect in (*reached, *self.own)):
+            self.machine.shells[next((effect.what for effect in reached), self.what)] = because
 
     def _read_sent_files(self) -> None:
         """Keep which secrets it reads whose words can name any file that it sends."""

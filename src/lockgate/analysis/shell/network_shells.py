@@ -15,9 +15,10 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from lockgate.analysis.shell.invoke import Invocation
+    from lockgate.analysis.shell.options import Option
+    from lockgate.analysis.shell.scope import Arg
 
 _RUNNING = frozenset({"command", "program"})
 """Roles of options that name what a client connects."""
@@ -34,24 +35,32 @@ _STARTING = frozenset(_STARTED.split())
 _RECEIVING = frozenset({"recv", "recvfrom", "makefile", "read_until", "readline"})
 
 
-def look_at_client(call: Invocation, reached: list[Effect]) -> None:
-    """Keep that a client which connects to any port runs a program that talks to the other end."""
-    if all(effect.kind is not EffectKind.EGRESS for effect in (*reached, *call.own)):
-        return
-    runs = [option.name for option in call.given if option.role in _RUNNING]
-    if call.what == "socat":
-        runs += [arg.shown for arg in call.matched.operands if _SOCAT.match(arg.text)]
-    if runs:
-        because = f"`{call.what}` connects the program of `{shown(runs[0])}` to whoever is at the other end"
-        call.machine.shells[next((each.what for each in reached), call.what)] = because
+def connected_by(what: str, given: Iterable[Option], operands: Iterable[Arg]) -> str:
+    """Why a client that connects to any port runs a program that talks to the other end; empty where it runs none.
+
+    Args:
+        what: The client.
+        given: All its options.
+        operands: Its other words.
+    """
+    runs = [option.name for option in given if option.role in _RUNNING]
+    if what == "socat":
+        runs += [arg.shown for arg in operands if _SOCAT.match(arg.text)]
+    return f"`{what}` connects the program of `{shown(runs[0])}` to whoever is at the other end" if runs else ""
 
 
-def look_at_code(call: Invocation, language: str, text: str) -> None:
-    """Keep that inline code connects to the network and starts what it reads from there, or what talks to there."""
+def connected_in(what: str, language: str, text: str) -> str:
+    """Why inline code starts what it reads from the network, or what talks to there; empty where it does not.
+
+    Args:
+        what: The command that runs it.
+        language: As in the role ``code-LANGUAGE``.
+        text: The code, as far as it is known.
+    """
     found = _in_python(text) if language == "python" else _in_words(text)
-    if found:
-        because = f"this code of `{call.what}` opens a connection, and starts a program that somebody there controls"
-        call.machine.shells[call.what] = because
+    return (
+        f"this code of `{what}` opens a connection, and starts a program that somebody there controls" if found else ""
+    )
 
 
 def shell_effects(shells: Mapping[str, str]) -> list[Effect]:

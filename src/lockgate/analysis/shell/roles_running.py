@@ -195,9 +195,10 @@ def run_code(call: Invocation, language: str, text: str) -> None:
     if language not in _SHELLS and language not in table("network_code")["not_code"]:
         call.machine.note_code(text, call.what, in_shell=False)
     if language in _CONNECTING:
-        from lockgate.analysis.shell.network_shells import look_at_code
+        from lockgate.analysis.shell.network_shells import connected_in
 
-        look_at_code(call, language, text)
+        if because := connected_in(call.what, language, text):
+            call.machine.shells[call.what] = because
     if language in _SHELLS:
         scope = call.scope.new_shell()
         words = call.matched.operands

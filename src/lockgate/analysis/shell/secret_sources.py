@@ -17,7 +17,7 @@ from lockgate.analysis.shell.variables import is_secret_name
 from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind
+from lockgate.model import Effect, EffectKind, Left, Origin
 from lockgate.record import Record
 
 _WILD = lazy_re(r"[*?\[\x00-\x02]")
@@ -28,9 +28,10 @@ _PLAIN_NAME = lazy_re(
 """Names of variables that hold no secret, though a file with secrets sets them."""
 _AS_IT_WAS = frozenset({"cat", "head", "tail", "tr", "cut", "echo", "printf"})
 """Programs that leave a value in the letters that it has."""
-_NAMED_SO = "place:secret/named-so"
+NAMED_SO = "place:secret/named-so"
 _LONGEST_WAY = 4
 _MOST_MARKS = 200
+_MOST_LEFT, _MOST_ORIGINS = 20, 8
 
 
 class Source(Record):
@@ -65,6 +66,10 @@ class SourceMachine(Machine):
         """Whether there were more sources than can be told apart."""
         self.files: dict[str, str] = {}
         """Marks of what lies in the files that were written."""
+        self.kept: dict[str, str] = {}
+        """The same of those that earlier calls have written."""
+        for path, origins in around.kept_files().items():
+            self.files[path] = self.kept[path] = "".join(self.mark(Source(*origin)) for origin in origins)
         self.read: list[tuple[str, str]] = []
         """Files that the command reads, with the marks of what lies in them."""
         self.plain: tuple[str, ...] = ()
@@ -133,14 +138,31 @@ class SourceMachine(Machine):
     def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
         """Keep what lies in a file that is read."""
         text = without_marks(text)
-        secret = {effect.what: effect.rule == _NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
+        secret = {effect.what: effect.rule == NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
         marks = [
             self.mark(Source(self.named(what if known(text) else shown(text)), only_named=only_named))
             for what, only_named in secret.items()
         ]
-        held = marks_of("".join(marks) + self.held(place_of(text, scope)))
+        held = marks_of("".join(marks) + self.held(place_of(text, scope))) or self.alike(place_of(text, scope))
         if held:
             self.read.append((text, held))
+
+    def alike(self, place: str) -> str:
+        """Marks of what a file holds, by its content."""
+        if not known(place):
+            return ""
+        return "".join(self.mark(Source(*origin)) for origin in self.around.kept_content(place))
+
+    def in_files(self) -> tuple[Left, ...]:
+        """What lies in the files that were written, as far as it matters to later calls."""
+        found = []
+        for path, marks in self.files.items():
+            sources = dict.fromkeys(filter(None, map(self.source, marks)))
+            origins = tuple(Origin(*source) for source in sources if source.text or source.origin)[:_MOST_ORIGINS]
+            plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and known(path)
+            if plain and marks != self.kept.get(path, "") and (origins or path in self.kept):
+                found.append(Left(path, origins))
+        return tuple(found[:_MOST_LEFT])
 
     def held(self, place: str) -> str:
         """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""

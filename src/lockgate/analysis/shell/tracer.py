@@ -6,6 +6,7 @@ flow.
 
 from __future__ import annotations
 
+from lockgate.analysis.paths import read_effects
 from lockgate.analysis.shell.code_sources import CodeMachine
 from lockgate.analysis.shell.credential_owners import FAR_SHELLS, destination
 from lockgate.analysis.shell.flow import nodes
@@ -23,7 +24,7 @@ from lockgate.analysis.shell.options import Option
 from lockgate.analysis.shell.payloads import Place, is_payload
 from lockgate.analysis.shell.picks import picked
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.shell.secret_sources import Source, place_of
+from lockgate.analysis.shell.secret_sources import NAMED_SO, Source, place_of
 from lockgate.analysis.shell.syntax import Redirect, Script
 from lockgate.analysis.shell.words import expand
 from lockgate.analysis.surroundings import Surroundings
@@ -39,6 +40,7 @@ _UNKNOWNS = lazy_re("(?:\\$\N{HORIZONTAL ELLIPSIS}){2,}")
 _LISTING = frozenset({"set", "declare", "typeset", "export"})
 """Builtins that print every variable where they get no word."""
 _MOST_WRITERS = 20
+_MOST_REVISIONS = 4
 _SCRIPTS = (".py", ".js", ".mjs", ".cjs", ".ts")
 _SHOWN = ("program:", "address:metadata")
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
@@ -176,6 +178,7 @@ class Tracer(CodeMachine):
             self._sent(call, [] if asks else read, sinks, ran)
             if call.what in listed("pushing"):
                 self._arrive(call, self.repository, Place("file"), sinks, surely=False)
+                self._arrive(call, self.pushed(call), Place("file"), sinks, surely=True)
             if call.what in listed("publishing"):
                 self._arrive(call, self.made_in(place_of(".", call.scope)), Place("file"), sinks, surely=False)
             if not asks:
@@ -184,6 +187,22 @@ class Tracer(CodeMachine):
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return self._handed_on(call, shape, read, written)
+
+    def pushed(self, call: Invocation) -> str:
+        """Marks of the secrets in the commits that a push sends."""
+        operands = [arg.static or "" for arg in call.matched.operands] if call.what == "git push" else []
+        revisions = [refspec.lstrip("+").partition(":")[0] for refspec in operands[1:]] or ["HEAD"]
+        marks = ""
+        for revision in revisions[:_MOST_REVISIONS]:
+            files = (
+                self.around.outgoing(call.scope.cwds[0], operands[0] if operands else "", revision) if revision else {}
+            )
+            for path, origins in (files or {}).items():
+                found = read_effects(path, call.scope.cwds[0], self.around)
+                named = any(e.kind is EffectKind.READ_SECRET and e.rule != NAMED_SO for e in found)
+                marks += self.mark(Source(path)) if named else ""
+                marks += "".join(self.mark(Source(*origin)) for origin in origins)
+        return marks_of(marks)
 
     def _handed_on(self, call: Invocation, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
