@@ -246,3 +246,41 @@ def test_what_stands_behind_an_address_says_nothing(after: str) -> None:
 @pytest.mark.parametrize("line", ["2:kind: Secret", "17-type: Opaque", "123:"])
 def test_what_grep_prints_before_a_line_is_no_value(line: str) -> None:
     assert is_credential(Candidate(line, f"secret.yaml:{line}", "secret.yaml", "./k8s/", "")) is False
+
+
+def test_the_type_of_a_field_is_no_literal_and_a_pass_phrase_of_words_is() -> None:
+    for key, value, operator, after in [
+        ("auth", "McpHttpAuth", ": ", ","),
+        ("tokens", "StoredMcpOAuthTokens", ": ", "\n"),
+        ("auth", "McpHttpAuth", " = ", " {"),
+        ("password", "HashedPasswordText", ": ", ";"),
+    ]:
+        assert is_credential(assigned(key, value, "", operator, after)) is False, (key, value)
+    assert is_credential(assigned("DB_PASSWORD", "CorrectHorseBatteryStaple", "", "=", "\n")) is None
+    assert is_credential(assigned("auth_token", f"Ab{RANDOM}", "", ": ", ",")) is None
+
+
+def test_prose_in_another_script_may_hold_a_digit_and_a_password_too() -> None:
+    assert is_credential(assigned("AuthIntro", "\u8a8d\u8a3c\u60c5\u5831\u30921\u3064\u9078\u629e\u3002OAuth\u3067\u3059\u3002")) is False
+    assert is_credential(assigned("\u043f\u0430\u0440\u043e\u043b\u044c", "\u043f\u0440\u0438\u0432\u0435\u0442123")) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "quote", "operator"),
+    [
+        ("js-tokens", "npm:^4.0.0", '"', ": "),
+        ("pass", "exit_code=0", '"', "("),
+        ("pass", "mt-0", "`", " "),
+        ("pass", "content-no-js", "`", ": "),
+        ("password", "x-oauth-basic", '"', "==="),
+        ("VAPID_PRIVATE_KEY", "+jwk.d)})", "'", "="),
+        ("Authorization", "u003ctoken", "", ": "),
+    ],
+)
+def test_versions_conditions_and_code_are_no_secrets(key: str, value: str, quote: str, operator: str) -> None:
+    assert is_credential(assigned(key, value, quote, operator)) is False
+
+
+def test_the_file_of_accounts_is_no_name_of_a_password() -> None:
+    assert is_credential(Candidate("etc/passwd", "passwd` -> `etc/passwd`", "passwd", "`/etc/", "")) is False
+    assert is_credential(assigned("pass", "hunter2xyz9", "`", ": ")) is None

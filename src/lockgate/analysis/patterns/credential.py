@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lockgate.analysis.patterns import credential_names, credential_values, rarity
 from lockgate.analysis.patterns.credential_data import known
-from lockgate.analysis.patterns.credential_names import NOTHING, PASS, PASSWORD, SECRET, NameKind
+from lockgate.analysis.patterns.credential_names import KEY, NOTHING, PASS, PASSWORD, SECRET, TOKEN, NameKind
 from lockgate.analysis.patterns.model import Candidate
 from lockgate.analysis.patterns.placeholders import is_placeholder, says_so
 from lockgate.lazy import lazy_re
@@ -76,6 +76,9 @@ _LONGEST_WORD, _RANDOM_WORD = 16, 0.5
 _LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
 _GOES_ON = lazy_re(r"[(\[]|\.[A-Za-z_]")
 _FILE = lazy_re(r".*\.[a-z]{1,5}$")
+_CODE_NAME = lazy_re(r"[a-z]+(?:-[a-z]+)*(?:-\d{1,3})?$")
+_CONSTANTS = frozenset({"x-oauth-basic", "x-token-auth", "x-access-token"})
+"""What stands in the place of a name or a password where services take a token: https://docs.github.com/rest."""
 _WEAK = known("well_known")
 """Passwords that lists of the most used begin with: some look like placeholders and are none."""
 
@@ -126,6 +129,8 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
     people_choose = kind in (PASSWORD, PASS, NOTHING)
     if _LINE_NUMBER.match(value) and _FILE.match(candidate.key):
         return True  # what grep prints before a line
+    if candidate.before.endswith("/etc/") or value.lower() in _CONSTANTS:
+        return True
     if people_choose and value.lower() in _WEAK:
         return _same(value, candidate.key)
     if " " in value or not value.isprintable():
@@ -140,12 +145,22 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
         return True
     if value.isdigit() and not people_choose:
         return True
-    if not value.isascii() and not any(map(str.isdigit, value)):
-        return True  # text for people, in their language
+    if credential_values.is_prose(value):
+        return True
     quoted = is_quoted(candidate)
-    if candidate.key and not quoted and _GOES_ON.match(candidate.after):
-        return True  # a call, an element, a member
+    if candidate.key and not quoted and (_GOES_ON.match(candidate.after) or _is_type(candidate, value, kind)):
+        return True  # a call, an element, a member, a type
+    if kind is PASS and "`" in _operator(candidate) and _CODE_NAME.match(value):
+        return True  # "callers pass `mt-0`"
     return credential_values.is_no_value(value, quoted=quoted)
+
+
+def _is_type(candidate: Candidate, value: str, kind: NameKind) -> bool:
+    """Whether code says of which type something is: ``auth: McpHttpAuth,``. Settings in files hold pass phrases, too."""
+    if not credential_values.is_type_name(value):
+        return False
+    spaced = " " in _operator(candidate) and kind in (TOKEN, KEY)
+    return spaced or candidate.after.startswith((",", ";", ")", ">", " {", " |"))
 
 
 def _is_dummy(value: str, *, chosen: bool) -> bool:

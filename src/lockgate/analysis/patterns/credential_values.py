@@ -18,12 +18,14 @@ _REFERENCE = lazy_re(
       | ^(?: \{?\$\w+(?:->|\[|::) | \$env: | %~ | \{[A-Za-z_][\w.]*\} )
       | ^(?: ENC | vault | ssm | op | sops | kms | ref\+\w+ | secretref | keyvault | aws | gcp | env | file | secret
            | asm | awssm | doppler | bws )[:\[({]
+      | ^(?:npm|workspace|catalog|jsr):[\^~*@<>=\w]
       | ^!(?:vault|Ref|Sub|GetAtt|ImportValue|env)\b | ^\{(?:cipher|noop|bcrypt|SSHA|SHA|MD5|CRYPT)\}""",
     _VERBOSE,
 )
 """A slot that something fills in, the name of a variable, a place in a store of secrets.
 
-Also the next parameter of an address, where one is empty, and the time before a signature (``t=1795317913,v1=...``).
+Also the next parameter of an address, where one is empty, the time before a signature (``t=1795317913,v1=...``), and
+the version of a package in a lock file (``npm:^4.0.0``).
 """
 _HASH = lazy_re(
     r"""\$(?: \w{1,2} | argon2\w* | pbkdf2\S* | scrypt | apr1 | md5 )\$ | pbkdf2_sha256\$
@@ -51,17 +53,18 @@ _PATH = lazy_re(
 )
 _EXPRESSION = lazy_re(
     r"""\\[dwsSDWbB] | \[\^ | \[a-z | \[A-Z | \[0-9 | \(\?[:=!<P] | \.[*+] | \{\d+,\d*\} | ^\^.*\$$
+      | ^\+[ ]?[A-Za-z_$][\w$]*[.(\[]
       | ^(?:required|nullable|sometimes|string|min|max|confirmed|optional)[|:,]""",
     _VERBOSE,
 )
-"""Regular expressions, and the rules of forms: ``required|min:8``."""
+"""Regular expressions, what is joined to a text (``'+jwk.d``), and the rules of forms: ``required|min:8``."""
 _NUMBER = lazy_re(
     r"""[+-]?\d+\.\d+$ | [\^~<>=v]{0,3}\d+\.\d+(?:\.\d+|$) | 0x[0-9a-fA-F]{40}$
       | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | 0x[0-9a-fA-F]{1,8}$
       | \d+(?:px|em|rem|ms|s|m|h|d|kb|mb|%)$""",
     _VERBOSE,
 )
-_MARKUP = lazy_re(r"</|/>|<\w+[ >/]|&[a-z]+;|\\n|\\t|\\u[0-9a-f]{4}")
+_MARKUP = lazy_re(r"</|/>|<\w+[ >/]|&[a-z]+;|\\n|\\t|\\u[0-9a-f]{4}|^u003[ce]")
 _ALGORITHM = lazy_re(
     r"""(?:aes|3?des|rsa|e[cd]dsa|sha|[hrep]s|md|hmac|pbkdf|bf|rc|chacha|crc)[-_]?\d{1,4}
         (?:[-_/](?:\d+|cbc|gcm|ecb|ctr|cfb|ofb|xts|ccm|poly1305|sha\d*|pkcs\w+|\w+padding))*$""",
@@ -87,6 +90,12 @@ _LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
 _THINGS = known("things")
 """What has a password: names of such say ``mysql-root-password``."""
+_CONDITION = lazy_re(r"[a-z]+(?:_[a-z]+)*=(?:\d{1,3}|true|false|none|null)$")
+"""A field and what it is: ``exit_code=0``."""
+_LONGEST_PHRASE, _STOPS = 32, frozenset("。、！？：，")
+"""Characters of a password in a script other than the Latin one, and the marks that part sentences in some."""
+_TYPE = lazy_re(r"(?:[A-Z]{0,3}[A-Z][a-z]{2,}){2,}$")
+
 _STOP = known("no_values")
 """Words that are types, names, states or labels. A value of nothing but these names something."""
 
@@ -97,13 +106,28 @@ def is_no_value(value: str, *, quoted: bool) -> bool:
         return True
     if _EXPRESSION.search(value) or _MARKUP.search(value) or _LABEL.match(value) or _INSTRUCTION.match(value):
         return True
-    if _KEY_LIKE.match(value) or _ALGORITHM.match(value):
+    if _KEY_LIKE.match(value) or _ALGORITHM.match(value) or _CONDITION.match(value):
         return True
     if (value[0] == "/" or _names_a_member(value, quoted=quoted)) and rarity.score(value) < _RANDOM:
         return True
     if _DUMMY.search(value) or _CUT_CALL.search(value):
         return True
     return not quoted and _CALL.search(value) is not None
+
+
+def is_type_name(value: str) -> bool:
+    """Whether a text is words, each with a capital, as types are named: ``StoredMcpOAuthTokens``."""
+    return _TYPE.match(value) is not None
+
+
+def is_prose(value: str) -> bool:
+    """Whether a text is for people, in a language with letters of its own: without a digit, or a sentence."""
+    if value.isascii():
+        return False
+    if not any(map(str.isdigit, value)):
+        return True
+    others = sum(not letter.isascii() for letter in value)
+    return 2 * others > len(value) and (len(value) > _LONGEST_PHRASE or not _STOPS.isdisjoint(value))
 
 
 def _names_a_member(value: str, *, quoted: bool) -> bool:
@@ -137,4 +161,4 @@ def is_sentence(value: str) -> bool:
     return _PASS_PHRASE.match(value) is not None and not is_only_names(value)
 
 
-__all__ = ["is_no_value", "is_only_names", "is_pass_phrase", "is_sentence"]
+__all__ = ["is_no_value", "is_only_names", "is_pass_phrase", "is_prose", "is_sentence", "is_type_name"]
