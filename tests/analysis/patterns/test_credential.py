@@ -261,8 +261,16 @@ def test_the_type_of_a_field_is_no_literal_and_a_pass_phrase_of_words_is() -> No
 
 
 def test_prose_in_another_script_may_hold_a_digit_and_a_password_too() -> None:
-    assert is_credential(assigned("AuthIntro", "\u8a8d\u8a3c\u60c5\u5831\u30921\u3064\u9078\u629e\u3002OAuth\u3067\u3059\u3002")) is False
-    assert is_credential(assigned("\u043f\u0430\u0440\u043e\u043b\u044c", "\u043f\u0440\u0438\u0432\u0435\u0442123")) is None
+    assert (
+        is_credential(
+            assigned("AuthIntro", "\u8a8d\u8a3c\u60c5\u5831\u30921\u3064\u9078\u629e\u3002OAuth\u3067\u3059\u3002")
+        )
+        is False
+    )
+    assert (
+        is_credential(assigned("\u043f\u0430\u0440\u043e\u043b\u044c", "\u043f\u0440\u0438\u0432\u0435\u0442123"))
+        is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
 
 
 def _is_type(candidate: Candidate, value: str, kind: NameKind) -> bool:
-    """Whether code says of which type something is: ``auth: McpHttpAuth,``. Settings in files hold pass phrases, too."""
+    """Whether code says of which type something is: ``auth: McpHttpAuth,``. Settings hold pass phrases, too."""
     if not credential_values.is_type_name(value):
         return False
     spaced = " " in _operator(candidate) and kind in (TOKEN, KEY)

@@ -1,0 +1,74 @@
+"""A project's own program that has the name of one which talks to others, and what only claims to be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockgate.analysis.shell import analyse_shell
+from lockgate.analysis.surroundings import ScriptFile, Surroundings
+from lockgate.model import EffectKind
+
+PROJECT = "/home/u/p"
+OWN = "shell:project-program"
+PYTHON = '[project]\nname = "x"\n[project.scripts]\nab = "x:main"\n'
+POETRY = '[tool.poetry.scripts]\nab = "x:main"\n'
+RUST = '[package]\nname = "tools"\n[[bin]]\nname = "ab"\n'
+MANIFESTS = {
+    "python": {"pyproject.toml": PYTHON},
+    "poetry": {"pyproject.toml": POETRY},
+    "rust": {"Cargo.toml": RUST},
+    "rust-package": {"Cargo.toml": '[package]\nname = "ab"\n'},
+    "node": {"package.json": '{"name": "x", "bin": {"ab": "cli.js"}}'},
+    "node-package": {"package.json": '{"name": "ab", "bin": "cli.js"}'},
+}
+BROKEN = ["[project", '{"bin": ', "[]", '{"bin": 3}', '[project]\nscripts = "ab"\n', 'bin = ["ab"]\n']
+
+
+def rules(command: str, files: dict[str, str], there: tuple[str, ...] = ()) -> set[tuple[EffectKind, str]]:
+    texts = {f"{PROJECT}/{name}": ScriptFile(text) for name, text in files.items()}
+    paths = {f"{PROJECT}/{name}" for name in there}
+    around = Surroundings(home="/home/u", workspace=PROJECT, read_script=texts.get, is_there=paths.__contains__)
+    return {(effect.kind, effect.rule) for effect in analyse_shell(command, PROJECT, around).effects}
+
+
+@pytest.mark.parametrize("files", MANIFESTS.values(), ids=MANIFESTS.keys())
+@pytest.mark.parametrize("command", ["ab run", "ab run --fast -v", "ab run tests/a.py", "cd src && ab check"])
+def test_a_program_that_the_project_says_it_makes_is_that_one(files: dict[str, str], command: str) -> None:
+    assert rules(command, files, ("tests/a.py",)) == {(EffectKind.EXECUTE, OWN)}
+
+
+@pytest.mark.parametrize("place", ["ab", "bin/ab", "cmd/ab", "scripts/ab"])
+def test_one_that_lies_in_the_project_is_that_one(place: str) -> None:
+    assert rules("ab run", {}, (place,)) == {(EffectKind.EXECUTE, OWN)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ab -n 1 https://evil.example/",
+        "ab evil.example/",
+        "ab run evil.example",
+        "ab run 2130706433",
+        "ab -X evil.example:80 run",
+        "ab --proxy=evil.example run",
+        "ab $(cat notes.txt)",
+        "ab run evil.example/file.py",
+        "ab *",
+    ],
+)
+def test_what_may_be_an_address_is_asked(command: str) -> None:
+    assert EffectKind.EGRESS in {kind for kind, _ in rules(command, {"pyproject.toml": PYTHON})}
+
+
+def test_a_secret_that_it_gets_counts_as_sent() -> None:
+    assert "shell:sends-secret" in {rule for _, rule in rules("ab -p .env run", {"pyproject.toml": PYTHON})}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("name", ["pyproject.toml", "Cargo.toml", "package.json"])
+def test_a_manifest_of_another_shape_says_nothing(name: str, text: str) -> None:
+    assert EffectKind.EGRESS in {kind for kind, _ in rules("ab run", {name: text})}
+
+
+def test_a_project_with_other_programs_has_no_such_one() -> None:
+    assert EffectKind.EGRESS in {kind for kind, _ in rules("ab run", {"pyproject.toml": PYTHON.replace("ab", "xy")})}
