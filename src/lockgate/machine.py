@@ -33,6 +33,8 @@ _STAYING = frozenset({"cursor"})
 each how that is known."""
 _RUNS_SKILLS = frozenset({"claude-code", "python"})
 """Clients that run the commands in a skill's text; in a program of one's own it may be the Claude Agent SDK."""
+_LEAVING_OUT = frozenset({"claude-code"})
+"""Clients whose ``Grep`` is the one that :mod:`lockgate.escape.left_out` speaks to."""
 _CONTAIN, _LAUNCHER = "contain.py", "lockgate-contain"
 """The program that a contained command is rewritten to, and the native one that becomes it where it has to."""
 
@@ -295,6 +297,10 @@ def containing(
         return contained_input(call.tool_input, _launch(where, context), lambda: look(context))
 
     def original(context: Context, call: ToolCall) -> ToolCall:
+        if call.tool == "Grep" and context.client in _LEAVING_OUT and "!**/" in str(call.tool_input.get("glob", "")):
+            from lockgate.escape.left_out import as_given
+
+            return call._replace(tool_input=as_given(call.tool_input, call.cwd, where.home, _state_paths(where)))
         command = call.tool_input.get("command")
         if call.tool != _SHELL_TOOL or not isinstance(command, str) or _CONTAIN not in command:
             return call
@@ -305,6 +311,19 @@ def containing(
 
     look = able or (lambda _: containing_host(where))
     return contain, original
+
+
+def leaving_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, Any] | None]:
+    """How a search is told to leave the gate's state out."""
+
+    def leave_out(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
+        if call.tool != "Grep" or context.client not in _LEAVING_OUT:
+            return None
+        from lockgate.escape.left_out import without_state
+
+        return without_state(call.tool_input, call.cwd, where.home, _state_paths(where))
+
+    return leave_out
 
 
 def containing_host(where: Folders) -> Host:

@@ -227,6 +227,11 @@ def contained() -> str:
     )
 
 
+def state_left_out() -> str:
+    """Tell the agent which folder a search of its own has passed over."""
+    return "Lockgate leaves its own state folder out of this search. All else below the folder is searched."
+
+
 def settings_changed(harm: str, file: str) -> str:
     """Say that a change of the client's settings is kept out of the running session."""
     return (

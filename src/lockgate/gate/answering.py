@@ -9,7 +9,7 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from lockgate.gate.deciding import Question, Ruling
     from lockgate.gate.screening import Screening
-from lockgate.model import Tier, ToolCall, Verdict
+from lockgate.model import EffectKind, Tier, ToolCall, Verdict
 
 
 def answer(question: Question, ruling: Ruling) -> Answer:
@@ -38,7 +38,9 @@ def _said(question: Question, ruling: Ruling) -> Answer:
     import lockgate.messages as messages
 
     if decision.verdict is Verdict.CONTAIN:
-        return Answer(Verdict.CONTAIN, context=messages.contained(), new_input=ruling.new_input, decision=decision)
+        shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
+        context = messages.contained() if shell else messages.state_left_out()
+        return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
     if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
         from lockgate.gate import messages_patterns

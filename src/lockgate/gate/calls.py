@@ -183,6 +183,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         _taints(tx, context.subject, call, heard.turn or frozenset()),
         case.configuration,
         parts.contain,
+        parts.leave_out,
         now,
         case.found,
         case.mask,

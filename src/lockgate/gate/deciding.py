@@ -61,6 +61,8 @@ class Question(Record):
     configuration: Configuration
     contain: Callable[[Context, ToolCall], Mapping[str, Any] | None]
     """The input that makes a call run contained, or ``None``."""
+    leave_out: Callable[[Context, ToolCall], Mapping[str, Any] | None]
+    """The input with which a search leaves the gate's own state out, or ``None``."""
     now: float
     found: GuardrailResult = GuardrailResult()
     """What the pattern library says to the call."""
@@ -91,7 +93,7 @@ class Ruling(Record):
     brief: str = ""
     """The delegate's brief that a person is asked about, if the question is one."""
     new_input: Mapping[str, Any] | None = None
-    """What the call becomes, where it is to run contained."""
+    """What the call becomes, where it is to run contained or leaves the gate's state out."""
     lost_in: str = ""
     """The client's permission mode, where it would have lost the question that was due."""
     unheard: bool = False
@@ -117,6 +119,8 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     analyses = [_in_session(question, each, key) if each.effects else each for each in analyses]
     profiles = [policy.profile for policy in policies]
     decision, new_input = _possible(question, analyses, profiles)
+    if decision.verdict > Verdict.CONTAIN:
+        decision, new_input = _left_out(question, analyses, profiles) or (decision, new_input)
     shadows = [
         (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
@@ -200,6 +204,29 @@ def _possible(
         if new_input is not None:
             return decision, new_input
     return decided(judging), None
+
+
+def _left_out(
+    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
+) -> tuple[Decision, Mapping[str, Any]] | None:
+    """The same for a search of a folder that the gate's state lies below, where the tool can leave that out.
+
+    Only where nothing else stands against the call: one that a person says yes to runs as it stands.
+    """
+    from lockgate.analysis.paths import OWN_BELOW
+
+    below = [effect for analysis in analyses for effect in analysis.effects if effect.rule == OWN_BELOW]
+    new_input = question.leave_out(question.context, question.call) if below else None
+    if new_input is None:
+        return None
+    rest = [[effect for effect in analysis.effects if effect.rule != OWN_BELOW] for analysis in analyses]
+    decision = strictest(
+        decide(effects, question.labels, profile) for effects, profile in zip(rest, profiles, strict=True)
+    )
+    if decision.verdict is not Verdict.ALLOW:
+        return None
+    reason = Reason(below[0], below[0].row, decision.column, Verdict.CONTAIN)
+    return decision._replace(verdict=Verdict.CONTAIN, reasons=(reason,), tier=Tier.CONTAINMENT), new_input
 
 
 def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:

@@ -119,7 +119,9 @@ class Parts(Record):
     contain: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
     """The input that makes a call run contained; ``None`` where it cannot be. Asked only where a table says so."""
     original: Callable[[Context, ToolCall], ToolCall] = lambda _, call: call
-    """The call that an agent made, where ``contain`` changed it into this one; else the call itself."""
+    """The call that an agent made, where ``contain`` or ``leave_out`` changed it; else the call itself."""
+    leave_out: Callable[[Context, ToolCall], Mapping[str, Any] | None] = lambda *_: None
+    """The input with which a search leaves the gate's own state out; ``None`` where the tool cannot be told to."""
     guard: Guard = Guard()
     write_kept: KeptWriter = no_kept_file
     consultants: Consultants = Consultants()
