@@ -129,7 +129,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     if own and "/" not in word and knowledge.family(entry) in knowledge.table("not_of_projects"):
         from lockgate.analysis.shell.own_programs import of_project
 
-        own = of_project(machine, scope, name, args, own)
+        own = of_project(machine.around, scope.cwds, name, args, own)
     act = invocation.act(own) if invocation.entry.answers and own else None
     own = own or _named_by_project(name)
     apart = len(machine.findings.acts) == acts

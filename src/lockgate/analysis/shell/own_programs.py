@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from lockgate.analysis.shell.commands import Machine
-    from lockgate.analysis.shell.scope import Arg, Scope
+    from lockgate.analysis.shell.scope import Arg
+    from lockgate.analysis.surroundings import Surroundings
 
 _FOLDERS = ("", "bin", "cmd", "scripts")
 """Where projects keep programs of their own, or the folders that they are built of (Go)."""
@@ -26,12 +26,14 @@ _ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH, EffectKind.INGEST})
 _LOCAL = frozenset({"localhost", "ip6-localhost", "host"})
 
 
-def of_project(machine: Machine, scope: Scope, name: str, args: Sequence[Arg], own: list[Effect]) -> list[Effect]:
+def of_project(
+    around: Surroundings, cwds: Sequence[str], name: str, args: Sequence[Arg], own: list[Effect]
+) -> list[Effect]:
     """The effects of a program that is started by its name, where the project has one of that name.
 
     Args:
-        machine: The analysis.
-        scope: The state of the shell.
+        around: The machine.
+        cwds: The folders that it may be started in.
         name: The name.
         args: The words of the command, the name first.
         own: The effects of the known program of that name.
@@ -40,16 +42,16 @@ def of_project(machine: Machine, scope: Scope, name: str, args: Sequence[Arg], o
         ``own`` where the project has none, or where a word may be somebody's address.
     """
     asked = [effect for effect in own if effect.kind in _ASKING]
-    if not asked or any(_may_be_address(arg, machine, scope) for arg in args[1:]):
+    if not asked or any(_may_be_address(arg, around, cwds) for arg in args[1:]):
         return own
-    if not any(_declares(machine, folder, name) for folder in {machine.around.workspace, *scope.cwds} if folder):
+    if not any(_declares(around, folder, name) for folder in {around.workspace, *cwds} if folder):
         return own
     because = f"the project has a program of its own that is called `{name}`"
     runs = Effect(EffectKind.EXECUTE, name, "shell:project-program", because)
     return [runs, *(effect for effect in own if effect.kind not in _ASKING)]
 
 
-def _may_be_address(arg: Arg, machine: Machine, scope: Scope) -> bool:
+def _may_be_address(arg: Arg, around: Surroundings, cwds: Sequence[str]) -> bool:
     """Whether a word may say whom to ask: all but options without a value, plain words, and files of the project."""
     text = arg.static
     if text is None or "://" in text:
@@ -59,13 +61,12 @@ def _may_be_address(arg: Arg, machine: Machine, scope: Scope) -> bool:
         return False
     if text.startswith("-"):
         return any(mark in text for mark in ".:@=/")
-    paths = [absolute(text, cwd, machine.around) for cwd in scope.cwds]
-    return not all(path is not None and machine.around.is_there(path) for path in paths)
+    paths = [absolute(text, cwd, around) for cwd in cwds]
+    return not all(path is not None and around.is_there(path) for path in paths)
 
 
-def _declares(machine: Machine, folder: str, name: str) -> bool:
+def _declares(around: Surroundings, folder: str, name: str) -> bool:
     """Whether a folder of the project holds a program of this name, or says that it makes one."""
-    around = machine.around
     if any(around.is_there(posixpath.join(folder, place, name)) for place in _FOLDERS):
         return True
     for file, names in ((f"{folder}/pyproject.toml", _of_python), (f"{folder}/package.json", _of_node),
