@@ -122,7 +122,12 @@ def write(
         found += others_written(text, machine, scope, there=there)
     machine.made = True
     look = recursive_write_effects if below else replace_effects if replaced else write_effects
-    found += [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
+    meant = [effect for path, cwd in _paths(arg, machine, scope) for effect in look(path, cwd, machine.around)]
+    if arg.static is None and any(effect.kind is EffectKind.PERSIST for effect in meant):
+        from lockgate.analysis.shell.files_meant import perhaps
+
+        meant = perhaps(arg, meant, machine, scope)
+    found += meant
     return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
 
 
@@ -177,7 +182,9 @@ def _only_by_name(source: Arg, target: Arg, inside: list[Effect], machine: Machi
     if any(recursive_write_effects(path, cwd, around) for path, cwd in _paths(target, machine, scope)):
         return False
     here = {e.rule for path, cwd in _paths(source, machine, scope) for e in replace_effects(path, cwd, around)}
-    return here.issuperset(effect.rule for effect in inside)
+    there = Arg(f"{target.text.rstrip('/') or '/'}/{source.text.rstrip('/').rpartition('/')[2]}", glob=True)
+    by_name = {e.rule for path, cwd in _paths(there, machine, scope) for e in replace_effects(path, cwd, around)}
+    return here.issuperset(by_name | {effect.rule for effect in inside if effect.variant is not Variant.UNLISTED})
 
 
 def _one_level(arg: Arg) -> str:

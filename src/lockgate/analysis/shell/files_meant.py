@@ -17,6 +17,7 @@ from lockgate.analysis.paths import (
 from lockgate.analysis.shell.files import MARKS, pattern
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg, Scope
+from lockgate.analysis.shell.unlisted import TARGET, unlisted
 from lockgate.analysis.spelling import absolute, inside
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
@@ -56,6 +57,42 @@ def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) ->
     for cwd in scope.cwds:
         found += _found_below(text, cwd, machine, there=there)
     return found
+
+
+def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of changing files by a pattern which may stand for one that is trusted later, and as well for any other.
+
+    What such a name is can be left to a sandbox, in which those files of the project are read-only. One that says so
+    whatever its stars stand for (``.github/workflows/*``) is meant, and so is one outside of the project.
+    """
+    around = machine.around
+    path = pattern(arg.text)
+    names = path.split("/")
+    first = next((at for at, name in enumerate(names) if is_wild(name)), 0)
+    folders = [absolute("/".join(names[:first]) or ".", cwd, around) for cwd in scope.cwds]
+    if not is_wild(names[first]) or not all(folder and _in_project(folder, around) for folder in folders):
+        return meant
+    ordinary = "/".join("_" if is_wild(name) else name for name in names)
+    certain = {
+        effect.rule
+        for cwd in scope.cwds
+        for effect in recursive_write_effects(ordinary, cwd, around)
+        if effect.kind is EffectKind.PERSIST
+    }
+    kept = [effect for effect in meant if effect.kind is not EffectKind.PERSIST or effect.rule in certain]
+    maybe = [effect for effect in meant if effect not in kept]
+    if not maybe or certain:
+        return meant
+    because = f"`{arg.shown}` may stand for a file of which this holds: {maybe[0].because}"
+    return [*kept, unlisted(arg.shown, TARGET, because)]
+
+
+def _in_project(folder: str, around: Surroundings) -> bool:
+    """Whether a folder lies in the project, with links resolved, and the project is no home folder."""
+    root = around.workspace
+    if not root or inside(around.home, root):
+        return False
+    return inside(folder, root) and inside(around.realpath(folder), around.realpath(root))
 
 
 def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:

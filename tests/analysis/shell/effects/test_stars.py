@@ -289,3 +289,31 @@ def test_a_search_looks_at_the_whole_project_or_tells_nothing(tmp_path, monkeypa
     assert found() is None
     monkeypatch.setattr(scripts, "MOST_ENTRIES", 2)
     assert found(project / "a") is None
+
+
+MAYBE = "shell:unlisted-target"
+
+
+def rules_of(command: str, workspace: str = PROJECT, cwd: str = PROJECT) -> dict[str, EffectKind]:
+    around = Surroundings(home="/home/u", workspace=workspace, names_in=look(ORDINARY))
+    return {effect.rule: effect.kind for effect in analyse_shell(command, cwd, around).effects}
+
+
+@pytest.mark.parametrize(
+    "command", ["cp -r x d*", 'for f in s*; do rm -rf "$f"; done', "touch y; sed -i s/a/b/ d*", "tee s* < a"]
+)
+def test_what_may_stand_for_a_trusted_file_as_for_any_other_is_left_to_a_sandbox(command: str) -> None:
+    found = rules_of(command)
+    assert found[MAYBE] is EffectKind.EXECUTE
+    assert EffectKind.PERSIST not in found.values()
+
+
+@pytest.mark.parametrize(
+    "command", ["cp x .github/workflows/*", "cp x .git/hooks/p*", "cp x ~/.b*", "cp x /etc/c*", "cp x ../s*"]
+)
+def test_what_names_trusted_files_whatever_its_stars_stand_for_is_meant(command: str) -> None:
+    assert EffectKind.PERSIST in rules_of(command).values()
+
+
+def test_in_a_home_folder_that_is_the_project_it_is_meant() -> None:
+    assert EffectKind.PERSIST in rules_of("cp x .b*", "/home/u", "/home/u").values()
