@@ -211,9 +211,30 @@ def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     return "\n".join([*lines, "Let exactly this run once:", exact_call(call)])
 
 
-def asked_brief(text: str, taints: Sequence[Taint]) -> str:
+def asked_brief(text: str, taints: Sequence[Taint], *, has_steps: bool = False) -> str:
     """Build the question for a delegate's brief. The brief stands first: all of it must be seen."""
     lines = ["Lockgate: may a delegate with clean labels do this, outside too? Read it all:", visible_block(text, 4000)]
+    if has_steps:
+        lines.append("Each line after $ may run once, whatever those before it print.")
+    return "\n".join(lines + exposure(taints))
+
+
+def asked_long_brief(text: str, brief: str, taints: Sequence[Taint]) -> str:
+    """Build the question for a brief that is too long for it, and is read elsewhere.
+
+    Nothing of it is shown: what the client cuts could be the worst of it.
+
+    Args:
+        text: The brief.
+        brief: The id under which it is read.
+        taints: Where the labels of the agent came from.
+    """
+    lines = [
+        f"Lockgate: may a delegate with clean labels act on a brief of {len(text.splitlines())} lines?",
+        "It is too long to be shown here. FIRST read it in a terminal of your own:",
+        f"    lockgate brief {visible(brief, 40)}",
+        "Yes counts only after that: else the delegate is held back as this session is.",
+    ]
     return "\n".join(lines + exposure(taints))
 
 

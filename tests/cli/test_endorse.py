@@ -42,7 +42,7 @@ class Desk:
         call = ToolCall("mcp__tracker__get_issue", {"number": 7}, str(self.home), call_id)
         source = Analysis((Effect(EffectKind.INGEST, call.tool, "tool:mcp", "others wrote it", gives=Label.UNTRUSTED),))
         with self.store.transaction() as tx:
-            expect(tx, Subject("s1"), call, source, "0" * 64, at, looks=True)
+            expect(tx, Subject("s1"), call, source, "0" * 64, at, facts={"looks": True})
             finished(tx, Subject("s1"), call, text, at, digest="0" * 64, fresh=lambda: source, keep=True)
             return next(each.id for each in sources_of(tx, "s1") if each.call_id == call_id)
 

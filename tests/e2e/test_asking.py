@@ -23,9 +23,11 @@ def busy(world: World) -> World:
 
 
 @pytest.mark.parametrize("answer", ["yes", "no"])
-def test_the_native_dialog_decides(busy: World, serve: Serve, answer: str) -> None:
+@pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
+def test_the_native_dialog_decides(busy: World, serve: Serve, mode: str, answer: str) -> None:
+    """In ``auto`` too, where the client has a model answer its own questions."""
     model = serve(Script.of(fetch_issue(), bash(JOB)))
-    with busy.open(model, "acceptEdits") as terminal:
+    with busy.open(model, mode) as terminal:
         terminal.say("look at the issue, then run the job")
         terminal.wait_for("Do you want to proceed?")
         assert "Lockgate" in terminal.text

@@ -95,3 +95,14 @@ def test_the_person_is_shown_the_whole_call(alone: Alone) -> None:
         going.send(None)
     with alone.store.reading() as tx:
         assert not [row for row in tx.approvals() if "whole" in row.about], "it is forgotten with the question"
+
+
+def test_a_long_brief_that_was_approved_elsewhere_was_seen_whole_there(alone: Alone) -> None:
+    alone.taint()
+    brief = "\n".join(f"line {number}" for number in range(30))
+    call = ToolCall("Agent", {"prompt": brief, "subagent_type": "lockgate:delegate"}, WORK, "c9")
+    answer, asked = alone.put(call, waits=True)
+    assert (answer.verdict, len(asked)) == (ALLOW, 1)
+    alone.ask("Read", {"file_path": "a.py"}, agent="d1", agent_type="lockgate:delegate", spawned_by="c9")
+    assert alone.labels() == {"untrusted"}
+    assert alone.labels("d1") == set()

@@ -53,7 +53,7 @@ def read(
 ) -> None:
     """A call that brings a page."""
     asked = call(call_id, "WebFetch")
-    expect(tx, subject, asked, source(*(gives or (U,)), what=what), DIGEST, at, looks=True)
+    expect(tx, subject, asked, source(*(gives or (U,)), what=what), DIGEST, at, facts={"looks": True})
     finished(tx, subject, asked, text, at + 0.5, digest=DIGEST, fresh=never, keep=keep)
 
 
@@ -262,7 +262,7 @@ def test_what_a_session_did_since_keeps_the_label(
         finished(tx, MAIN, before, "written", 0.6, digest=DIGEST, fresh=never)
         read(tx)
         after = ToolCall(tool, {}, call_id="c2")
-        expect(tx, MAIN, after, Analysis(), DIGEST, 3.0, looks=looks)
+        expect(tx, MAIN, after, Analysis(), DIGEST, 3.0, facts={"looks": looks})
         if refused:
             row = tx.call("s", "c2")
             assert row is not None

@@ -15,6 +15,7 @@ _COMMANDS = {
     "approve": "lockgate.cli.approve:approve",
     "audit": "lockgate.cli.audit:audit",
     "bench": "lockgate.cli.bench:bench",
+    "brief": "lockgate.cli.brief:brief",
     "canary": "lockgate.cli.canary:canary",
     "completion": "lockgate.cli.completion:completion",
     "config": "lockgate.cli.config:config",

@@ -29,6 +29,17 @@ SHOWN_LINES = 7
 after 10 screen lines, and one line says what is asked."""
 
 
+READ = "approved"
+"""The state of a brief that a person was shown whole outside of the client, and whose delegate has not begun."""
+SHOWN_ID = 12
+"""How much of a brief's id is shown."""
+_SHORTEST_ID = 8
+LONGEST = 12_000
+"""Characters of a brief. Nobody reads more than that to the end."""
+_STEP = "$ "
+"""How a line of a brief begins that is a command, and nothing else."""
+
+
 class Refusal(Record):
     """Why a brief cannot be put before a person."""
 
@@ -45,13 +56,29 @@ def brief_of(call: ToolCall) -> str | Refusal:
     text = call.tool_input.get("prompt")
     if not isinstance(text, str) or not text.strip():
         return Refusal("the delegate has no brief (prompt)")
-    lines = sum(1 + _columns(line) // SHOWN_COLUMNS for line in visible_block(text.strip()).split("\n"))
-    if lines > SHOWN_LINES:
+    text = text.strip()
+    if fits(text):
+        return text
+    if len(text) > LONGEST:
         return Refusal(
-            f"the brief takes {lines} lines and a person is sure to see only {SHOWN_LINES} of {SHOWN_COLUMNS} "
-            "characters: put long content in a file, name the file in the brief, and say shortly what to do with it",
+            f"the brief has {len(text)} characters, and more than {LONGEST} nobody reads to the end: put long content "
+            "in a file, name the file in the brief, and say shortly what to do with it",
         )
-    return text.strip()
+    if redact(text) != text:
+        return Refusal("a brief of many lines must not hold a credential: put that in a file, and name the file")
+    return text
+
+
+def fits(text: str) -> bool:
+    """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
+    lines = sum(1 + _columns(line) // SHOWN_COLUMNS for line in visible_block(text).split("\n"))
+    return lines <= SHOWN_LINES
+
+
+def steps(text: str) -> list[str]:
+    """The commands that a brief says on a line of their own, after ``$``."""
+    lines = (line.strip() for line in text.split("\n"))
+    return [line.removeprefix(_STEP).strip() for line in lines if line.startswith(_STEP)]
 
 
 def _columns(line: str) -> int:
@@ -86,9 +113,35 @@ def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: 
     if agent_type not in DELEGATE_TYPES or not spawned_by:
         return None
     for row in tx.briefs(subject.session):
-        if row.call_id == spawned_by and row.state == "asked" and not row.agent:
+        if row.call_id == spawned_by and _may_begin(row):
             return row
     return None
+
+
+def _may_begin(row: BriefRow) -> bool:
+    """Whether a brief waits for its delegate, and a person could see the whole of it before they said yes."""
+    return not row.agent and (row.state == READ or (row.state == "asked" and fits(row.text)))
+
+
+def read(tx: Transaction, wanted: str) -> BriefRow | Refusal:
+    """Note that a person was shown the whole of a brief, outside of the client.
+
+    Args:
+        tx: The transaction.
+        wanted: The brief's id, or the beginning of it.
+    """
+    found = [row for session in tx.sessions() for row in tx.briefs(session.session) if row.brief.startswith(wanted)]
+    if len(wanted) < _SHORTEST_ID or len(found) != 1:
+        return Refusal("there is no brief with this id" if not found else "give more of the id")
+    return mark_read(tx, found[0])
+
+
+def mark_read(tx: Transaction, row: BriefRow) -> BriefRow:
+    """Keep that a person was shown the whole of a brief that waits."""
+    if row.state == "asked" and not row.agent:
+        row = row._replace(state=READ)
+        tx.put_brief(row)
+    return row
 
 
 def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
@@ -101,7 +154,7 @@ def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
 def refused(tx: Transaction, session: str, calls: Sequence[str]) -> None:
     """Close the briefs of calls that a person answered with no."""
     for row in tx.briefs(session) if calls else ():
-        if row.call_id in calls and row.state == "asked" and not row.agent:
+        if row.call_id in calls and row.state in ("asked", READ) and not row.agent:
             tx.put_brief(row._replace(state="refused"))
 
 

@@ -30,6 +30,15 @@ def answer(question: Question, ruling: Ruling) -> Answer:
     return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
 
 
+def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
+    import lockgate.messages as messages
+    from lockgate.escape import delegates
+
+    if delegates.fits(ruling.brief):
+        return messages.asked_brief(brief, question.taints, has_steps=bool(delegates.steps(ruling.brief)))
+    return messages.asked_long_brief(brief, ruling.brief_id[: delegates.SHOWN_ID], question.taints)
+
+
 def _said(question: Question, ruling: Ruling) -> Answer:
     decision = question.mask.decision(ruling.decision)
     if decision.verdict is Verdict.ALLOW:
@@ -52,7 +61,7 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         to_agent, to_person = messages_patterns.blocked(call, decision.reasons, question.found)
     elif decision.verdict is Verdict.ASK:
         brief = question.mask.text(ruling.brief)
-        text = messages.asked_brief(brief, taints) if brief else messages.asked(call, decision, taints)
+        text = _asked_brief(brief, ruling, question) if brief else messages.asked(call, decision, taints)
         return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     elif ruling.unheard:
         to_agent, to_person = messages.unheard(call, decision, taints)

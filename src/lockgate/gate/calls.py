@@ -117,6 +117,9 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
         question = _question(parts, case, heard, tx, now)
         ruling, elsewhere = _ruled(parts, case, question, heard)
+        step = _step(tx, context.subject, call) if context.subject.agent else ""
+        if step:
+            ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
         if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
             from lockgate.gate.turns import beside
 
@@ -137,16 +140,17 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome
+            _note_brief(tx, ruling)
         verdict = ruling.decision.verdict
         news = trial or _first_time(question, verdict)
         if verdict is not Verdict.DENY:
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
-            looks = bool(question.taints or heard.turn) and _only_looks(call, ruling.analysis)
-            session.expect(
-                tx, context.subject, masked, told, case.digest, now, asked=asked, verdict=verdict.word, looks=looks
-            )
+            facts: dict[str, Any] = {"verdict": verdict.word, "step": step}
+            if question.taints or heard.turn or context.subject.agent:
+                facts["looks"] = _only_looks(call, ruling.analysis)
+            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
             _message_flows(question)
         if news:
             ended = parts.timer()
@@ -292,6 +296,33 @@ def _first_time(question: Question, verdict: Verdict) -> bool:
         )
     tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
     return True
+
+
+def _step(tx: Transaction, subject: Subject, call: ToolCall) -> str:
+    row = tx.agent(subject)
+    if row is None or not row.delegate:
+        return ""
+    from lockgate.gate.briefs import step_of
+
+    return step_of(tx, subject, call)
+
+
+def _with_step(question: Question, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:
+    if ruling.decision.verdict is Verdict.ALLOW:
+        return ruling, elsewhere
+    from lockgate.gate.briefs import let_run
+
+    after = let_run(question, ruling)
+    return after, elsewhere and after is ruling
+
+
+def _note_brief(tx: Transaction, ruling: Ruling) -> None:
+    """Keep that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
+    brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
+    if brief is not None:
+        from lockgate.escape import delegates
+
+        delegates.mark_read(tx, brief)
 
 
 def _only_looks(call: ToolCall, analysis: Analysis) -> bool:

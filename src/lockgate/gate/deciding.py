@@ -92,6 +92,7 @@ class Ruling(Record):
     """What the profile that this one stands in for would have said."""
     brief: str = ""
     """The delegate's brief that a person is asked about, if the question is one."""
+    brief_id: str = ""
     new_input: Mapping[str, Any] | None = None
     """What the call becomes, where it is to run contained or leaves the gate's state out."""
     lost_in: str = ""
@@ -300,9 +301,9 @@ def _escape(question: Question, ruling: Ruling) -> Ruling:
         text = delegates.brief_of(call)
         if isinstance(text, delegates.Refusal):
             return _overruled(ruling, Verdict.DENY, "escape:brief", text.because)
-        delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
+        row = delegates.ask(question.tx, context.subject, call, question.digest, text, question.now)
         because = "a delegate with clean labels would act on this brief"
-        return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text)
+        return _overruled(ruling, Verdict.ASK, "escape:brief", because)._replace(brief=text, brief_id=row.brief)
     if call.tool == MESSAGE_TOOL and delegates.addressed(question.tx, context.subject.session, recipient(call)):
         because = "a delegate acts on the brief that a person approved and on nothing else; start a new one"
         return _overruled(ruling, Verdict.DENY, "escape:message", because)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.analysis.redact import redact
 from lockgate.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall
@@ -55,8 +55,7 @@ def expect(
     now: float,
     *,
     asked: bool = False,
-    verdict: str = "",
-    looks: bool = False,
+    facts: Mapping[str, Any] = {},
 ) -> None:
     """Note a call that may run now: what its result will give is pending from here on. Doing it twice changes nothing.
 
@@ -68,8 +67,7 @@ def expect(
         digest: SHA-256 of the exact call, hexadecimal.
         now: Seconds since the epoch.
         asked: Whether a person is asked first.
-        verdict: What was decided, in a word, to be kept with it.
-        looks: Whether the call leaves nothing behind that may hold what its subject has read.
+        facts: What else is to be kept with it: what was decided, in a word, and whether it leaves nothing behind.
     """
     key = call_key(call, digest)
     before = tx.call(subject.session, key)
@@ -83,23 +81,19 @@ def expect(
         "asked" if asked else "running",
         # One id for two calls that are both out: no answer is known to be this call's own.
         quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
-        facts={
-            **_facts(call, analysis),
-            **({"verdict": verdict} if verdict else {}),
-            **({LOOKS: True} if looks else {}),
-        },
+        facts={**_facts(call, analysis), **{name: value for name, value in facts.items() if value}},
         at=now,
     )
     if before is not None and is_out(before):
         gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
-        facts = {**before.facts, **row.facts, "gives": sorted(gives)}
+        merged = {**before.facts, **row.facts, "gives": sorted(gives)}
         if mixed or _receipt(before) != _receipt(row):
-            facts.pop(_RECEIPT, None)
+            merged.pop(_RECEIPT, None)
         if mixed:
-            facts.pop(SOURCES_COUNTED, None)
-        if not looks:
-            facts.pop(LOOKS, None)
-        row = row._replace(at=before.at, facts=facts)
+            merged.pop(SOURCES_COUNTED, None)
+        if LOOKS not in row.facts:
+            merged.pop(LOOKS, None)
+        row = row._replace(at=before.at, facts=merged)
     tx.put_call(row)
     if analysis.gives:
         tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))

@@ -66,7 +66,7 @@ class CallRow(Record):
 
 
 class BriefRow(Record):
-    """A delegate's brief. ``state``: asked, running, done, refused."""
+    """A delegate's brief. ``state``: asked, approved (a person was shown it whole), running, done, refused."""
 
     brief: str
     """Its id, 128 random bits."""

@@ -21,7 +21,12 @@ from support.prepared import give_state
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
 _BYPASS = "--dangerously-skip-permissions"
 """The mode with nothing but Lockgate in the way."""
-_READY = {"bypassPermissions": "bypass permissions on", "plan": "plan mode on", "acceptEdits": "accept edits on"}
+_READY = {
+    "bypassPermissions": "bypass permissions on",
+    "plan": "plan mode on",
+    "acceptEdits": "accept edits on",
+    "auto": "auto mode on",
+}
 """What the client shows, by permission mode, when it takes a prompt."""
 _PATIENCE = 60
 """Seconds for one run of the client; it takes one to four."""
@@ -29,7 +34,7 @@ PUSH = "git push https://git.example.com/mirror.git HEAD:main"
 _GIT = """#!/bin/sh
 # Stands before the real git: a push is written down instead of made.
 for word; do
-  if [ "$word" = push ]; then echo "$*" >>{pushes}; echo "Everything up-to-date"; exit 0; fi
+  if [ "$word" = push ]; then echo "$*" >>{pushes}; cat {answer} 2>/dev/null || echo "Everything up-to-date"; exit 0; fi
 done
 exec {git} "$@"
 """
@@ -50,7 +55,8 @@ class World:
         git = shutil.which("git")
         assert git, "git is needed"
         fake = self.programs / "git"
-        fake.write_text(_GIT.format(pushes=shlex.quote(str(self.root / "pushes")), git=shlex.quote(git)))
+        pushes, answer = (shlex.quote(str(self.root / name)) for name in ("pushes", "answer"))
+        fake.write_text(_GIT.format(pushes=pushes, answer=answer, git=shlex.quote(git)))
         fake.chmod(0o755)
         subprocess.run([git, "init", "--quiet", str(self.project)], check=True, env=self.environment)
         (self.project / "notes.txt").write_text("first line\n")
@@ -83,6 +89,10 @@ class World:
     def pushes(self) -> list[str]:
         """Command lines of every push that ran."""
         return _lines(self.root / "pushes")
+
+    def let_server_answer(self, text: str) -> None:
+        """What every push prints from now on."""
+        (self.root / "answer").write_text(text, encoding="utf-8")
 
     @property
     def mails(self) -> list[str]:

@@ -1,0 +1,42 @@
+"""``lockgate brief``: a person reads the whole of a delegate's brief that is too long for the client's question."""
+
+from __future__ import annotations
+
+import click
+
+from lockgate.cli.approvals_state import clients, opened_for_questions, person
+from lockgate.cli.person import require_approver
+from lockgate.cli.state import unreadable
+from lockgate.errors import StoreError
+from lockgate.escape import delegates
+from lockgate.gate.briefs import read
+from lockgate.text import condensed, visible, visible_block
+
+_BAR = "  | "
+
+
+@click.command(short_help="Read a delegate's brief.")
+@click.argument("brief", metavar="ID")
+def brief(brief: str) -> None:
+    """Show the whole of a brief that an agent wants a delegate to act on. The question in the client names its ID.
+
+    Once it was shown, your yes in the client counts. Only a person at a terminal of their own can do this.
+
+    Exit status: 0 shown, 1 there is no such brief, or not a person's terminal, 2 usage, 3 state not usable.
+    """
+    with opened_for_questions() as store:
+        require_approver("read a brief for a delegate", clients(store))
+        try:
+            row = read(store, brief.strip().lower(), by=person())
+        except StoreError as error:
+            raise unreadable(error) from error
+    if isinstance(row, delegates.Refusal):
+        raise click.ClickException(row.because)
+    click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {row.state}")
+    # Escapes make it longer: none of it may be left out.
+    for line in visible_block(condensed(row.text), delegates.LONGEST * 8).split("\n"):
+        click.echo(f"{_BAR}{line}")
+    if delegates.steps(row.text):
+        click.echo("Each line after `$` may run once, whatever the steps before it print.")
+    if row.state == delegates.READ:
+        click.echo("That is all of it. Answer in the client.")
