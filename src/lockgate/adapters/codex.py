@@ -5,6 +5,7 @@ Seen with version 0.169.0. Which answers it takes stands in its sources: ``codex
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files, codex_files, vocabulary
@@ -91,7 +92,21 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
         return call
     from lockgate.adapters.codex_cells import working_folder
 
-    return call._replace(cwd=working_folder(context.transcript, call.call_id, command, context.cwd))
+    cwd = working_folder(context.transcript, call.call_id, command, context.cwd)
+    return _as_patch(call, command, cwd) or call._replace(cwd=cwd)
+
+
+def _as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
+    """A command that changes files by a patch, which Codex does without a shell, as such a call."""
+    if not cwd or "apply_patch" not in command:
+        return None
+    from lockgate.adapters.codex_patches import patch_in
+
+    found = patch_in(command)
+    if found is None:
+        return None
+    folder = os.path.normpath(os.path.join(cwd, found.folder))
+    return call._replace(tool="ApplyPatch", tool_input={"patch": found.text}, cwd=folder)
 
 
 def _requested(payload: Mapping[str, Any], context: Context) -> Event:
