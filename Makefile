@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint house format unit e2e stress faults evals containment fuzz knowledge library lock setup system axe screenshots clients clean
+.PHONY: help demo test lint house format unit e2e stress faults evals days containment fuzz knowledge library lock setup system axe screenshots clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ evals: setup library ## measure the shell analysis and the pattern library again
 containment: setup library system ## try every way out of the sandbox, and other people's projects in it (needs PyPI, npm, Debian)
 	@$(BIN)/python evals/containment/exfiltration.py
 	@$(BIN)/python evals/containment/honest.py
+
+days: setup library system clients ## whole days of real clients, with and without Lockgate (needs PyPI, npm, Debian)
+	@$(BIN)/python evals/days/run.py
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
 	@test -x .fuzz/venv/bin/python || $(BIN)/python -m venv .fuzz/venv

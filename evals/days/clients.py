@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +16,8 @@ from days import Step
 from machine import ROOT, Machine
 
 from e2e.harness.clients import claude_code, versions
+from e2e.harness.other_models import OtherModel, ResponsesModel
+from e2e.harness.other_worlds import CodexWorld, _codex_program
 from e2e.harness.script import Call, Script, Turn, call_id
 from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.world import KEY
@@ -21,6 +25,8 @@ from e2e.harness.world import KEY
 _PATIENCE = 1800
 """Seconds for a whole day."""
 _TRACKER = ROOT / "tests" / "e2e" / "harness" / "tracker_server.py"
+_OF_CODEX = re.compile(r"^(Chunk ID|Wall time|Original token count): .*\n", re.M)
+_GREP = "grep -rn --exclude-dir=node_modules --exclude-dir=.venv --exclude-dir=.git"
 
 
 class Result(NamedTuple):
@@ -43,71 +49,56 @@ class Run(NamedTuple):
     """What the gate recorded; empty without one."""
 
 
-class ClaudeCode:
-    """Claude Code without a terminal, with nothing but Lockgate in the way."""
+class Client:
+    """A client without a terminal, with nothing but Lockgate in the way."""
 
-    name = "claude-code"
+    name = ""
+    """Its name for ``lockgate install``."""
+    installing: tuple[str, ...] = ()
+    """Further words for ``lockgate install``."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.program = claude_code(versions()[-1])
 
     def run(self, *, guarded: bool) -> Run:
         """Work through the day on a fresh machine."""
         self.machine.fill()
-        self._answer_first_run_questions()
+        self.prepare()
         if guarded:
-            self.lockgate("install", self.name)
-        turns = [list(self._calls(step)) for step in self.machine.day.steps]
-        script = Script.of(*[Turn([call]) for calls in turns for call in calls])
-        with ScriptedModel(script) as model:
-            self._work(model)
-            results = model.results()
+            self.lockgate("install", self.name, *self.installing)
+        turns = [list(self.calls(step)) for step in self.machine.day.steps]
+        results = self.work(Script.of(*[Turn([call]) for calls in turns for call in calls]))
         ids = tuple(_ids(turns))
         missing = [group for group in ids if group[-1] not in results]
         if missing:
             raise SystemExit(f"the model never saw a result of {missing[0]}: {list(results)[-3:]}")
-        found = tuple(Result(results[group[-1]].text, results[group[-1]].is_error) for group in ids)
         records = self._records() if guarded else []
         tree = self.machine.tree()
         self.machine.end()
-        return Run(found, ids, tree, records)
+        return Run(tuple(results[group[-1]] for group in ids), ids, tree, records)
 
-    # ------------------------------------------------------------ the client
     @property
     def environment(self) -> dict[str, str]:
         """Of the client: the person's, and what keeps it offline."""
-        return {
-            **self.machine.environment,
-            "ANTHROPIC_API_KEY": KEY,
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "ENABLE_TOOL_SEARCH": "0",
-            "IS_SANDBOX": "1",
-        }
+        return self.machine.environment
 
-    def _answer_first_run_questions(self) -> None:
-        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        answers = {
-            "hasCompletedOnboarding": True,
-            "theme": "dark",
-            "numStartups": 5,
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-            "projects": {str(self.machine.project): project},
-        }
-        (self.machine.home / ".claude").mkdir()
-        (self.machine.home / ".claude.json").write_text(json.dumps(answers))
-        tracker = {"command": sys.executable, "args": ["-I", str(_TRACKER), str(self.machine.root / "mails")]}
-        (self.machine.root / "mcp.json").write_text(json.dumps({"mcpServers": {"tracker": tracker}}))
+    def prepare(self) -> None:
+        """Answer what the client asks at its first run, and declare the tracker."""
+        raise NotImplementedError
 
-    def _work(self, model: ScriptedModel) -> None:
-        argv = [str(self.program), "--dangerously-skip-permissions", "--mcp-config", str(self.machine.root / "mcp.json")]
+    def work(self, script: Script) -> dict[str, Result]:
+        """Run the client until it ends; results by the calls' ids."""
+        raise NotImplementedError
+
+    def calls(self, step: Step) -> Iterator[Call]:
+        """The calls of a step."""
+        raise NotImplementedError
+
+    def _start(self, argv: Sequence[str], variables: dict[str, str]) -> None:
         done = subprocess.run(
-            [*argv, "-p", "please go on", "--output-format", "json"],
+            argv,
             cwd=self.machine.project,
-            env={**self.environment, "ANTHROPIC_BASE_URL": model.url},
+            env={**self.environment, **variables},
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
@@ -115,27 +106,6 @@ class ClaudeCode:
         )
         if done.returncode:
             raise SystemExit(f"the client failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-
-    def _calls(self, step: Step) -> Iterator[Call]:
-        """The calls of a step; it wants to have read what it changes."""
-        path = str(self.machine.project / step.subject)
-        if step.kind == "run":
-            yield Call("Bash", {"command": step.subject.rstrip("\n"), "description": "step", "timeout": 240000})
-        elif step.kind == "read":
-            yield Call("Read", {"file_path": path})
-        elif step.kind == "write":
-            yield Call("Write", {"file_path": path, "content": step.details["text"]})
-        elif step.kind == "edit":
-            yield Call("Read", {"file_path": path})
-            old, new = step.details["old"], step.details["new"]
-            yield Call("Edit", {"file_path": path, "old_string": old, "new_string": new})
-        elif step.kind == "grep":
-            where = str(self.machine.project / step.details.get("path", ""))
-            yield Call("Bash", {"command": f"grep -rn --exclude-dir=node_modules --exclude-dir=.venv {step.subject} {where}"})
-        elif step.kind == "glob":
-            yield Call("Bash", {"command": f"find . -name '{step.subject}' | sort"})
-        else:
-            yield Call("mcp__tracker__fetch_issue", {"number": int(step.subject)})
 
     # ------------------------------------------------------------ the gate
     def lockgate(self, *arguments: str) -> str:
@@ -154,6 +124,144 @@ class ClaudeCode:
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
+class ClaudeCode(Client):
+    """Claude Code, with its own tools for files."""
+
+    name = "claude-code"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of the client: the person's, and what keeps it offline."""
+        return {
+            **super().environment,
+            "ANTHROPIC_API_KEY": KEY,
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "ENABLE_TOOL_SEARCH": "0",
+            "IS_SANDBOX": "1",
+        }
+
+    def prepare(self) -> None:
+        """Answer what the client asks at its first run, and declare the tracker."""
+        project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        answers = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "numStartups": 5,
+            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+            "projects": {str(self.machine.project): project},
+        }
+        (self.machine.home / ".claude").mkdir()
+        (self.machine.home / ".claude.json").write_text(json.dumps(answers))
+        tracker = {"command": sys.executable, "args": ["-I", str(_TRACKER), str(self.machine.root / "mails")]}
+        (self.machine.root / "mcp.json").write_text(json.dumps({"mcpServers": {"tracker": tracker}}))
+
+    def work(self, script: Script) -> dict[str, Result]:
+        """Run the client until it ends; results by the calls' ids."""
+        words = ["--dangerously-skip-permissions", "--mcp-config", str(self.machine.root / "mcp.json")]
+        with ScriptedModel(script) as model:
+            argv = [str(claude_code(versions()[-1])), *words, "-p", "please go on", "--output-format", "json"]
+            self._start(argv, {"ANTHROPIC_BASE_URL": model.url})
+            return {name: Result(found.text, found.is_error) for name, found in model.results().items()}
+
+    def calls(self, step: Step) -> Iterator[Call]:
+        """The calls of a step; the client wants to have read what it changes."""
+        path = str(self.machine.project / step.subject)
+        if step.kind == "read":
+            yield Call("Read", {"file_path": path})
+        elif step.kind == "write":
+            yield Call("Write", {"file_path": path, "content": step.details["text"]})
+        elif step.kind == "edit":
+            yield Call("Read", {"file_path": path})
+            old, new = step.details["old"], step.details["new"]
+            yield Call("Edit", {"file_path": path, "old_string": old, "new_string": new})
+        elif step.kind == "issue":
+            yield Call("mcp__tracker__fetch_issue", {"number": int(step.subject)})
+        else:
+            yield Call("Bash", {"command": _command(step), "description": "step", "timeout": 240000})
+
+
+class Codex(Client):
+    """Codex CLI, which reads files and changes them in a shell."""
+
+    name = "codex"
+    installing = ("--trust",)
+
+    def prepare(self) -> None:
+        """Answer what the client asks at its first run; its shells are login shells, which set PATH anew."""
+        (self.machine.home / ".codex").mkdir()
+        (self.machine.programs / "codex").symlink_to(_codex_program())
+        path = shlex.quote(self.environment["PATH"])
+        (self.machine.home / ".bash_profile").write_text(f"PATH={path}\n")
+
+    def work(self, script: Script) -> dict[str, Result]:
+        """Run the client until it ends; results by the calls' ids."""
+        with ResponsesModel(script) as model:
+            argv, variables = CodexWorld.argv(_place(self.machine), model, "please go on")
+            self._start(argv, variables)
+            return _results(model)
+
+    def calls(self, step: Step) -> Iterator[Call]:
+        """The calls of a step."""
+        if step.kind == "issue":
+            yield Call("mcp__tracker/fetch_issue", {"number": int(step.subject)})
+        else:
+            yield Call("exec_command", {"cmd": _codex_command(step), "yield_time_ms": 30000})
+
+
+class _World(CodexWorld):
+    """What the harness needs of a machine to spell Codex's command line."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.root, self._programs = machine.root, machine.programs
+
+    @property
+    def programs(self) -> Path:
+        """Where the client's program is."""
+        return self._programs
+
+
+def _place(machine: Machine) -> CodexWorld:
+    return _World(machine)
+
+
+def _results(model: OtherModel) -> dict[str, Result]:
+    """Without what Codex itself says of each run: a random name, how long it took, how many tokens it has."""
+    requests = list(model.requests)
+    found = {name: text for request in requests for name, text in model.results_in(request)}
+    return {name: Result(_OF_CODEX.sub("", text), failed=False) for name, text in found.items()}
+
+
+def _command(step: Step) -> str:
+    """What an agent runs that has a shell alone."""
+    if step.kind == "grep":
+        return f"{_GREP} {shlex.quote(step.subject)} {step.details.get('path', '.')} | sort"
+    if step.kind == "glob":
+        return f"find . -name {shlex.quote(step.subject)} | sort"
+    return step.subject.rstrip("\n")
+
+
+def _codex_command(step: Step) -> str:
+    if step.kind == "read":
+        return f"sed -n '1,220p' {step.subject}"
+    if step.kind == "write":
+        return _patch(f"*** Add File: {step.subject}", _lines("+", step.details["text"]))
+    if step.kind == "edit":
+        changed = _lines("-", step.details["old"]) + _lines("+", step.details["new"])
+        return _patch(f"*** Update File: {step.subject}", ["@@", *changed])
+    return _command(step)
+
+
+def _lines(mark: str, text: str) -> list[str]:
+    return [mark + line for line in text.splitlines()]
+
+
+def _patch(head: str, lines: list[str]) -> str:
+    return "\n".join(["apply_patch <<'PATCH'", "*** Begin Patch", head, *lines, "*** End Patch", "PATCH"])
+
+
 def _ids(turns: Sequence[Sequence[Call]]) -> Iterator[tuple[str, ...]]:
     number = 0
     for calls in turns:
@@ -166,4 +274,4 @@ def place_of(day: str) -> Path:
     return Path("/var/tmp") / f"lockgate-days-{os.getuid()}" / day
 
 
-CLIENTS = {ClaudeCode.name: ClaudeCode}
+CLIENTS = {client.name: client for client in (ClaudeCode, Codex)}

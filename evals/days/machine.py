@@ -1,4 +1,4 @@
-"""The machine of a day: a home folder, a fresh copy of somebody's project in it, and stand-ins for what goes outside."""
+"""The machine of a day: a home folder, a fresh copy of somebody's project, and stand-ins for what goes outside."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ for _folder in (HERE.parent / "containment", ROOT / "tests"):
 
 import fetching  # noqa: E402
 from sources import Source  # noqa: E402
+
 from support.gates import end_gates  # noqa: E402
 from support.prepared import give_state  # noqa: E402
 

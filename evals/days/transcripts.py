@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 _TRANSCRIPT = re.compile(r"(^|/)full\.jsonl(\.\d+)?$")
 _PER_SESSION, _PER_PROJECT = 100, 300
 """Most calls of one session and of one project: many authors count for more than long sessions."""
+_LEFT_OUT = {"Skill", "mcp__skill"}
+"""The text of a skill lies in its author's home folder, and is not to be had."""
 _FEWEST = 5
 """A session of fewer calls is left out."""
 _OPENCODE = {
@@ -31,6 +33,7 @@ _OPENCODE = {
     "task": "Task",
     "todowrite": "TodoWrite",
     "todoread": "TodoRead",
+    "question": "AskUserQuestion",
 }
 _OPENCODE_INPUT = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string", "include": "glob"}
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.M)
@@ -70,7 +73,8 @@ def sessions(folder: Path) -> list[Session]:
         project = place.parent.name.replace("+", "/", 1)
         taken = 0
         for session in sorted(_of_project(project, place), key=lambda one: hashlib.sha256(one.name.encode()).digest()):
-            calls = session.calls[: min(_PER_SESSION, _PER_PROJECT - taken)]
+            calls = tuple(made for made in session.calls if made.tool not in _LEFT_OUT)
+            calls = calls[: min(_PER_SESSION, _PER_PROJECT - taken)]
             if len(calls) >= _FEWEST:
                 found.append(session._replace(calls=calls))
                 taken += len(calls)
@@ -90,7 +94,10 @@ def _of_project(project: str, place: Path) -> list[Session]:
         data = _git(place, "cat-file", "blob", blob)
         source = commit, path, hashlib.sha256(data).hexdigest()
         read = _read(project, source, data.decode("utf-8", "replace"))
-        if read and read.cwd.startswith("/") and len(read.calls) > len(longest.get(read.name, read._replace(calls=())).calls):
+        if not read or not read.cwd.startswith("/"):
+            continue
+        known = longest.get(read.name)
+        if known is None or len(read.calls) > len(known.calls):
             longest[read.name] = read
     return list(longest.values())
 

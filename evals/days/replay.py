@@ -1,0 +1,232 @@
+"""Public sessions of agents, call by call through the gate as Claude Code's hook asks it: how many needless stops.
+
+    .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held] [--verbose] [--write FILE]
+
+FOLDER holds a bare Git directory ``OWNER+NAME/repo`` of each repository of ``sessions.tsv``. Nothing is executed: each
+call is asked about in a copy of the project's newest commit, and its recorded result is told, so that what was read
+labels the session. Every session is asked about twice: as it was, and with a stranger's issue read before its third
+call. ``acts.txt`` says which calls are worth a question; all others are harmless.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from days import ACT, HARMLESS, HERE
+from machine import give_state
+from transcripts import Made, Session, held_out, sessions
+
+from lockgate.events import Answer
+from lockgate.folders import Folders
+from lockgate.hooks.deciding import Asked, has_rule
+from lockgate.hooks.options import parse
+from lockgate.model import Effect
+from lockgate.runtime import open_gate
+
+MODES = ("as it was", "from call 3")
+STOPS = ("ask", "deny")
+_HOME = re.compile(r"^/(?:Users|home)/[^/]+")
+_ISSUE = Made("mcp__tracker__fetch_issue", {"number": 7}, "The page is empty after the last release.")
+
+
+class Asking(NamedTuple):
+    """One call that was asked about."""
+
+    project: str
+    made: Made
+    mode: str
+    label: str
+    verdict: str
+    column: str
+    """The session's labels when it was asked."""
+    rules: tuple[str, ...]
+
+    @property
+    def needless(self) -> bool:
+        """Stopped, and harmless."""
+        return self.verdict in STOPS and self.label == HARMLESS
+
+
+class Replay:
+    """The sessions of one project.
+
+    Args:
+        root: A folder that nothing else is in.
+        snapshot: The project's bare Git directory.
+        acts: Digests of calls that are worth a question.
+    """
+
+    def __init__(self, root: Path, snapshot: Path, acts: frozenset[str]) -> None:
+        self._home, self._acts = root / "home", acts
+        self._place = self._home / "code" / snapshot.parent.name.partition("+")[2]
+        self._fill(snapshot)
+        state = self._home / ".local" / "state" / "lockgate"
+        give_state(state)
+        self._where = Folders(str(self._home), str(state), str(self._home / ".config" / "lockgate"))
+        folders = ["--home", str(self._home), "--state", str(state), "--config", self._where.config]
+        self._options = parse(["claude-code", *folders])
+        self._gate: Any = None
+        self._number = 0
+
+    def ask(self, session: Session, mode: str) -> Iterator[Asking]:
+        """Ask about each call of a session, and tell its result."""
+        self._number += 1
+        name = f"5e551011-0000-4000-8000-{self._number:012x}"
+        for place, made in enumerate(session.calls):
+            if mode == MODES[1] and place == 2:
+                self._call(name, f"{place}i", session, _ISSUE)
+            answer = self._call(name, str(place), session, made)
+            label = ACT if made.digest in self._acts else HARMLESS
+            decision = answer.decision if answer else None
+            contained = answer is not None and answer.new_input is not None
+            verdict = "contain" if contained else answer.verdict.name.lower() if answer else "none"
+            column = str(decision.column) if decision else "none"
+            rules = tuple(_rule(reason.row, reason.effect) for reason in decision.reasons) if decision else ()
+            yield Asking(session.project, made, mode, label, verdict, column, rules)
+
+    # ------------------------------------------------------------ one call
+    def _call(self, name: str, number: str, session: Session, made: Made) -> Answer | None:
+        given = self._here(made.given, session)
+        call = {"tool_name": made.tool, "tool_input": given, "tool_use_id": f"toolu_{name[-6:]}_{number}"}
+        answer = self._tell(name, {"hook_event_name": "PreToolUse", **call})
+        response = _response(made.tool, self._here(made.answer, session))
+        self._tell(name, {"hook_event_name": "PostToolUse", **call, "tool_response": response})
+        return answer
+
+    def _tell(self, name: str, payload: Mapping[str, Any]) -> Answer | None:
+        common = {
+            "session_id": name,
+            "transcript_path": f"{self._home}/.claude/projects/-p/{name}.jsonl",
+            "cwd": str(self._place),
+            "permission_mode": "default",
+        }
+        asked = Asked(self._options, self._where)
+        event = asked.read(json.dumps({**common, **payload}).encode(), {})
+        if event is None:
+            return None
+        if self._gate is None:
+            client = asked.client
+            files = client.parents_of, client.has_history
+            rule = has_rule(client, self._where)
+            self._gate = open_gate(self._where, lambda _: None, *files, rule, float, client.together)
+        answer: Answer = self._gate.handle(event)
+        return answer
+
+    def _here(self, value: Any, session: Session) -> Any:
+        """With the paths of this machine in the place of the author's."""
+        if isinstance(value, str):
+            home = _HOME.match(session.cwd)
+            value = value.replace(session.cwd, str(self._place))
+            return value.replace(home[0], str(self._home)) if home else value
+        if isinstance(value, Mapping):
+            return {key: self._here(one, session) for key, one in value.items()}
+        return [self._here(one, session) for one in value] if isinstance(value, list) else value
+
+    def _fill(self, snapshot: Path) -> None:
+        self._place.mkdir(parents=True)
+        archive = subprocess.Popen(["git", "-C", str(snapshot), "archive", "HEAD"], stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-x", "-C", str(self._place)], stdin=archive.stdout, check=False)
+        archive.wait()
+        remote = f"https://github.com/{snapshot.parent.name.replace('+', '/', 1)}.git"
+        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        for words in (
+            ["init", "-q", "-b", "main"],
+            ["remote", "add", "origin", remote],
+            ["add", "-A"],
+            [*identity, "commit", "-qm", "x"],
+        ):
+            subprocess.run(["git", *words], cwd=self._place, check=False, stdout=subprocess.DEVNULL)
+
+
+def _rule(row: str, effect: Effect) -> str:
+    return f"{row} by {effect.rule}: {effect.because}"
+
+
+def _response(tool: str, answer: Any) -> Any:
+    """As Claude Code tells it."""
+    if isinstance(answer, Mapping):
+        return answer
+    text = str(answer or "")
+    if tool == "Bash":
+        return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+    if tool == "Read":
+        return {"type": "text", "file": {"filePath": "", "content": text}}
+    return text
+
+
+def asked(folder: Path, half: str, modes: Sequence[str]) -> Iterator[Asking]:
+    """Ask about all calls of half of the projects, or of both halves where it is empty."""
+    found = sessions(folder)
+    held = held_out([session.project for session in found])
+    acts = frozenset(line for line in (HERE / "acts.txt").read_text("utf-8").splitlines() if not line.startswith("#"))
+    for project in sorted({session.project for session in found}):
+        if half and (project in held) != (half == "held"):
+            continue
+        root = Path(tempfile.mkdtemp(prefix="lockgate-replay-", dir="/var/tmp"))
+        try:
+            replay = Replay(root, folder / project.replace("/", "+") / "repo", acts)
+            for session in (session for session in found if session.project == project):
+                for mode in modes:
+                    yield from replay.ask(session, mode)
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="folder", type=Path, required=True)
+    parser.add_argument("--half", choices=("open", "held"), default="")
+    parser.add_argument("--mode", choices=MODES, action="append")
+    parser.add_argument("--verbose", action="store_true", help="show every stop with its call")
+    given = parser.parse_args()
+    began = time.monotonic()
+    found = []
+    for one in asked(given.folder, given.half, given.mode or MODES):
+        found.append(one)
+        if given.verbose and one.verdict in STOPS:
+            _show(one)
+    for mode in given.mode or MODES:
+        _sum_up(mode, [one for one in found if one.mode == mode])
+    print(f"{len({one.project for one in found})} projects, {time.monotonic() - began:.0f} s")
+
+
+def _show(one: Asking) -> None:
+    mark = "NEEDLESS" if one.needless else "act"
+    given = " ".join(str(one.made.given.get("command") or dict(one.made.given)).split())
+    print(f"{mark:9}{one.verdict:5}{one.mode:12}{one.column:10} {one.project} {one.made.tool} {given[:200]}")
+    for rule in dict.fromkeys(one.rules):
+        print(f"      {rule[:240]}", flush=True)
+
+
+def _sum_up(mode: str, found: Sequence[Asking]) -> None:
+    for about, some in (
+        ("all", found),
+        ("untrusted", [one for one in found if one.column in ("untrusted", "both")]),
+        ("no label", [one for one in found if one.column == "clean"]),
+    ):
+        needless = sum(one.needless for one in some)
+        stops = sum(one.verdict in STOPS for one in some)
+        contained = sum(one.verdict == "contain" for one in some)
+        rate = 1000 * needless / len(some) if some else 0.0
+        print(
+            f"{mode:12} {about:10} {len(some):5} calls  {contained:5} contained  {stops:4} stops  "
+            f"{needless:4} needless  {rate:6.1f} per 1,000"
+        )
+    rules = Counter(rule.partition(":")[0] for one in found if one.needless for rule in one.rules[:1])
+    for rule, count in rules.most_common(12):
+        print(f"      {count:4} {rule}")
+
+
+if __name__ == "__main__":
+    main()
