@@ -1,4 +1,4 @@
-/* A plan built with the kernel's own calls: lockgate/escape/containment/namespaces.py once more. Linux 5.12 or newer. */
+/* A plan built with the kernel's own calls: lockgate/containment/linux/namespaces.py once more. Linux 5.12 or newer. */
 #ifndef LOCKGATE_NAMESPACES_H
 #define LOCKGATE_NAMESPACES_H
 

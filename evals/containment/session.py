@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import lockgate.hook
-from lockgate.escape.containment.host import _bubblewraps, _facts
+from lockgate.containment.host import _bubblewraps, _facts
 
 HOME = "/mnt/dev"
 PROJECT = f"{HOME}/project"
@@ -62,7 +62,7 @@ class Session:
         told = self._tell({"hook_event_name": "PreToolUse", **call}).get("hookSpecificOutput", {})
         if "updatedInput" in told:
             return "contain", told["updatedInput"]["command"]
-        from lockgate.escape.containment.rewriting import Launch, contained
+        from lockgate.containment.rewriting import Launch, contained
         from lockgate.folders import Folders
 
         where = Folders(self._home, self._state, os.path.join(self._home, ".config", "lockgate"))

@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from lockgate.escape.containment.asked import Asked, Place
-    from lockgate.escape.containment.layout import Run
+    from lockgate.containment.layout import Run
+    from lockgate.containment.request import Asked, Place
 
 _NOT_RUN = 125
 _PLACES = "--places"
@@ -34,7 +34,7 @@ _PLACES = "--places"
 def main(arguments: Sequence[str]) -> NoReturn:
     """Run one command contained and end as it ended."""
     try:
-        from lockgate.escape.containment.asked import parse
+        from lockgate.containment.request import parse
 
         if arguments[:1] == [_PLACES]:
             _tell_places(parse(arguments[1:]))
@@ -68,10 +68,12 @@ def _refuse(error: BaseException) -> NoReturn:
 
 
 def _run(asked: Asked) -> tuple[int, str]:
+    from lockgate.containment import backends as ways
+    from lockgate.containment import host
+    from lockgate.containment import supervisor as supervise
+    from lockgate.containment.host import forget
+    from lockgate.containment.layout import lay_out
     from lockgate.errors import ContainmentError
-    from lockgate.escape.containment import host, supervise, ways
-    from lockgate.escape.containment.host import forget
-    from lockgate.escape.containment.layout import lay_out
 
     ways.check_descriptors()
     able = host(asked.options["state"])
@@ -87,7 +89,7 @@ def _run(asked: Asked) -> tuple[int, str]:
 def _asked_run(asked: Asked) -> Run:
     """What is to run here, with what the configuration of the workspace says now."""
     from lockgate import configuration
-    from lockgate.escape.containment.asked import paths_of, run_of
+    from lockgate.containment.request import paths_of, run_of
     from lockgate.folders import Folders
     from lockgate.machine import surroundings_of
     from lockgate.store.opening import open_store
@@ -106,16 +108,16 @@ def _asked_run(asked: Asked) -> Run:
 
 
 def _here() -> Place:
-    from lockgate.escape.containment.asked import Place
+    from lockgate.containment.request import Place
 
     return Place(os.getcwd(), dict(os.environ), os.getppid())
 
 
 def _tell_places(asked: Asked) -> NoReturn:
     """Read from standard input what is new, and write which of it is protected."""
-    from lockgate.escape.containment.guarded import Guard
-    from lockgate.escape.containment.layout import roots_of
-    from lockgate.escape.containment.walking import protected, suspects
+    from lockgate.containment.layout import roots_of
+    from lockgate.containment.linux.native_walk import protected, suspects
+    from lockgate.containment.protected_files import Guard
 
     run = _asked_run(asked)
     roots = roots_of(run)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.analysis.surroundings import Repository, ScriptFile
-    from lockgate.escape.containment.host_facts import Host
-    from lockgate.escape.containment.rewriting import Launch
+    from lockgate.containment.host_facts import Host
+    from lockgate.containment.rewriting import Launch
 
 _VARIABLES = ("HOME", "TMPDIR", "PATH", "USER", "LOGNAME", "SHELL")
 """Variables of the hook's environment that a command's words may be resolved with."""
@@ -292,7 +292,7 @@ def containing(
     def contain(context: Context, call: ToolCall) -> Mapping[str, Any] | None:
         if call.tool != _SHELL_TOOL or has_rule(context, call):
             return None
-        from lockgate.escape.containment.rewriting import contained_input
+        from lockgate.containment.rewriting import contained_input
 
         return contained_input(call.tool_input, _launch(where, context), lambda: look(context))
 
@@ -304,7 +304,7 @@ def containing(
         command = call.tool_input.get("command")
         if call.tool != _SHELL_TOOL or not isinstance(command, str) or _CONTAIN not in command:
             return call
-        from lockgate.escape.containment.rewriting import original
+        from lockgate.containment.rewriting import original
 
         text = original(command, _launch(where, context))
         return call._replace(tool_input={**call.tool_input, "command": text})
@@ -328,14 +328,14 @@ def leaving_out(where: Folders) -> Callable[[Context, ToolCall], Mapping[str, An
 
 def containing_host(where: Folders) -> Host:
     """What this machine can do to contain a command."""
-    from lockgate.escape.containment.host import host
+    from lockgate.containment.host import host
 
     return host(where.state)
 
 
 def _launch(where: Folders, context: Context) -> Launch:
     """How a contained run of this very installation is started."""
-    from lockgate.escape.containment.rewriting import Launch
+    from lockgate.containment.rewriting import Launch
 
     program = os.path.join(PACKAGE_FOLDER, _CONTAIN)
     launcher = os.path.join(os.path.dirname(program), _LAUNCHER)

@@ -93,9 +93,9 @@ def test_containing_costs_a_little_and_only_where_it_is_said(tmp_path: Path) -> 
     plain = _imported(tmp_path, {"tool_name": "Bash", "tool_input": {"command": "git status --short"}})
     assert not [name for name in plain if "containment" in name]
     opaque = _imported(tmp_path, {"tool_name": "Bash", "tool_input": {"command": "./build.sh"}})
-    assert "lockgate.escape.containment.rewriting" in opaque
+    assert "lockgate.containment.rewriting" in opaque
     assert not opaque & HEAVY
-    assert len([name for name in opaque if name.startswith("lockgate.escape.containment")]) <= 4
+    assert len([name for name in opaque if name.startswith("lockgate.containment")]) <= 4
 
 
 @pytest.mark.parametrize(

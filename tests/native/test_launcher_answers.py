@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.escape.containment.guarded import Guard
-from lockgate.escape.containment.handing import spelt_plan
-from lockgate.escape.containment.host_facts import Host
-from lockgate.escape.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
-from lockgate.escape.containment.walking import spelt_filters, spelt_walk
+from lockgate.containment.host_facts import Host
+from lockgate.containment.linux.native_plan import spelt_plan
+from lockgate.containment.linux.native_walk import spelt_filters, spelt_walk
+from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
+from lockgate.containment.protected_files import Guard
 from lockgate.resident.wire import answer_in_bytes
 from lockgate.unix_sockets import short_path
 from native.conftest import SANITIZED, compiling, made

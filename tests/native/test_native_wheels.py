@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.adapters.native_client import ABOUT
-from lockgate.escape.containment import probe
+from lockgate.containment import probe
 from native.conftest import ROOT, compiling, made
 
 MEMBER = "lockgate/lockgate-hook"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from lockgate import contain
 from lockgate.benchmark.costs import Series, Spread
-from lockgate.escape.containment.host import LAUNCHER
-from lockgate.escape.containment.host_facts import Host
+from lockgate.containment.host import LAUNCHER
+from lockgate.containment.host_facts import Host
 from lockgate.folders import Folders
 
 BARE, ALONE, BY_LAUNCHER, BY_PYTHON = "bare", "bwrap", "contained", "contained-python"

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from lockgate.benchmark import contained, gates
 from lockgate.benchmark.costs import Cost, Series
+from lockgate.containment.host import try_again
 from lockgate.errors import LockgateError
-from lockgate.escape.containment.host import try_again
 from lockgate.folders import Folders
 
 COMMAND = "git status --short && grep -rn 'def main' src | head -20"

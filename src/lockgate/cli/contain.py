@@ -38,7 +38,7 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
         raise SystemExit(_NO_PROGRAM)
     from lockgate.configuration import find_workspace
     from lockgate.contain import end
-    from lockgate.escape.containment.asked import Asked
+    from lockgate.containment.request import Asked
     from lockgate.folders import folders
 
     where = folders()

@@ -146,7 +146,7 @@ def _plugins(seen: Look) -> Iterator[Check]:
 
 
 def _containment(where: Folders) -> Check:
-    from lockgate.escape.containment.host import try_again
+    from lockgate.containment.host import try_again
 
     found = try_again(where.state)
     if found.problem:

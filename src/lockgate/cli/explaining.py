@@ -181,7 +181,7 @@ def cannot_judge(folder: str) -> str:
 
 def cannot_contain(folder: str) -> str:
     """Why this host cannot contain a command in a folder, empty where it can."""
-    from lockgate.escape.containment.host import misfit, problem
+    from lockgate.containment.host import misfit, problem
 
     home = folders().home
     workspace = find_workspace(folder, home) if os.path.isdir(folder) else ""

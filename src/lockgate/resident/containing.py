@@ -19,15 +19,15 @@ import time
 from contextvars import copy_context
 
 from lockgate.caller import Caller, stand_in_for
+from lockgate.containment.host import host
+from lockgate.containment.layout import Layout, lay_out, roots_of
+from lockgate.containment.leftovers import drop_unused
+from lockgate.containment.linux.native_plan import spelt_plan
+from lockgate.containment.linux.native_walk import Told, protected, spelt_filters, spelt_walk, suspects
+from lockgate.containment.protected_files import Guard
+from lockgate.containment.request import Asked, Place, parse, paths_of, run_of
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.errors import BadInputError, ContainmentError, LockgateError
-from lockgate.escape.containment.asked import Asked, Place, parse, paths_of, run_of
-from lockgate.escape.containment.guarded import Guard
-from lockgate.escape.containment.handing import spelt_plan
-from lockgate.escape.containment.host import host
-from lockgate.escape.containment.layout import Layout, lay_out, roots_of
-from lockgate.escape.containment.leftovers import drop_unused
-from lockgate.escape.containment.walking import Told, protected, spelt_filters, spelt_walk, suspects
 from lockgate.events import Context
 from lockgate.folders import Folders
 from lockgate.logs import note, place_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from lockgate.analysis.surroundings import Surroundings
     from lockgate.configuration import Configuration
-    from lockgate.escape.containment.layout import Run
+    from lockgate.containment.layout import Run
     from lockgate.resident.wire import Request
     from lockgate.sight import Sight
 

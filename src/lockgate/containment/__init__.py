@@ -1,0 +1,12 @@
+"""Containment: a command that nobody can see through runs where it can talk to nobody.
+
+The gate rewrites the command so that ``lockgate/contain.py`` runs it in a sandbox: no network, no sockets of this
+machine, no secrets, and write access to the project alone, without the places that are executed or trusted later.
+What the sandbox looks like is a :class:`~lockgate.containment.plan.Plan`; who builds it (bubblewrap, or the
+kernel's namespaces) is a *way*. Where none works on this host, the table's next verdict is taken.
+"""
+
+from lockgate.containment.host import host, problem
+from lockgate.containment.host_facts import Host
+
+__all__ = ["Host", "host", "problem"]

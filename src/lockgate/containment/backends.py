@@ -1,0 +1,228 @@
+"""Starting a sandbox, whichever way this host has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable
+
+from lockgate.containment.host_facts import Host
+from lockgate.containment.linux import bubblewrap
+from lockgate.containment.linux import landlock as confining
+from lockgate.containment.linux.seccomp import program
+from lockgate.containment.plan import Plan
+from lockgate.errors import ContainmentError
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from lockgate.containment.macos.sandbox_exec import Group
+
+_OWN_SIGNALS = (
+    *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
+    *(signal.SIGUSR1, signal.SIGUSR2),
+)
+"""What the interpreter and the supervisor ignore or handle, and a command does not expect to be so."""
+
+FOLDER_DESCRIPTOR = 9
+"""Where the shell in a sandbox tells its last folder. No other process of the command has it."""
+
+
+class Running:
+    """A sandbox that was started."""
+
+    def __init__(self, pid: int, status: int) -> None:
+        self._pid = pid
+        self._status = status
+        self._ended: int | None = None
+        self.descriptor = _watched(pid)
+        """Readable when the sandbox has ended."""
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the command; whether there was one already."""
+        first = self._first()
+        commands = _children(first) if first else []
+        for child in commands:
+            _send(-child, number) or _send(child, number)
+        return bool(commands)
+
+    def kill(self) -> None:
+        """End every process of the sandbox, and wait until none is left."""
+        first = self._first()
+        held = _open(first) if first else -1
+        if self._ended is None:
+            _send(self._pid, signal.SIGKILL)
+            self._reap()
+        if held >= 0:
+            import select
+
+            poll = select.poll()
+            poll.register(held, select.POLLIN)
+            poll.poll(10_000)
+            os.close(held)
+
+    def wait(self) -> int:
+        """The exit status, as a shell gives it.
+
+        Raises:
+            ContainmentError: The sandbox could not be built.
+        """
+        self._reap()
+        said = self._said()
+        if not any("child-pid" in line for line in said):
+            raise ContainmentError("the sandbox could not be built (lockgate doctor)")
+        ended = os.waitstatus_to_exitcode(self._ended or 0)
+        return 128 - ended if ended < 0 else ended
+
+    def _reap(self) -> None:
+        if self._ended is None:
+            self._ended = os.waitpid(self._pid, 0)[1]
+
+    def _first(self) -> int:
+        """The first process inside, by its number outside; 0 where it is not known."""
+        return next((line["child-pid"] for line in self._said() if "child-pid" in line), 0)
+
+    def _said(self) -> list[dict[str, int]]:
+        text = os.pread(self._status, 1 << 16, 0).decode("ascii", "replace")
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
+
+
+def start(plan: Plan, host: Host, folder_to: int = -1) -> Running | Group:
+    """Start a sandbox with this process's descriptors 0 to 2.
+
+    Args:
+        plan: The sandbox.
+        host: What this host can do.
+        folder_to: A descriptor that the command gets as :data:`FOLDER_DESCRIPTOR`, -1 for none.
+
+    Raises:
+        ContainmentError: This host cannot contain.
+    """
+    if host.way == "sandbox-exec":
+        from lockgate.containment.macos import sandbox_exec as mac
+
+        return mac.start(plan, host.program, lambda: _prepare((), folder_to))
+    calls = program()
+    if calls is None:
+        raise ContainmentError(f"the system calls of {os.uname().machine} are not known")
+    status = _memory("status", b"")
+    if host.way == "bubblewrap":
+        filter_descriptor = _memory("filter", calls)
+        words = bubblewrap.arguments(plan, filter_descriptor, status)
+        told = _memory("arguments", b"".join(os.fsencode(word) + b"\0" for word in words))
+        confine = (sys.executable, "-I", "-S", confining.__file__, *plan.writable, "--")
+        argv = [host.program, "--args", str(told), "--", *confine, *plan.command]
+        return _started(status, (filter_descriptor, told), folder_to, lambda: _execute(argv, plan))
+    if host.way == "namespaces":
+        from lockgate.containment.linux import namespaces
+
+        kept = (FOLDER_DESCRIPTOR,) if folder_to >= 0 else ()
+        return _started(status, (), folder_to, lambda: namespaces.become(plan, calls, status, kept))
+    raise ContainmentError(host.problem or f"there is no way to contain named {host.way!r}")
+
+
+def _started(status: int, given: tuple[int, ...], folder_to: int, become: Callable[[], NoReturn]) -> Running:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _prepare((*given, status), folder_to)
+            os.chdir("/")
+            become()
+        except BaseException as error:  # noqa: BLE001 - this process must not go on as its parent
+            os.write(2, f"lockgate: {error}\n".encode("utf-8", "backslashreplace"))
+        os._exit(127)
+    for descriptor in given:
+        os.close(descriptor)
+    return Running(pid, status)
+
+
+def _prepare(keep: tuple[int, ...], folder_to: int) -> None:
+    """Leave nothing of this process to a sandbox that it does not need."""
+    if folder_to >= 0:
+        os.dup2(folder_to, FOLDER_DESCRIPTOR)
+        keep = (*keep, FOLDER_DESCRIPTOR)
+    for number in _OWN_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    _close_all_but(keep)
+
+
+def _execute(argv: list[str], plan: Plan) -> NoReturn:
+    os.execve(argv[0], argv, dict(plan.environment))  # noqa: S606 - no shell is wanted
+
+
+def _close_all_but(keep: tuple[int, ...]) -> None:
+    low = 3
+    for descriptor in sorted(keep):
+        os.closerange(low, descriptor)
+        os.set_inheritable(descriptor, True)
+        low = descriptor + 1
+    os.closerange(low, 1 << 16)
+
+
+def check_descriptors() -> None:
+    """Refuse standard descriptors that lead out of a sandbox: folders and connections.
+
+    Raises:
+        ContainmentError: One of 0 to 2 is such.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            mode = os.fstat(descriptor).st_mode
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets this very number
+            continue
+        if stat.S_ISDIR(mode) or stat.S_ISBLK(mode):
+            raise ContainmentError(f"descriptor {descriptor} is a folder or a disk")
+        if stat.S_ISSOCK(mode) and _is_connection(descriptor):
+            raise ContainmentError(f"descriptor {descriptor} is a network connection")
+
+
+def _is_connection(descriptor: int) -> bool:
+    import socket
+
+    with socket.socket(fileno=os.dup(descriptor)) as found:
+        return found.family is not socket.AF_UNIX
+
+
+def _memory(name: str, content: bytes) -> int:
+    """A file in memory, at its beginning, with a number that no descriptor of the command has."""
+    import fcntl
+
+    low = os.memfd_create(f"lockgate-{name}")  # type: ignore[attr-defined,unused-ignore] # Linux has it
+    descriptor: int = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, FOLDER_DESCRIPTOR + 1)
+    os.close(low)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def _open(pid: int) -> int:
+    try:
+        return _watched(pid)
+    except OSError:
+        return -1
+
+
+def _watched(pid: int) -> int:
+    found: int = os.pidfd_open(pid)  # type: ignore[attr-defined,unused-ignore] # Linux has it
+    return found
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True

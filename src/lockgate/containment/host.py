@@ -1,0 +1,159 @@
+"""Whether this host can contain, and which way. Found out once by trying, and kept with the facts that it rests on."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from lockgate.containment.host_facts import Host
+from lockgate.core.version import PACKAGE_FOLDER, __version__
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILE = "containment.json"
+_AGAIN = 300.0
+"""Seconds after which a host that could not contain is tried again: somebody may have installed what was missing."""
+
+_PROGRAMS = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin", "/home/linuxbrew/.linuxbrew/bin")
+"""Where bubblewrap is looked for. Not in ``PATH``, which a project's settings can set for hooks."""
+
+_SWITCHES = (
+    "/proc/sys/kernel/unprivileged_userns_clone",
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+    "/proc/sys/user/max_user_namespaces",
+)
+"""By which an administrator forbids the namespaces that a sandbox is made of."""
+
+
+_SYSTEM = frozenset(
+    "bin boot dev etc lib lib32 lib64 media mnt opt proc root run sbin srv sys usr var home Users tmp".split()  # noqa: SIM905
+)
+
+
+LAUNCHER = os.path.join(PACKAGE_FOLDER, "lockgate-contain")
+"""The native launcher, where there is one: native/contain.c."""
+
+
+def problem(state: str = "") -> str:
+    """Why this host cannot contain, for a person; empty where it can.
+
+    Args:
+        state: The gate's state folder, where the finding is kept. By default the one of this process's environment.
+    """
+    return host(state or _default_state()).problem
+
+
+def misfit(workspace: str, home: str) -> str:
+    """Why a folder cannot be the one that a contained command writes to; empty where it can."""
+    real, home = os.path.realpath(workspace), os.path.realpath(home)
+    if not os.path.isabs(workspace) or not os.path.isdir(real):
+        return f"there is no folder {workspace}"
+    if f"{home}/".startswith(f"{real.rstrip('/')}/"):
+        return f"{real} is no project's folder: a contained command could write to everything there"
+    if real.split("/")[1] in _SYSTEM and real.count("/") < 2:
+        return f"{real} is a folder of the system"
+    return ""
+
+
+def host(state: str) -> Host:
+    """What this host can do. Tried when nothing is known, or when what is known rests on other facts."""
+    facts = _facts()
+    known = _read(state)
+    if known is not None and known.get("facts") == facts:
+        found = Host(*(str(known.get(name, "")) for name in Host._fields))
+        if found.way or _recent(known.get("at")):
+            return found
+    return try_again(state)
+
+
+def try_again(state: str) -> Host:
+    """Try what this host can do, and keep the finding."""
+    from lockgate.containment.probe import probe
+
+    found = probe(_bubblewraps(), LAUNCHER if os.path.exists(LAUNCHER) else "")
+    _write(state, {"facts": _facts(), "at": time.time(), **found._asdict()})
+    return found
+
+
+def forget(state: str) -> None:
+    """Drop what is known, after a sandbox could not be built."""
+    try:
+        os.unlink(os.path.join(state, _FILE))
+    except OSError:
+        return
+
+
+def _default_state() -> str:
+    from lockgate.folders import state_dir
+
+    return state_dir()
+
+
+def _recent(at: object) -> bool:
+    return isinstance(at, int | float) and 0 <= time.time() - at < _AGAIN
+
+
+# ---------------------------------------------------------------- facts
+def _bubblewraps() -> tuple[str, ...]:
+    """Programs named ``bwrap`` that only the system's administrator can have put there."""
+    found: dict[str, str] = {}
+    for path in (f"{folder}/bwrap" for folder in _PROGRAMS):
+        if _is_the_systems(path):
+            found.setdefault(os.path.realpath(path), path)
+    return tuple(found.values())
+
+
+def _is_the_systems(path: str) -> bool:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return False
+    return found.st_uid == 0 and not found.st_mode & 0o022 and os.access(path, os.X_OK)
+
+
+def _facts() -> list[str]:
+    """What a finding rests on. Cheap: a hook asks for it."""
+    facts = [__version__, sys.platform, os.uname().release, str(os.getuid())]
+    for path in _bubblewraps():
+        found = os.stat(path)
+        facts.append(f"{path} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
+    facts += [_first_line(path) for path in _SWITCHES]
+    if os.path.exists(LAUNCHER):
+        found = os.stat(LAUNCHER)
+        facts.append(f"{LAUNCHER} {found.st_size} {found.st_mtime_ns} {found.st_mode:o}")
+    return facts
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.readline(100).strip()
+    except OSError:
+        return "-"
+
+
+# ---------------------------------------------------------------- what is kept
+def _read(state: str) -> dict[str, Any] | None:
+    try:
+        with open(os.path.join(state, _FILE), encoding="utf-8") as file:
+            known = json.loads(file.read(1 << 16))
+    except (OSError, ValueError):
+        return None
+    return known if isinstance(known, dict) else None
+
+
+def _write(state: str, known: dict[str, Any]) -> None:
+    """Keep a finding, whole or not at all. Where it cannot be kept, or there is no state yet, it is found out again."""
+    path = os.path.join(state, _FILE)
+    own = f"{path}.{os.getpid()}"
+    try:
+        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(known, file)
+        os.replace(own, path)
+    except OSError:
+        return

@@ -1,0 +1,1 @@
+"""Sandboxes of Linux: bubblewrap, the kernel's namespaces, Landlock and seccomp; plans for the native launcher."""

@@ -1,0 +1,148 @@
+"""A walk through the folders of a machine that another process does, and what is made of what it has seen.
+
+To walk through a project takes an interpreter long, and the native launcher does it. It is told how, in words, and
+tells of every entry that could matter: those whose name, or whose place below such names, the guard would look at.
+It may tell of more. Which of them do matter is asked here, as for a walk of one's own. Formats: native/walk.h.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from lockgate.analysis.spelling import names_of
+from lockgate.containment import hidden_files as hidden
+from lockgate.containment.layout import Look
+from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, Entry, Guard, what_matters
+from lockgate.errors import BadInputError
+from lockgate.files import real_path
+from lockgate.record import Record
+
+WALK = "walk 1"
+_DEEP = 64
+_KINDS = frozenset("dlsf")
+_OPEN, _PROTECTED, _HIDDEN = range(3)
+"""Whether a folder's content matters by itself, only where it is secret, or not at all."""
+
+
+class Suspect(Record):
+    """An entry that could matter."""
+
+    kind: str
+    """``d`` folder, ``l`` symbolic link, ``s`` socket or named pipe, ``f`` anything else."""
+    path: str
+    link: str = ""
+    """Where a link leads, as it is written."""
+
+
+# ---------------------------------------------------------------- what to look for
+def spelt_filters(guard: Guard) -> bytes:
+    """What could matter to a guard: the part of :func:`spelt_walk` that is the same for as long as the guard is."""
+    names, globs, patterns = guard.filters()
+    words: list[str] = []
+    for several in (sorted(VENDORED), sorted(names), globs):
+        words += [str(len(several)), *several]
+    words.append(str(len(patterns)))
+    for name, pattern in patterns:
+        words += [name, "/".join(pattern)]
+    return spelt(words)
+
+
+def spelt_walk(roots: Sequence[str], home: str, guard: Guard, filters: bytes) -> bytes:
+    """How to walk: through the folders that may be written to, and then near the surface of the home folder."""
+    words = [WALK, str(len(roots) + 1)]
+    for root in roots:
+        all_of_it = guard.from_root(root, anchored=True) is None
+        words += [root, str(_DEEP), str(MOST_ENTRIES), "all" if all_of_it else "some", ""]
+    words += [real_path(home), str(hidden.NEAR_LEVELS), str(hidden.NEAR_ENTRIES), "some", roots[0]]
+    return spelt(words) + filters
+
+
+def spelt(words: Iterable[str]) -> bytes:
+    """Words, each with a zero byte at its end."""
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+# ---------------------------------------------------------------- what was seen
+def suspects(told: bytes, roots: Sequence[str]) -> list[list[Suspect]]:
+    """Read what was seen below each of some folders.
+
+    Raises:
+        BadInputError: It is cut short, or lies elsewhere.
+    """
+    words = os.fsdecode(told).split("\0")
+    if words.pop() or len(words) % 2:
+        raise BadInputError("what was seen is not told to its end")
+    found: list[list[Suspect]] = [[] for _ in roots]
+    into, inside = None, ""
+    for word, link in zip(words[::2], words[1::2], strict=True):
+        kind, path = word[:1], word[1:]
+        if kind == "r":
+            number = int(path) if path.isdecimal() and len(path) < 4 else len(roots)
+            if number >= len(roots):
+                raise BadInputError("there is no such folder")
+            into, inside = found[number], f"{roots[number].rstrip('/')}/"
+        elif into is None or kind not in _KINDS or not path.startswith(inside) or os.path.normpath(path) != path:
+            raise BadInputError("what was seen lies elsewhere")
+        else:
+            into.append(Suspect(kind, path, link))
+    return found
+
+
+def entries(root: str, seen: Iterable[Suspect], guard: Guard, *, anchored: bool = True) -> Iterator[Entry]:
+    """What :func:`lockgate.containment.protected_files.survey` yields where it meets what another process has seen."""
+    known = guard.from_root(root, anchored=anchored)
+    states = {root: _OPEN}
+
+    def found_at(path: str, *, folder: bool) -> Entry | None:
+        below = path[len(root.rstrip("/")) :].split("/")[1:]
+        folded = [name.lower() if name.isascii() else names_of(f"/{name}")[-1] for name in below]
+        patterns = () if known is None else (*known, *(one for name in folded for one in guard.patterns(name)))
+        if known is None or guard.matters(path, folded[-1], patterns):
+            return what_matters(guard, path, folder=folder)
+        return None
+
+    def state_of(folder: str) -> int:
+        if folder not in states:
+            above = state_of(os.path.dirname(folder))
+            found = None if above == _HIDDEN else found_at(folder, folder=True)
+            inside = _OPEN if found is None else _HIDDEN if found.hidden else _PROTECTED if found.protected else _OPEN
+            states[folder] = max(above, inside)
+        return states[folder]
+
+    for each in seen:
+        above = state_of(os.path.dirname(each.path))
+        if above == _HIDDEN:
+            continue
+        # A link may lead to a folder now or later.
+        found = found_at(each.path, folder=each.kind in "dl")
+        if found is None and each.kind == "s":
+            found = Entry(each.path, hidden=True)
+        if found is not None and (found.hidden or above == _OPEN):
+            yield found._replace(link=each.link)
+
+
+class Told(Look):
+    """Files as the process that runs the command has seen them."""
+
+    def __init__(self, guard: Guard, roots: Sequence[str], seen: Sequence[Sequence[Suspect]]) -> None:
+        """Take what was seen below each of the folders, and near the surface of the home folder."""
+        super().__init__(guard)
+        self._seen = dict(zip(roots, seen, strict=False))
+        self._near = seen[-1]
+
+    def project(self, root: str) -> Iterable[Entry]:
+        """What matters below a folder that may be written to."""
+        return entries(root, self._seen[root], self.guard)
+
+    def near(self, home: str, workspace: str) -> Iterable[str]:
+        """Files with secrets in the other projects of the person."""
+        found = entries(real_path(home), self._near, self.guard, anchored=False)
+        return hidden.hidden_files(found, workspace)
+
+
+# ---------------------------------------------------------------- what is new
+def protected(roots: Sequence[str], seen: Sequence[Sequence[Suspect]], guard: Guard) -> bytes:
+    """Of what is new, the paths at which nothing may be made, as words: the topmost of each."""
+    pairs = zip(roots, seen, strict=True)
+    return spelt(entry.path for root, new in pairs for entry in entries(root, new, guard) if entry.protected)

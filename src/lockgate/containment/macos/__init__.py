@@ -1,0 +1,1 @@
+"""The sandbox of macOS: `sandbox-exec` with a profile that is tried on this machine first."""

@@ -1,0 +1,95 @@
+"""Trying whether a sandbox can be built on this host: a harmless command is run in one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from lockgate.containment.host_facts import Host
+from lockgate.containment.linux.bubblewrap import ISOLATION
+from lockgate.core.version import PACKAGE_FOLDER
+
+_SECONDS = 1.2
+"""For one try. Two have to fit into the time that a hook has for its decision."""
+_OUTSIDE = "/proc/self/ns/net"
+_INSIDE = ("/bin/sh", "-c", f"ls -l {_OUTSIDE}")
+_SOURCE = os.path.dirname(PACKAGE_FOLDER)
+_OWN = "import sys; sys.path.append({folder!r}); from lockgate.containment.linux.namespaces import probe; probe()"
+
+
+_ABOUT = "lockgate-contain LOCKGATE1 1\n"
+"""What a launcher says of itself that understands this version's plans."""
+
+
+def probe(bubblewraps: tuple[str, ...], launcher: str = "") -> Host:
+    """Try each way in turn.
+
+    Args:
+        bubblewraps: Programs that may be bubblewrap, absolute.
+        launcher: The native launcher; empty where there is none.
+    """
+    found = _way(bubblewraps)
+    if found.way not in ("bubblewrap", "namespaces") or not launcher or not _runs(launcher):
+        return found
+    # Without bubblewrap it is the quickest: bubblewrap looks through all mounts again for each one.
+    direct = found.way == "namespaces" or not _try_namespaces()
+    return found._replace(launcher="namespaces" if direct else found.way)
+
+
+def _way(bubblewraps: tuple[str, ...]) -> Host:
+    if sys.platform == "darwin":
+        from lockgate.containment.macos.probe import try_profile
+        from lockgate.containment.macos.sandbox_exec import PROGRAM
+
+        why = try_profile(PROGRAM)
+        return Host(problem=f"{PROGRAM}: {why}") if why else Host("sandbox-exec", PROGRAM)
+    if not sys.platform.startswith("linux"):
+        return Host(problem=f"there is no way yet to contain a command on {sys.platform}")
+    problems = []
+    for program in bubblewraps[:1]:
+        why = _try([program, *ISOLATION, "--ro-bind", "/", "/", "--proc", "/proc", "--", *_INSIDE])
+        if not why:
+            return Host("bubblewrap", program)
+        problems.append(f"{program}: {why}")
+    why = _try_namespaces()
+    if not why:
+        return Host("namespaces")
+    return Host(problem="; ".join([*problems, why]) if problems else f"bubblewrap is not installed, and {why}")
+
+
+def _try_namespaces() -> str:
+    return _try([sys.executable, "-I", "-S", "-c", _OWN.format(folder=_SOURCE)])
+
+
+def _runs(launcher: str) -> bool:
+    """Whether the launcher is of this version and runs here."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the installation's own file
+            [launcher, "--about"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return (done.returncode, done.stdout) == (0, _ABOUT.encode())
+
+
+def _try(sandbox: list[str]) -> str:
+    """Why a sandbox does not work; empty where it does."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the system's own program, and this interpreter
+            sandbox,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            env={"PATH": os.defpath},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return type(error).__name__
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1][:200] if done.stderr.strip() else f"exit code {done.returncode}"
+    if "net:[" not in done.stdout or os.readlink(_OUTSIDE) in done.stdout:
+        return "it does not keep the network away"
+    return ""

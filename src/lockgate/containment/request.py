@@ -1,0 +1,131 @@
+"""What a contained run was asked for on a command line, and what it takes to lay it out.
+
+The process that runs the command reads it, and the resident gate that plans for such a process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.containment.layout import Run
+from lockgate.errors import BadInputError
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.folders import Folders
+    from lockgate.policy.rules import Policy
+
+_VALUES = ("home", "state", "config", "workspace", "folder-to")
+_SHELLS = ("bash", "zsh", "dash", "sh")
+_ABSOLUTE = r"(?<![\w.~-])/[\w./+@%-]+"
+"""What looks like an absolute path in a shell's text."""
+
+
+class Asked(Record):
+    """A command line, read."""
+
+    options: Mapping[str, str]
+    """``home``, ``state``, ``config``, ``workspace``; ``folder-to`` and ``background`` where they are given."""
+    command: tuple[str, ...]
+    """The program and its arguments; empty where there is a shell's text."""
+    text: str = ""
+    """A shell's text."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Paths that the command names."""
+        return tuple(re.findall(_ABSOLUTE, self.text)) or self.command
+
+
+class Place(Record):
+    """Where a run was asked for."""
+
+    cwd: str
+    environ: Mapping[str, str]
+    parent: int
+    """The number of the process that started the one that runs the command: a client's shell."""
+
+
+def parse(arguments: Sequence[str]) -> Asked:
+    """Read the words behind the program's name.
+
+    Raises:
+        BadInputError: They are not what the gate writes.
+    """
+    options: dict[str, str] = {}
+    for index, word in enumerate(arguments):
+        rest = tuple(arguments[index + 1 :])
+        if word == "--" and rest:
+            return Asked(options, rest)
+        if word == "--shell" and len(rest) == 1:
+            return Asked(options, (), rest[0])
+        name, given, value = word.removeprefix("--").partition("=")
+        if (
+            not word.startswith("--")
+            or (name not in _VALUES and word != "--background")
+            or bool(given) == (name == "background")
+        ):
+            raise BadInputError(f"unknown argument {word!r}")
+        options[name] = value
+    raise BadInputError("there is no command")
+
+
+def run_of(asked: Asked, where: Folders, place: Place, around: Surroundings) -> Run:
+    """What is to be laid out; ``around`` is that of the workspace."""
+    moves = "folder-to" in asked.options
+    return Run(
+        where.state,
+        where.home,
+        around.workspace,
+        place.cwd,
+        asked.command or _shell_command(asked.text, place, moves=moves),
+        place.environ,
+        around,
+        named=asked.named,
+        git="background" not in asked.options and ("git" in asked.text or bool(asked.command)),
+    )
+
+
+def paths_of(policies: Sequence[Policy]) -> Rules:
+    """What the configuration of a workspace says of paths: with several policies, all of their paths."""
+    rules = [policy.rules for policy in policies]
+    return Rules(
+        protected_paths=tuple(dict.fromkeys(path for each in rules for path in each.protected_paths)),
+        secret_paths=tuple(dict.fromkeys(path for each in rules for path in each.secret_paths)),
+        persistent_paths=tuple(dict.fromkeys(path for each in rules for path in each.persistent_paths)),
+    )
+
+
+def _shell_command(text: str, place: Place, *, moves: bool) -> tuple[str, ...]:
+    """The command line that runs a shell's text as the client would have had it run."""
+    shell = place.environ.get("SHELL", "")
+    if os.path.basename(shell) not in _SHELLS or not os.path.isabs(shell) or not os.access(shell, os.X_OK):
+        shell = "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+    start = _start_file(place.parent)
+    if not moves and not start:
+        return (shell, "-c", text)
+    script = f"eval {_quoted(text)}"
+    if moves:
+        script = f"{{ {script}; }} 9>&- && pwd -P >&9"
+    return (shell, "-c", f". {_quoted(start)} 2>/dev/null || true; {script}" if start else script)
+
+
+def _start_file(parent: int) -> str:
+    """The file with the person's functions and aliases, which Claude Code's shell has read before this process began.
+
+    It is read in the sandbox, so that nothing rests on what it says. Empty where there is none.
+    """
+    try:
+        with open(f"/proc/{parent}/cmdline", "rb") as file:
+            words = os.fsdecode(file.read(1 << 20))
+    except OSError:
+        return ""
+    found = re.search(r"\bsource (/[^\s\0';|&]+/shell-snapshots/snapshot-[\w-]+\.sh) ", words)
+    return found[1] if found else ""
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"

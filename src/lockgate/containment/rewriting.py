@@ -1,0 +1,115 @@
+"""How a contained command is written for a shell, and how that is told apart from anything else.
+
+The command stands in the text as one quoted word, so that a person who sees it can read what runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from lockgate.lazy import lazy_re
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.containment.host_facts import Host
+
+_MOVES = lazy_re(r"\b(cd|pushd|popd|chdir|z|j)\b")
+"""Whether a command may change the folder that the shell is in. Too often is only longer."""
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./+,:@%")
+"""Characters that mean nothing to a shell, wherever they stand; but for a leading ``=``, behind which zsh looks for a
+program."""
+
+_BEFORE, _AFTER = "{ lockgate_folder=$(", ' 3>&1 >&4 4>&-) && cd -- "$lockgate_folder"; } 4>&1'
+"""Around a run that tells, as descriptor 3, in which folder it ended: the client asks the shell after it."""
+
+
+class Launch(Record):
+    """How a run is started, all paths absolute."""
+
+    python: str
+    program: str
+    """The file of :mod:`lockgate.contain`."""
+    home: str
+    state: str
+    config: str
+    workspace: str
+    launcher: str = ""
+    """The native launcher, which becomes the program where it cannot do without; empty for the program itself."""
+
+
+def contained_input(
+    tool_input: Mapping[str, Any], launch: Launch, able: Callable[[], Host]
+) -> Mapping[str, Any] | None:
+    """A shell tool's input that runs the same command contained; ``None`` where that cannot be done here.
+
+    Args:
+        tool_input: The input.
+        launch: How the run is started, with the place of the native launcher, whether or not it is there.
+        able: Tells what this machine can do. Asked last: to find out costs most.
+    """
+    from lockgate.containment.host import misfit
+
+    command = tool_input.get("command")
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        return None
+    if misfit(launch.workspace, launch.home):
+        return None
+    found = able()
+    if found.problem:
+        return None
+    if not found.launcher:
+        launch = launch._replace(launcher="")
+    background = bool(tool_input.get("run_in_background"))
+    return {**tool_input, "command": contained(command, launch, background=background)}
+
+
+def contained(command: str, launch: Launch, *, background: bool = False) -> str:
+    """The text that runs a command contained, for a POSIX shell."""
+    moves = not background and _MOVES.search(command) is not None
+    options = [f"--{name}={getattr(launch, name)}" for name in ("home", "state", "config", "workspace")]
+    options += ["--folder-to=3"] * moves + ["--background"] * background
+    words = [*_start(launch), *options, "--shell", command]
+    text = " ".join(map(_quoted, words))
+    return f"{_BEFORE}{text}{_AFTER}" if moves else text
+
+
+def _start(launch: Launch) -> list[str]:
+    if launch.launcher:
+        return [launch.launcher, "--python", launch.python, "--script", launch.program]
+    return [launch.python, "-I", "-S", launch.program]
+
+
+def original(text: str, launch: Launch) -> str:
+    """The command of which :func:`contained` made a text, with the launcher or without; else the text itself."""
+    for each in (launch, launch._replace(launcher="")):
+        command = _original(text, each)
+        if command is not None:
+            return command
+    return text
+
+
+def _original(text: str, launch: Launch) -> str | None:
+    _, found, last = text.rpartition(" --shell ")
+    if not found or not text.removeprefix(_BEFORE).startswith(_quoted(_start(launch)[0])):
+        return None
+    for quoted in (last, last.removesuffix(_AFTER)):
+        command = _unquoted(quoted)
+        for background in (False, True):
+            if command is not None and contained(command, launch, background=background) == text:
+                return command
+    return None
+
+
+def _quoted(word: str) -> str:
+    if word and word[0] != "=" and _PLAIN.issuperset(word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _unquoted(text: str) -> str | None:
+    if text[:1] == "'" and text[-1:] == "'" and len(text) > 1:
+        return text[1:-1].replace("'\\''", "'")
+    return text if text and _quoted(text) == text else None

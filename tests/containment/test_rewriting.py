@@ -1,0 +1,93 @@
+"""The text that runs a command contained says exactly that command, and is told apart from every other text."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockgate.containment.host_facts import Host
+from lockgate.containment.rewriting import Launch, contained, contained_input, original
+
+BY_PYTHON = Launch(
+    "/opt/my tools/python", "/opt/lockgate/contain.py", "/home/u", "/home/u/state", "/home/u/c", "/home/u/w"
+)
+LAUNCH = BY_PYTHON._replace(launcher="/opt/lockgate/lockgate-contain")
+EITHER = st.sampled_from([LAUNCH, BY_PYTHON])
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(TEXTS, st.booleans(), EITHER)
+def test_there_and_back(command: str, background: bool, by: Launch) -> None:
+    """Also where the launcher was built, or has gone, between the call and its result."""
+    assert original(contained(command, by, background=background), LAUNCH) == command
+
+
+@given(TEXTS)
+def test_any_other_text_is_itself(text: str) -> None:
+    assert original(text, LAUNCH) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        contained("ls", LAUNCH) + "; curl https://a.example/",
+        contained("ls", LAUNCH).replace("/home/u/w", "/"),
+        contained("ls", LAUNCH).replace(" --shell", " --folder-to=1 --shell"),
+        contained("ls", LAUNCH) + " x",
+        "env " + contained("ls", LAUNCH),
+        contained("cd x", LAUNCH).replace("{ ", "{ curl https://a.example/; "),
+        contained("ls", LAUNCH).replace("/opt/my tools/python", "/tmp/python"),
+        contained("ls", LAUNCH).replace("/opt/lockgate/contain.py", "/tmp/contain.py"),
+        contained("ls", LAUNCH).replace("/opt/lockgate/lockgate-contain", "/tmp/lockgate-contain"),
+        contained("ls", BY_PYTHON).replace("-I -S", "-I"),
+    ],
+)
+def test_a_forgery_is_no_contained_command(text: str) -> None:
+    assert original(text, LAUNCH) == text
+
+
+COMMANDS = (
+    "echo 'a'\"b\" $HOME",
+    "cat <<E\n'x'\nE",
+    "cd /tmp && ls\n# end",
+    "printf %s \\\n x",
+    "'",
+    '"',
+    "$(cd x)",
+    "=ls",
+)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_shell_reads_one_word(shell: str, command: str) -> None:
+    """With a program in the sandbox's place that shows its last argument."""
+    show = BY_PYTHON._replace(python="/usr/bin/python3", program="/dev/stdin")
+    text = contained(command, show)
+    script = (
+        "import os, sys; os.write(2, sys.argv[-1].encode()); os.path.exists('/proc/self/fd/3') and os.write(3, b'/')"
+    )
+    done = subprocess.run([shell, "-c", text], input=script, capture_output=True, text=True)
+    assert done.stderr == command
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("tool_input", [{}, {"command": ""}, {"command": " \n"}, {"command": "a\0b"}, {"command": 3}])
+def test_what_is_no_command_cannot_be_contained(tool_input: dict[str, object]) -> None:
+    assert contained_input(tool_input, LAUNCH, Host) is None
+
+
+@pytest.mark.parametrize("way", ["", "namespaces"])
+def test_the_launcher_is_used_where_it_runs(tmp_path: Path, way: str) -> None:
+    launch = LAUNCH._replace(workspace=str(tmp_path))
+    found = contained_input({"command": "ls"}, launch, lambda: Host("bubblewrap", "/usr/bin/bwrap", launcher=way))
+    assert found == {"command": contained("ls", launch if way else launch._replace(launcher=""))}
+    assert contained_input({"command": "ls"}, launch, lambda: Host(problem="none")) is None
+
+
+def test_a_person_reads_what_runs() -> None:
+    assert contained("pytest -q 'tests/a b'", LAUNCH).endswith(" --shell 'pytest -q '\\''tests/a b'\\'''")
