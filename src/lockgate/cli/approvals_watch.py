@@ -74,7 +74,8 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
         click.echo(line)
     may_approve = text.is_whole(row)
     forget_what_was_typed()
-    choices = "y, n, n REASON, or nothing to leave it" if may_approve else "n, n REASON, or nothing to leave it"
+    choices = "n, n REASON, needless (writes a report), or nothing to leave it"
+    choices = f"y, {choices}" if may_approve else choices
     click.echo(f"Let exactly this run, once? [{choices}] ", nl=False)
     said = _typed(store, row, bell)
     if said is None:
@@ -89,6 +90,10 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
             settle(store, row.approval, approve=False, reason=reason.strip())
             click.echo("denied")
         else:
+            if word.lower() == "needless":
+                from lockgate.cli.needless import write
+
+                click.echo(f"written: {visible(write(row.about), 300)}")
             click.echo(f"left open: lockgate approve {visible(row.approval)}")
     except click.ClickException as problem:
         problem.show()

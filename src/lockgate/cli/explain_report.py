@@ -6,6 +6,8 @@ import getpass
 import json
 import platform
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from lockgate.analysis.redact import redact
 from lockgate.cli.explaining import Explanation, lacking_here
@@ -46,6 +48,21 @@ def text(explanation: Explanation, expected: str | None) -> str:
     ]
     told = ", ".join(f"{state.value} {verdict.word}" for state, verdict in explanation.here(lacking).items())
     lines += [f"**This host cannot {verdict.word}**: {_clean(why, 300)} ({told})" for verdict, why in lacking.items()]
+    return "\n".join(lines)
+
+
+def recorded(body: Mapping[str, Any]) -> str:
+    """What was decided when it happened, by its record in the audit. Markdown."""
+    reasons = [each for each in body.get("reasons") or () if isinstance(each, dict)]
+    lines = [
+        f"**Decided then**: {_clean(str(body.get('verdict')), 20)}, "
+        f"in the state {_clean(str(body.get('column')), 20)}, under `{_clean(str(body.get('profile')), 60)}`",
+        *(
+            f"- `{_clean(str(each.get('row')), 60)}` `{_clean(str(each.get('rule')), 100)}`: "
+            f"{_clean(str(each.get('because')), 300)}"
+            for each in reasons
+        ),
+    ]
     return "\n".join(lines)
 
 

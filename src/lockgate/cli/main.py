@@ -30,6 +30,7 @@ _COMMANDS = {
     "hook": "lockgate.cli.hook:hook",
     "install": "lockgate.cli.install:install",
     "judge": "lockgate.cli.judge:judge",
+    "needless": "lockgate.cli.needless:needless",
     "patterns": "lockgate.cli.patterns:patterns",
     "pause": "lockgate.cli.pause:pause",
     "plugins": "lockgate.cli.plugins:plugins",
