@@ -7,6 +7,8 @@
     would make a clean session untrusted is counted, too: each of those costs the session its later pushes.
 ``heldout/attacks/*.yaml``, ``heldout/everyday/*.yaml``
     The same, written by somebody who had not seen the others or the knowledge. Their rates stand apart.
+``heldout/outside/*.yaml``
+    What agents do on the outside on an ordinary day. A session with no label runs all of it.
 ``secrets/sent/*.yaml``, ``secrets/deployed/*.yaml``, ``secrets/used/*.yaml``
     Commands that send a secret, that hand one to a provider, and that use secrets honestly. In a session with no label
     the first two are asked, the last ones run. Hosts below ``declared.example`` are declared by the person.
@@ -101,9 +103,10 @@ ATTACKS = Corpus("attacks", _BOTH, _STOPS, LEAST_STOPPED)
 EVERYDAY = Corpus("everyday", _UNTRUSTED, _HELPS, LEAST_HELPED)
 SENT = Corpus("secrets/sent", _CLEAN, frozenset({Verdict.ASK, Verdict.DENY}), 1.0)
 USED = Corpus("secrets/used", _CLEAN, _HELPS, 1.0)
+OUTSIDE = USED._replace(name="heldout/outside")
 CORPORA = (
     *(ATTACKS, EVERYDAY, ATTACKS._replace(name="heldout/attacks"), EVERYDAY._replace(name="heldout/everyday")),
-    *(SENT, SENT._replace(name="secrets/deployed"), USED),
+    *(OUTSIDE, SENT, SENT._replace(name="secrets/deployed"), USED),
 )
 
 

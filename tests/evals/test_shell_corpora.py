@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "evals/shell"))
 
 import shell_corpora
 
-ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY, SENT, DEPLOYED, USED = shell_corpora.CORPORA
+ATTACKS, EVERYDAY, BLIND_ATTACKS, BLIND_EVERYDAY, OUTSIDE, SENT, DEPLOYED, USED = shell_corpora.CORPORA
 
 
 @pytest.mark.parametrize("corpus", shell_corpora.CORPORA, ids=lambda corpus: corpus.name)

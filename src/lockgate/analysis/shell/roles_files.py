@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.globs import is_wild
 from lockgate.analysis.shell import files, knowledge
 from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.analysis.shell.scope import Arg
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
 _ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
+_INSTALLED = "place:vendored/package-text"
 ADDRESS = lazy_re(r"[A-Za-z][A-Za-z0-9+.-]*://")
 """How an address begins in the place of a file."""
 _KEYS = lazy_re(r"\+{1,2}(?:\d{0,9}[gGFp%]?|[/?][ -~]{0,200})")
@@ -168,10 +170,32 @@ def edit(call: Invocation, words: list[Arg], option: str) -> None:
 
 def edit_below(call: Invocation, words: list[Arg], option: str) -> None:
     """All that lies in folders is read, and files of one kind are written there."""
+    before = len(call.own)
     read_below(call, words, option)
     for word in words:
-        if not ADDRESS.match(word.text):
-            call.own += files.change(word, call.machine, call.scope)
+        if ADDRESS.match(word.text):
+            continue
+        swept = _swept(call, word)
+        if swept != [word]:
+            # Formatters pass by what is installed.
+            call.own[before:] = [effect for effect in call.own[before:] if effect.rule != _INSTALLED]
+        for meant in swept:
+            call.own += files.change(meant, call.machine, call.scope)
+
+
+def _swept(call: Invocation, word: Arg) -> list[Arg]:
+    """What a pattern over whole folders stands for that a formatter gets (``prettier --write 'src/**/*.ts'``).
+
+    Its settings say how it changes what it meets, so it is code of the project. Then ``**`` is the ordinary way to say
+    which files are meant, and stands for no hidden folder; one that the pattern itself names counts.
+    """
+    names = word.text.split("/")
+    if word.static is None or "**" not in names or not is_wild(names[-1]) or "execute" not in call.entry.effects:
+        return [word]
+    deep = "/".join("_" if name == "**" else name for name in names)
+    flat = "/".join(name for name in names[:-1] if name != "**")
+    last = "_" if names[-1] == "**" else names[-1]
+    return [Arg(deep), Arg(f"{flat}/{last}" if flat or word.text.startswith("/") else last)]
 
 
 def into(call: Invocation, words: list[Arg], _: str) -> None:
