@@ -25,7 +25,7 @@ from lockgate.machine import (
     task_folders,
     write_kept,
 )
-from lockgate.model import ToolCall
+from lockgate.model import Origin, ToolCall
 from lockgate.record import TYPE_CHECKING
 from lockgate.store.opening import open_existing, open_store
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
+    from lockgate.gate.kept_files import Look
     from lockgate.rules.consulting import Objectors
     from lockgate.sight import Sight
     from lockgate.store.protocol import Store
@@ -115,6 +116,8 @@ def open_parts(
         consultants=consultants_of(where, store, prolong),
         timer=time.perf_counter,
         trace=_trace,
+        earlier=_earlier(store, where),
+        read_file=_read_file,
     )
 
 
@@ -186,6 +189,45 @@ def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, R
         return found
 
     return surroundings
+
+
+def _earlier(store: Store, where: Folders) -> Callable[[Surroundings], Surroundings]:
+    """What earlier calls have left in files of this machine, looked up once for each decision."""
+
+    def earlier(around: Surroundings) -> Surroundings:
+        seen: list[Look] = []
+
+        def look() -> Look:
+            if not seen:
+                from lockgate.gate.kept_files import look
+
+                seen.append(look(store, _read_file, os.path.lexists))
+            return seen[0]
+
+        def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
+            from lockgate.repositories.outgoing import outgoing
+
+            files, blobs = outgoing(folder, where.home, remote, revision), look().blobs()
+            return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
+
+        return around._replace(
+            keeps_any=lambda: look().any(),
+            kept_files=lambda: look().files(),
+            kept_content=lambda path: look().content(path),
+            outgoing=outgoing,
+        )
+
+    return earlier
+
+
+def _read_file(path: str) -> bytes | None:
+    from lockgate.files import read_regular
+    from lockgate.gate.kept_files import LARGEST
+
+    try:
+        return read_regular(path, LARGEST)
+    except (OSError, ValueError):
+        return None
 
 
 def _trace() -> str:

@@ -20,7 +20,7 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.gate import Guard, Monitor, Parts
+from lockgate.gate import Guard, Monitor, Parts, kept_files
 from lockgate.model import Label, Subject, ToolCall, Verdict
 from lockgate.store.sqlite import SqliteStore
 
@@ -48,6 +48,10 @@ class World:
         """The pattern library, which can be another one for each event."""
         self.kept_files: dict[str, str] = {}
         """Files of long results, by path."""
+        self.contents: dict[str, bytes] = {}
+        """What files hold, by absolute path."""
+        self.sent: dict[str, str] = {}
+        """The files that a push sends, each with the name of its content."""
         self._ids = itertools.count(1)
         self._time = itertools.count(1_000_000.0)
         self.gate = Monitor(
@@ -62,6 +66,8 @@ class World:
                     lambda *given: self.guard.check_input(*given), lambda *given: self.guard.check_output(*given)
                 ),
                 write_kept=self._write_kept,
+                earlier=self._earlier,
+                read_file=lambda path: self.contents.get(path),
             )
         )
 
@@ -81,6 +87,15 @@ class World:
         own = (str(self.folder / "state"),)
         around = Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
         return around._replace(repository=lambda _: self.repository)
+
+    def _earlier(self, around: Surroundings) -> Surroundings:
+        look = kept_files.look(self.store, self.contents.get, self.contents.__contains__)
+        return around._replace(
+            keeps_any=look.any,
+            kept_files=look.files,
+            kept_content=look.content,
+            outgoing=lambda *_: {path: look.blobs().get(blob, ()) for path, blob in self.sent.items()},
+        )
 
     def _write_kept(self, context: Context, path: str, change: Callable[[str], str]) -> None:
         if path not in self.kept_files:

@@ -227,6 +227,8 @@ class Surroundings(Record):
     """
     kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
     """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""
+    keeps_any: Callable[[], bool] = lambda: False
+    """Whether there is a file, or a content, of which something is known."""
     kept_content: Callable[[str], tuple[Origin, ...]] = lambda _: ()
     """The same of a file at an absolute path, by what it holds."""
     outgoing: Callable[[str, str, str], Mapping[str, tuple[Origin, ...]] | None] = lambda *_: None

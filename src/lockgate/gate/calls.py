@@ -21,7 +21,7 @@ from lockgate.gate.deciding import MESSAGE_TOOL, Question, Ruling, recipient, ru
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
-from lockgate.model import Analysis, Label, Subject, Taint, TaintState, ToolCall, Verdict
+from lockgate.model import Analysis, EffectKind, Label, Subject, Taint, TaintState, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import CallRow
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lockgate.deliberation import Deliberation, Need
     from lockgate.store.protocol import Transaction
 
+_KNOWN = "known_secrets/"
+"""How the rules of this machine's own secrets begin."""
 _ROUNDS = 5
 """How often a decision may be taken anew because the session changed meanwhile."""
 
@@ -92,7 +94,7 @@ def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
     context, call = event.context, event.call
     configuration = parts.configure(context)
     configured = parts.timer()
-    analyses = parts.analyse(context, call, configuration)
+    analyses = parts.analyse(context, call, configuration, earlier=True)
     analysed = parts.timer()
     exact = canonical(call)
     found, mask = _found_in(parts, context, call, exact)
@@ -151,6 +153,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             if question.taints or heard.turn or context.subject.agent:
                 facts["looks"] = _only_looks(call, ruling.analysis)
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
+            _keep_files(question, ruling.analysis)
             _message_flows(question)
         if news:
             ended = parts.timer()
@@ -274,6 +277,17 @@ def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial:
         trial=trial,
     )
     tx.append_audit(question.now, body)
+
+
+def _keep_files(question: Question, analysis: Analysis) -> None:
+    """Note which files hold a secret, or code from the network, once the call has run."""
+    call, matches = question.call, question.found.pattern_matches
+    known = [match.detail for match in matches if match.rule.startswith(_KNOWN)]
+    if not (analysis.left or known or any(effect.kind is EffectKind.READ_SECRET for effect in analysis.effects)):
+        return
+    from lockgate.gate import kept_files
+
+    kept_files.note(question.tx, question.context.subject.session, call, question.digest, analysis, known, question.now)
 
 
 def _first_time(question: Question, verdict: Verdict) -> bool:

@@ -129,12 +129,20 @@ class Parts(Record):
     """Seconds of a clock that only goes forward."""
     trace: Callable[[], str] = lambda: ""
     """The trace that the client's process is a part of, as W3C Trace Context writes it; empty where it is none."""
+    earlier: Callable[[Surroundings], Surroundings] = lambda around: around
+    """Tells the surroundings which files of earlier calls hold secrets, or code from the network. It reads the store
+    when it is asked, so no transaction may be open then."""
+    read_file: Callable[[str], bytes | None] = lambda _: None
+    """Reads a regular file of at most a mebibyte; ``None`` for all others."""
     seen: Callable[[Context, ToolCall], Sequence[Effect]] = lambda *_: ()
     """Effects that somebody nearer to the call's files sees. They are added, so they can only make it stricter."""
 
-    def analyse(self, context: Context, call: ToolCall, configuration: Configuration) -> list[Analysis]:
-        """What a call can do, under each policy of the configuration."""
-        found = [analyse(call, self.surroundings(context, policy.rules)) for policy in configuration.policies]
+    def analyse(
+        self, context: Context, call: ToolCall, configuration: Configuration, *, earlier: bool = False
+    ) -> list[Analysis]:
+        """What a call can do, under each policy of the configuration; with ``earlier``, after what calls have left."""
+        around = [self.surroundings(context, policy.rules) for policy in configuration.policies]
+        found = [analyse(call, self.earlier(each) if earlier else each) for each in around]
         seen = tuple(self.seen(context, call))
         if not seen:
             return found
@@ -192,6 +200,7 @@ def merged(analyses: Sequence[Analysis]) -> Analysis:
         commands=tuple(command for analysis in analyses for command in analysis.commands),
         listens=tuple(dict.fromkeys(name for analysis in analyses for name in analysis.listens)),
         keeps=frozenset(label for analysis in analyses for label in analysis.keeps),
+        left=tuple(dict.fromkeys(left for analysis in analyses for left in analysis.left)),
         receipt=tuple(dict.fromkeys(line for lines in receipts for line in lines)) if all(receipts) else (),
         writes=any(analysis.writes for analysis in analyses),
     )

@@ -52,6 +52,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
             outcome = session.finished(
                 tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
             )
+        _look_at_files(parts, tx, context, call, digest, now, done=True)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
@@ -73,6 +74,7 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
             )
             session.hold_secrets(tx, context.subject, call, held, now)
+            _look_at_files(parts, tx, context, call, digest, now, done=False)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
     return failure_answer(call, screening)
 
@@ -114,6 +116,17 @@ def _secrets_in(parts: Parts, context: Context, call: ToolCall, screening: Scree
     where = f"the result of {recorded_text(mask.call(call), 120)}:"
     unseen = (f"{UNSEEN_RULE} in {where} {screening.exposed}",) if screening.exposed else ()
     return sources(screening.result, where) + unseen
+
+
+def _look_at_files(
+    parts: Parts, tx: Transaction, context: Context, call: ToolCall, digest: str, now: float, *, done: bool
+) -> None:
+    """Look at the files in which the call has left what later calls must know of."""
+    row = tx.call(context.subject.session, session.call_key(call, digest))
+    if row is not None and (row.facts.get("kept_files") or row.facts.get("cleared_files")):
+        from lockgate.gate import kept_files
+
+        kept_files.settle(tx, row.facts, parts.read_file, now, done=done)
 
 
 def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:

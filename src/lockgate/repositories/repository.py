@@ -157,6 +157,52 @@ class Repository:
 
         return pushed_to(self.root, self._git, self._common, self._home, remote) if self._home else None
 
+    def sent(self, remote: str, revision: str) -> dict[str, str] | None:
+        """The files that a push of a revision sends and that the other side does not have, as far as is known here.
+
+        Args:
+            remote: The name of the remote; of one of which nothing is known here it has none of the files.
+            revision: What is pushed.
+
+        Returns:
+            Paths with the names of their contents; ``None`` where that cannot be told.
+        """
+        try:
+            tip = self._revisions.commit(self._revisions.find(revision))
+        except (OSError, LookupError, ValueError):
+            return None
+        found: dict[str, str] = {}
+        for base in (f"{remote}/{revision}", *(f"{remote}/{name}" for name in ("HEAD", "main", "master", "develop"))):
+            commits = self.commits(f"refs/remotes/{base}", revision)
+            if commits is None:
+                continue
+            try:
+                before = self._revisions.commit(self._revisions.find(f"refs/remotes/{base}")).tree
+                for name in commits:
+                    self._differences(before, self._revisions.commit(name).tree, "", found)
+                return found
+            except (OSError, LookupError, ValueError):
+                return None
+        try:
+            self._differences("", tip.tree, "", found)
+        except (OSError, LookupError, ValueError):
+            return None
+        return found
+
+    def _differences(self, one: str, other: str, above: str, found: dict[str, str]) -> None:
+        """Add the files of a folder that another one does not have like this."""
+        before = {path: (mode, content) for mode, path, content in self._listed(one)} if one else {}
+        for mode, path, content in self._listed(other):
+            if before.get(path) == (mode, content):
+                continue
+            if mode >> 12 == 0o4:
+                kind, same = before.get(path, (0, ""))
+                self._differences(same if kind >> 12 == 0o4 else "", content, f"{above}{path}/", found)
+            else:
+                found[above + path] = content
+            if len(found) > MOST_FILES:
+                raise LookupError(other)
+
     def _files(self, revision: str) -> dict[str, str]:
         if not revision:
             try:

@@ -137,7 +137,7 @@ def _may_send_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) 
     if not any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects):
         return False
     pushes = any(effect.rule in _PUSHING for effect in effects)
-    return pushes or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())
+    return pushes or _has_secrets(machine, text, effects) or machine.around.keeps_any()
 
 
 def _has_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:

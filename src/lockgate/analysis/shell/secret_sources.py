@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 
+from lockgate.analysis.paths import read_effects
 from lockgate.analysis.shell.commands import Machine
 from lockgate.analysis.shell.credential_owners import Held
 from lockgate.analysis.shell.flow import nodes
@@ -160,6 +161,8 @@ class SourceMachine(Machine):
             sources = dict.fromkeys(filter(None, map(self.source, marks)))
             origins = tuple(Origin(*source) for source in sources if source.text or source.origin)[:_MOST_ORIGINS]
             plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and known(path)
+            if any(e.kind is EffectKind.READ_SECRET for e in read_effects(path, "", self.around)):
+                continue  # its name says what it holds
             if plain and marks != self.kept.get(path, "") and (origins or path in self.kept):
                 found.append(Left(path, origins))
         return tuple(found[:_MOST_LEFT])

@@ -1,0 +1,178 @@
+"""Files that hold a secret, or code from the network, after a call: kept on this machine for the calls of all sessions.
+
+A file is known by its path and by what it holds, so that a copy is known that nobody saw made. Paths are noted before a
+call runs, as nobody tells of one that is ended. What they hold is looked at when it has come back.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Mapping, Sequence
+
+from lockgate.digests import sha1, sha256
+from lockgate.model import Analysis, EffectKind, Left, Origin, ToolCall
+from lockgate.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lockgate.store.protocol import Store, Transaction
+
+_PREFIX = "kept-file:"
+MOST = 300
+"""Files that are remembered, the newest."""
+LARGEST = 1024 * 1024
+"""Bytes of a file that is compared by its content."""
+FACT, CLEARED = "kept_files", "cleared_files"
+"""Facts of a call: files to be looked at when it has come back, and those that it may have emptied of what mattered."""
+_MOST_READ = 8
+_WRITING = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+"""Tools that write the text in their input, and where they name the file."""
+
+
+class Kept(Record):
+    """What is known of one file."""
+
+    path: str
+    """Absolute; empty where only the content counts, as of a secret itself."""
+    origins: tuple[Origin, ...]
+    at: float = 0.0
+    content: str = ""
+    """SHA-256 of what it holds, hexadecimal; empty where that was not looked at."""
+    blob: str = ""
+    """The name that git gives to that content."""
+
+
+class Look(Record):
+    """The files of earlier calls, as one decision sees them. They are read when they are first asked for."""
+
+    files: Callable[[], Mapping[str, tuple[Origin, ...]]]
+    content: Callable[[str], tuple[Origin, ...]]
+    blobs: Callable[[], Mapping[str, tuple[Origin, ...]]]
+    any: Callable[[], bool]
+
+
+def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[str], bool]) -> Look:
+    """What is known now.
+
+    Args:
+        store: Where it is kept.
+        read: Reads a regular file that is no longer than ``LARGEST``; ``None`` for all others.
+        exists: Whether something lies at a path.
+    """
+    seen: list[list[Kept]] = []
+
+    def every() -> list[Kept]:
+        if not seen:
+            with store.reading() as tx:
+                seen.append([kept for _, kept in _rows(tx)])
+        return seen[0]
+
+    def content(path: str) -> tuple[Origin, ...]:
+        known = {kept.content: kept.origins for kept in every() if kept.content}
+        data = read(path) if known else None
+        return known.get(sha256(data).hexdigest(), ()) if data else ()
+
+    return Look(
+        lambda: {kept.path: kept.origins for kept in every() if kept.path and exists(kept.path)},
+        content,
+        lambda: {kept.blob: kept.origins for kept in every() if kept.blob},
+        lambda: bool(every()),
+    )
+
+
+def note(
+    tx: Transaction, session: str, call: ToolCall, digest: str, analysis: Analysis, known: Sequence[str], now: float
+) -> None:
+    """Note what a call that is let run will leave in files, and what is to be looked at when it has come back.
+
+    Args:
+        tx: The transaction that lets it run, in which it is expected already.
+        session: Whose call it is.
+        call: The call.
+        digest: SHA-256 of the exact call, hexadecimal.
+        analysis: What it can do.
+        known: Which values of this machine's secrets stand in it.
+        now: Seconds since the epoch.
+    """
+    left = [*analysis.left, *_written(call, known)]
+    holding = [each for each in left if each.origins]
+    for each in holding:
+        _put(tx, Kept(each.path, each.origins, now))
+    facts = {
+        FACT: [*(each.path for each in holding), *_read(call, analysis)],
+        CLEARED: [each.path for each in left if not each.origins],
+    }
+    row = tx.call(session, call.call_id or f"sha256:{digest}")
+    if row is not None and any(facts.values()):
+        tx.put_call(row._replace(facts={**row.facts, **facts}))
+
+
+def _written(call: ToolCall, known: Sequence[str]) -> list[Left]:
+    """The file that a tool for files writes, with the secrets that stand in what it writes."""
+    path = call.tool_input.get(_WRITING.get(call.tool, ""))
+    if not known or not isinstance(path, str) or not path:
+        return []
+    origins = tuple(Origin(name) for name in dict.fromkeys(known) if name)
+    return [Left(posixpath.normpath(posixpath.join(call.cwd, path)), origins[:_MOST_READ])]
+
+
+def settle(
+    tx: Transaction, facts: Mapping[str, Sequence[str]], read: Callable[[str], bytes | None], now: float, *, done: bool
+) -> None:
+    """Look at the files of a call that has come back; ``done`` where it did what it was to do."""
+    for path in facts.get(CLEARED, ()) if done else ():
+        tx.put_setting(_name(path), None)
+    for path in facts.get(FACT, ()):
+        data = read(path)
+        if not data:
+            continue
+        before = _at(tx, path)
+        origins = before.origins if before is not None else (Origin(path),)
+        content, blob = sha256(data).hexdigest(), sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        _put(tx, Kept(path if before is not None else "", origins, now, content, blob))
+
+
+def _read(call: ToolCall, analysis: Analysis) -> list[str]:
+    """The files with secrets that a call reads, as far as its words name them."""
+    found = [
+        posixpath.normpath(posixpath.join(call.cwd, effect.what))
+        for effect in analysis.effects
+        if effect.kind is EffectKind.READ_SECRET and effect.rule.startswith("place:secret/")
+    ]
+    plain = (path for path in dict.fromkeys(found) if path.startswith("/") and not set("*?[~$") & set(path))
+    return list(plain)[:_MOST_READ]
+
+
+def _name(path: str, content: str = "") -> str:
+    return _PREFIX + sha256(f"{path}\0{content if not path else ''}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _put(tx: Transaction, kept: Kept) -> None:
+    name = _name(kept.path, kept.content)
+    rows = _rows(tx)
+    if len(rows) >= MOST and all(other != name for other, _ in rows):
+        oldest = min(rows, key=lambda row: row[1].at)[0]
+        tx.put_setting(oldest, None)
+    tx.put_setting(name, json.dumps(kept))
+
+
+def _at(tx: Transaction, path: str) -> Kept | None:
+    text = tx.setting(_name(path))
+    return _kept(text) if text is not None else None
+
+
+def _rows(tx: Transaction) -> list[tuple[str, Kept]]:
+    found = ((name, _kept(text)) for name, text in tx.settings(_PREFIX).items())
+    return [(name, kept) for name, kept in found if kept is not None]
+
+
+def _kept(text: str) -> Kept | None:
+    """What was kept; ``None`` for what no gate of ours has written."""
+    try:
+        path, origins, at, content, blob = json.loads(text)
+        made = tuple(Origin(first, tuple(way), *rest) for first, way, *rest in origins)
+        return Kept(str(path), made, float(at), str(content), str(blob))
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,87 @@
+"""Which files a push sends, held against what git itself has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockgate.repositories.outgoing import outgoing
+
+_WHO = {
+    f"GIT_{who}_{what}": f"{what.lower()}@x.example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
+
+
+def git(folder: Path, *words: str) -> str:
+    environ = {**os.environ, **_WHO, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(["git", "-C", str(folder), *words], env=environ, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git(folder, "add", "-A", "-f")
+    git(folder, "commit", "-qm", "x")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with one commit that its remote has."""
+    server, folder = tmp_path / "server", tmp_path / "project"
+    git(tmp_path, "init", "-q", "--bare", str(server))
+    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    commit(folder, README="a", src__a="a", src__b="b")
+    git(folder, "remote", "add", "origin", str(server))
+    git(folder, "push", "-q", "-u", "origin", "main")
+    return folder
+
+
+def sent(project: Path, remote: str = "", revision: str = "HEAD") -> dict[str, str] | None:
+    return outgoing(str(project), str(project.parent), remote, revision)
+
+
+def test_nothing_is_sent_that_the_other_side_has(project: Path) -> None:
+    assert sent(project) == {}
+
+
+def test_only_what_is_new_is_sent_under_the_name_that_git_gives_to_it(project: Path) -> None:
+    commit(project, src__c__d="secret", README="b")
+    names = ("README", "src/c/d")
+    assert sent(project) == {name: git(project, "rev-parse", f"HEAD:{name}") for name in names}
+
+
+def test_what_a_later_commit_removes_is_sent_too(project: Path) -> None:
+    commit(project, secret="x")
+    git(project, "rm", "-q", "secret")
+    git(project, "commit", "-qm", "y")
+    assert list(sent(project) or ()) == ["secret"]
+
+
+def test_a_new_branch_sends_what_no_branch_of_the_remote_has(project: Path) -> None:
+    git(project, "checkout", "-qb", "topic")
+    commit(project, new="x")
+    assert list(sent(project, "origin", "topic") or ()) == ["new"]
+
+
+def test_a_stash_is_looked_into(project: Path) -> None:
+    (project / "README").write_text("changed")
+    git(project, "stash", "-q")
+    assert list(sent(project, "origin", "stash@{0}") or ()) == ["README"]
+
+
+def test_an_unknown_remote_has_nothing(project: Path) -> None:
+    assert set(sent(project, "https://e.example/x") or ()) == {"README", "src/a", "src/b"}
+
+
+def test_where_there_is_no_repository_nothing_can_be_told(tmp_path: Path) -> None:
+    assert outgoing(str(tmp_path), str(tmp_path), "", "HEAD") is None
+
+
+def test_a_revision_that_is_none_sends_nothing(project: Path) -> None:
+    assert sent(project, "origin", "nothing-of-this-name") is None
