@@ -35,7 +35,7 @@ import yaml
 
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings, TrustedDomain
-from lockgate.model import Analysis, Effect, Label, LabelState, ToolCall, Verdict
+from lockgate.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
 
@@ -68,6 +68,8 @@ class Case(NamedTuple):
     command: str
     cwd: str = PROJECT
     note: str = ""
+    before: tuple[str, ...] = ()
+    """The calls before it, which have run."""
 
 
 class Outcome(NamedTuple):
@@ -111,13 +113,19 @@ CORPORA = (
 
 
 def read_cases(file: Path) -> Iterator[Case]:
-    """Read a file: ``class``, ``about``, and ``commands``, each a text or ``{command, note?, cwd?}``."""
+    """Read a file: ``class``, ``about``, and ``commands``, each a text or ``{command, note?, cwd?}``.
+
+    A list of texts is a call after others: the last one is judged.
+    """
     whole = yaml.load(file.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     if not isinstance(whole, dict) or set(whole) != {"class", "about", "commands"}:
         raise CorpusError(f"{file.name}: a file has the keys class, about and commands")
     if not all(isinstance(whole[key], str) for key in ("class", "about")) or not isinstance(whole["commands"], list):
         raise CorpusError(f"{file.name}: class and about are texts, commands is a list")
     for number, given in enumerate(whole["commands"], 1):
+        if isinstance(given, list) and len(given) > 1 and all(isinstance(each, str) and each for each in given):
+            yield Case(whole["class"], given[-1], before=tuple(given[:-1]))
+            continue
         fields = given if isinstance(given, dict) else {"command": given}
         extra = set(fields) - {"command", "note", "cwd"}
         if extra or not fields.get("command") or not all(isinstance(value, str) for value in fields.values()):
@@ -183,8 +191,14 @@ def machine(cwd: str) -> Surroundings:
 
 
 def analysed(case: Case) -> Analysis:
-    """What a case can do."""
-    return analyse(ToolCall("Bash", {"command": case.command}, case.cwd), machine(case.cwd))
+    """What a case can do, after what the calls before it have left in files."""
+    kept: dict[str, tuple[Origin, ...]] = {}
+    around = machine(case.cwd)._replace(kept_files=lambda: kept, keeps_any=lambda: bool(kept))
+    for command in case.before:
+        for left in analyse(ToolCall("Bash", {"command": command}, case.cwd), around).left:
+            kept.pop(left.path, None)
+            kept |= {left.path: left.origins} if left.origins else {}
+    return analyse(ToolCall("Bash", {"command": case.command}, case.cwd), around)
 
 
 def judged(case: Case, labels: frozenset[Label]) -> Outcome:

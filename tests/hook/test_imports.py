@@ -27,7 +27,7 @@ EVENTS: dict[str, tuple[dict[str, Any], int]] = {
     "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 120),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
-        127,
+        128,
     ),
     "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 121),
     "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 92),
