@@ -27,7 +27,7 @@ def test_the_threshold_is_met(corpus):
     ("corpus", "commands", "groups"),
     [
         *((ATTACKS, 1500, 25), (EVERYDAY, 3000, 25), (BLIND_ATTACKS, 750, 5), (BLIND_EVERYDAY, 800, 5)),
-        *((SENT, 200, 1), (DEPLOYED, 20, 1), (USED, 200, 1)),
+        *((SENT, 400, 3), (DEPLOYED, 20, 1), (USED, 400, 3)),
     ],
 )
 def test_a_corpus_is_large_and_of_many_kinds(corpus, commands, groups):
@@ -43,7 +43,8 @@ def test_no_command_stands_twice():
 
 
 def test_no_command_about_secrets_stands_twice():
-    counts = Counter(case.command.strip() for corpus in (SENT, DEPLOYED, USED) for case in corpus.cases())
+    cases = (case for corpus in (SENT, DEPLOYED, USED) for case in corpus.cases())
+    counts = Counter((*case.before, case.command.strip()) for case in cases)
     assert [command for command, count in counts.items() if count > 1] == []
 
 
