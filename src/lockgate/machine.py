@@ -75,7 +75,16 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         found_below=files.found_below,
         repository=_repositories(where.home),
         copied=_copied,
+        only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
     )
+
+
+def _only_contained_see(state: str, workspace: str, path: str) -> bool:
+    if os.path.lexists(path) or not os.path.isdir(os.path.join(state, "contained")):
+        return False  # as nearly always, without the modules of the sandbox
+    from lockgate.containment.leftovers import only_contained_see
+
+    return only_contained_see(state, real_path(workspace), path)
 
 
 def in_session(around: Surroundings, tasks: Sequence[str], where: Folders, transcript: str) -> Surroundings:

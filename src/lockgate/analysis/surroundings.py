@@ -225,6 +225,8 @@ class Surroundings(Record):
 
     ``None`` where that cannot be told; instead of the look-up, where nothing is known of the disk.
     """
+    only_contained_see: Callable[[str], bool] = lambda _: False
+    """Whether a file at an absolute path is seen by contained commands of this project alone, in their own ``/tmp``."""
     kept_files: Callable[[], Mapping[str, tuple[Origin, ...]]] = dict
     """What lies in files that earlier calls have written, by absolute path: secrets, and code from the network."""
     keeps_any: Callable[[], bool] = lambda: False

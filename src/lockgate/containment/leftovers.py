@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from lockgate.containment.environment import TEMPORARY
+
 OPEN_TO_ALL = 0o1777
 """The mode of a folder for everybody's temporary files."""
 _DAYS = 30.0
@@ -13,10 +15,7 @@ _MOST = 20
 
 def own_folder(state: str, workspace: str) -> str:
     """The folder for a project's contained runs: cache, temporary files. Nothing in it is trusted."""
-    from lockgate.digests import sha256
-
-    name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    folder = os.path.join(state, "contained", name)
+    folder = _folder(state, workspace)
     for part in ("cache", "tmp"):
         os.makedirs(os.path.join(folder, part), mode=0o700, exist_ok=True)
     os.chmod(os.path.join(folder, "tmp"), OPEN_TO_ALL)  # programs look at it; nobody else gets through the state folder
@@ -25,6 +24,25 @@ def own_folder(state: str, workspace: str) -> str:
     if not os.path.exists(nothing):
         os.close(os.open(nothing, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o400))
     return folder
+
+
+def only_contained_see(state: str, workspace: str, path: str) -> bool:
+    """Whether there is a file at a path for a project's contained commands, and none for anybody else.
+
+    Args:
+        state: The gate's state folder.
+        workspace: The project's root folder, with links resolved.
+        path: Absolute, without ``..``.
+    """
+    beside = os.path.lexists(path) or not path.startswith(f"{TEMPORARY}/")
+    return not beside and os.path.lexists(os.path.join(_folder(state, workspace), "tmp", path[len(TEMPORARY) + 1 :]))
+
+
+def _folder(state: str, workspace: str) -> str:
+    from lockgate.digests import sha256
+
+    name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return os.path.join(state, "contained", name)
 
 
 def nothing_in(state: str) -> str:

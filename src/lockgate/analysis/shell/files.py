@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from lockgate.analysis.paths import (
     read_effects,
     recursive_read_effects,
@@ -27,6 +29,7 @@ MARKS = "*/_."
 """What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
 OPTION_NAME = "place:persist/option-name"
+CONTAINED_FILE = "shell:contained-file"
 _DESCRIPTOR = lazy_re(r"/(?:dev|proc/self)/fd/[\d\x01]+")
 
 
@@ -51,10 +54,21 @@ def _read(arg: Arg, machine: Machine, scope: Scope, *, below: bool) -> list[Effe
         from lockgate.analysis.shell.files_meant import others_read
 
         found += others_read(arg, machine, scope)
+    found += _only_contained_see(arg, machine, scope)
     if _may_be_any_file(arg.text, machine, scope):
         because = "it cannot be told before it runs which file this reads"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-read", because))
     return found
+
+
+def _only_contained_see(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """The effect of naming a file that lies in the ``/tmp`` of contained commands: outside it would not be found."""
+    paths = (posixpath.normpath(posixpath.join(cwd or "/", arg.text)) for cwd in scope.cwds if arg.static is not None)
+    if not any(path.startswith("/tmp/") and machine.around.only_contained_see(path) for path in paths):  # noqa: S108
+        return []
+    from lockgate.analysis.shell.unlisted import unlisted
+
+    return [unlisted(arg.shown, CONTAINED_FILE, "only contained commands of this project see this file")]
 
 
 def _may_be_any_file(text: str, machine: Machine, scope: Scope) -> bool:
@@ -82,6 +96,7 @@ def change(arg: Arg, machine: Machine, scope: Scope, *, below: bool = False) -> 
     """
     made = machine.made
     found = write(arg, machine, scope, below=below, there=True)
+    found += _only_contained_see(arg, machine, scope)
     # The pattern by itself says nothing of hidden names, which some shells give.
     if arg.names and (found or any("/." in f"/{name}" for name in arg.names)):
         found = [effect for name in arg.meanings for effect in write(name, machine, scope, below=below, there=True)]

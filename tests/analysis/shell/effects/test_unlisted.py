@@ -152,3 +152,22 @@ def test_a_variable_that_no_table_lists_is_contained(command):
 )
 def test_a_variable_that_no_program_gets_or_that_is_listed_changes_nothing(command):
     assert rules(command) == []
+
+
+# ---------------------------------------------------------------- files that contained commands have for themselves
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("grep passed /tmp/out.txt", id="read"),
+        pytest.param("cd /tmp && tail -3 out.txt", id="by its folder"),
+        pytest.param("wc -l < /tmp/./out.txt", id="as an input"),
+        pytest.param("rm /tmp/out.txt", id="removed"),
+    ],
+)
+def test_a_file_that_only_contained_commands_see_is_looked_for_there(command: str) -> None:
+    around = AROUND._replace(only_contained_see=lambda path: path == "/tmp/out.txt")
+    found = [effect.rule for effect in analyse_shell(command, PROJECT, around).effects]
+    assert "shell:contained-file" in found
+    assert "shell:contained-file" not in rules(command)
+    elsewhere = analyse_shell(command.replace("out.txt", "other.txt"), PROJECT, around)
+    assert "shell:contained-file" not in [effect.rule for effect in elsewhere.effects]
