@@ -14,6 +14,7 @@ from lockgate.adapters.open_sessions import listening
 from lockgate.adapters.vocabulary import table
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Surroundings
+from lockgate.escape.containment.rewriting import Launch, contained
 from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 
@@ -118,3 +119,14 @@ def test_which_programs_stay_open(command: str, program: str) -> None:
     call = ToolCall("Bash", {"command": command}, WORK)
     analysis = analyse(call, Surroundings(home="/home/user", workspace=WORK))
     assert listening(call, analysis, TABLE) == program
+
+
+def test_a_contained_command_ran_where_its_cell_says(tmp_path: Path) -> None:
+    """What has run is told as it was changed, and stands in no cell so."""
+    launch = Launch("/opt/python", "/opt/contain.py", "/home/user", "/s", "/c", WORK)
+    for command in ("ruff check 'a b'", "cd src && make"):
+        transcript = _transcript(tmp_path, _cell(f'tools.exec_command({{cmd: {json.dumps(command)}, workdir: "web"}})'))
+        changed = contained(command, launch)
+        assert working_folder(transcript, "exec-1", changed, WORK, ran=True) == f"{WORK}/web"
+        assert working_folder(transcript, "exec-1", changed, WORK) == "", "the agent itself may write such a text"
+        assert working_folder(transcript, "exec-1", contained(f"{command} ", launch), WORK, ran=True) == ""

@@ -153,3 +153,14 @@ def test_the_plugin_of_opencode_is_javascript(home: Path) -> None:
         module = home / "plugin.mjs"
         module.write_text(text)
         subprocess.run([node.stdout.strip(), "--check", str(module)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("called", "client"), [("claude", "claude-code"), ("gemini", "gemini-cli"), ("copilot", "copilot-cli")]
+)
+def test_what_people_call_a_client_is_understood(home: Path, called: str, client: str) -> None:
+    for command in ("install", "uninstall"):
+        by_name, by_alias = (run(command, name, "--dry-run", "--json") for name in (client, called))
+        assert by_alias.exit_code == 0, by_alias.output
+        assert by_alias.output == by_name.output
+    assert run("install", "claud").exit_code == 2

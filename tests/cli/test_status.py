@@ -225,3 +225,17 @@ def test_every_field_is_documented(full: Path) -> None:
     told = json.loads(run("status", "--json").output)
     inner = [one for name in ("provenance", "agents", "delegates", "blocked") for one in told[name]]
     assert {name for fields in (told, *inner) for name in fields if f"`{name}`" not in text} == set()
+
+
+def test_ways_out_are_those_of_the_client(state: Path) -> None:
+    """Delegates and plans are Claude Code's; whoever uses another client is not sent after them."""
+    store = SqliteStore.open(str(state))
+    with store.transaction() as tx:
+        context = Context("codex", Subject("c0dex"), cwd=os.getcwd(), workspace=os.getcwd())
+        begin_session(tx, context, "startup", (), 1_700_000_000.0)
+        expose(tx, context.subject, "WebFetch", effects(Label.UNTRUSTED, EVIL), 1_700_000_001.0)
+    store.close()
+    output = run("status").output
+    assert "to act outside all the same" in output
+    assert "a new session that has not read this" in output
+    assert not any(word in output for word in ("plugin", "/clear", "plan mode"))

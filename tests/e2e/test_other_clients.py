@@ -167,3 +167,34 @@ def test_codex_writes_code(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "Lockgate blocked this call" in model.result(refused)
     assert world.hooks.read_bytes() == before
     assert (world.project / "made.txt").read_text() == "made\n"
+
+
+def test_a_contained_command_of_a_cell_brings_no_secret(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its result is told of the changed command, which stands in no cell: it ran in the folder of the one that does."""
+    monkeypatch.setattr(CodexWorld, "model", "gpt-6.1-sol")
+    world, model = begin(_Codex, _Codex.issue)
+    tool = world.project / ".venv" / "bin" / "ruff"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho CHECKED $2\n")
+    tool.chmod(0o755)
+    issue = "const r = await tools.mcp__tracker__fetch_issue({number: 7}); text(JSON.stringify(r))"
+    run = 'const r = await tools.exec_command({cmd: ".venv/bin/ruff check src"}); text(r.output)'
+    model.script = Script.of(*(Call("functions/exec", {"source": source}) for source in (issue, run)))
+    world.ask(model)
+    assert "CHECKED src" in model.result(1)
+    assert '"contain"' in world.lockgate("audit", "show", "--json")
+    records = [json.loads(line)["body"] for line in world.lockgate("audit", "show", "--json").splitlines()]
+    came_back = [body for body in records if body["event"] == "outcome" and body["tool"] == "Bash"]
+    assert [body["gave"] for body in came_back] == [[]], records
+
+
+def test_uninstalling_takes_the_trust_out_of_codexs_settings(begin: Begin) -> None:
+    """Trust that stays would be trust in entries that nobody has seen again."""
+    world, _ = begin(_Codex, installed=False)
+    settings = world.home / ".codex" / "config.toml"
+    settings.write_text('model = "m"\n\n[tui]\nanimations = false')
+    before = settings.read_bytes()
+    world.install()
+    assert settings.read_bytes().count(b"trusted_hash") > 5
+    world.lockgate("uninstall", "codex")
+    assert settings.read_bytes() == before

@@ -79,7 +79,7 @@ def _context(payload: Mapping[str, Any]) -> Context:
     )
 
 
-def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) -> ToolCall:
     call = ToolCall(
         text(payload, "tool_name"),
         mapping(payload, "tool_input"),
@@ -92,7 +92,7 @@ def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
         return call
     from lockgate.adapters.codex_cells import working_folder
 
-    cwd = working_folder(context.transcript, call.call_id, command, context.cwd)
+    cwd = working_folder(context.transcript, call.call_id, command, context.cwd, ran=ran)
     return _as_patch(call, command, cwd) or call._replace(cwd=cwd)
 
 
@@ -118,7 +118,7 @@ def _finished(payload: Mapping[str, Any], context: Context) -> Event:
         raise BadInputError("the payload has no tool_response")
     from lockgate.adapters import results
 
-    call, result = _call(payload, context), payload["tool_response"]
+    call, result = _call(payload, context, ran=True), payload["tool_response"]
     return results.finished(context, call, result)
 
 

@@ -42,7 +42,7 @@ class Start(Record):
     """Empty where the call names none."""
 
 
-def working_folder(transcript: str, call_id: str, command: str, cwd: str) -> str:
+def working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran: bool = False) -> str:
     """The folder in which a command of the shell runs, empty where that is not known.
 
     Args:
@@ -50,6 +50,7 @@ def working_folder(transcript: str, call_id: str, command: str, cwd: str) -> str
         call_id: The call's id.
         command: The command.
         cwd: The session's folder, in which a call runs that names none.
+        ran: Whether it has run: then it may be what the gate has made of the one that the cell holds.
     """
     cells: list[str] = []
     for body in _calls(transcript):
@@ -60,6 +61,10 @@ def working_folder(transcript: str, call_id: str, command: str, cwd: str) -> str
         if body.get("type") == "custom_tool_call" and isinstance(body.get("input"), str):
             cells = [*cells[-_CELLS + 1 :], body["input"]]
     folders = {start.folder for start in _starts(cells) if start.command in (None, command)}
+    if not folders and ran:
+        from lockgate.escape.containment.rewriting import ends_with
+
+        folders = {start.folder for start in _starts(cells) if start.command and ends_with(command, start.command)}
     if len(folders) != 1:
         return ""
     (folder,) = folders

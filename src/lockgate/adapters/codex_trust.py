@@ -13,7 +13,7 @@ import select
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,12 +78,69 @@ def trust(file: str, project: str, home: str) -> int:
     return len(ours)
 
 
+def own_keys(file: str) -> list[str]:
+    """The names under which Codex keeps its trust in the gate's hooks of a file: ``FILE:EVENT:GROUP:PLACE``.
+
+    Raises:
+        InstallError: The file holds something else than hooks.
+    """
+    try:
+        events = json.loads(Path(file).read_text("utf-8").removeprefix("\ufeff"))["hooks"]
+        return [
+            f"{file}:{_snake(event)}:{number}:{place}"
+            for event, groups in events.items()
+            for number, group in enumerate(groups)
+            for place, entry in enumerate(group["hooks"])
+            if is_own_command(entry.get("command"))
+        ]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InstallError(f"the hooks in {file} cannot be read: {type(error).__name__}") from None
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+
+
+def forget(keys: Iterable[str], home: str) -> int:
+    """Take the trust in hooks out of the person's ``config.toml``, and leave the rest as it is. Returns how many.
+
+    Args:
+        keys: As :func:`own_keys` gives them.
+        home: The home folder.
+
+    Raises:
+        InstallError: The file cannot be written.
+    """
+    config = os.path.realpath(os.path.join(_codex_home(home), "config.toml"))
+    try:
+        before = Path(config).read_text("utf-8")
+    except (OSError, ValueError):
+        return 0
+    text, count = before, 0
+    for key in keys:
+        # Only what was added for it: a table in which somebody has written something else stays.
+        header = re.escape(f"[hooks.state.{json.dumps(key)}]")
+        found = re.search(rf'(?:\A|\n){header}\ntrusted_hash = "[^"\n]*"(?:\n(?=[\n\[]|\Z)|\Z)', text)
+        if found is None:
+            continue
+        head, tail = text[: found.start()], text[found.end() :]
+        text = f"{head}\n{tail}" if head and tail and not head.endswith("\n") and tail[0] != "\n" else head + tail
+        count += 1
+    if text != before and text:
+        put_file(config, text.encode(), None)
+    elif text != before:
+        os.unlink(config)
+    return count
+
+
 def _with_digest(text: str, hook: Hook) -> str:
     header = f"[hooks.state.{json.dumps(hook.key)}]"
     line = f"trusted_hash = {json.dumps(hook.digest)}"
     start = text.find(header)
     if start < 0:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        gap = "\n" if text else ""  # one, so that it is known what is to be taken out again
         return f"{text}{gap}{header}\n{line}\n"
     end = text.find("\n[", start)
     table = text[start:] if end < 0 else text[start:end]

@@ -17,7 +17,19 @@ from lockgate.errors import InstallError, LockgateError
 from lockgate.folders import Folders, folders
 from lockgate.text import visible
 
-_CLIENTS = click.Choice(CLIENTS)
+_ALIASES = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli", "cursor-agent": "cursor"}
+"""What people call clients whose names here are longer."""
+
+
+class _Client(click.Choice[str]):
+    """A client's name, or what people call it."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as the adapters have it."""
+        return super().convert(_ALIASES.get(value, value), param, ctx)
+
+
+_CLIENTS = _Client(CLIENTS)
 
 
 def _options(command: click.decorators.FC) -> click.decorators.FC:
@@ -111,11 +123,18 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
     where = folders()
     try:
         file = _file(client, scope, where, project)
+        trusted: list[str] = []
         if client == "claude-code":
             change = claude_install.plan_uninstall(file, where)
         else:
             change = installing.plan_uninstall(client, file, where)
+        if client == "codex":
+            from lockgate.adapters import codex_trust
+
+            trusted = codex_trust.own_keys(file)
         _carry_out(change, where, "uninstalled", dry_run=dry_run, as_json=as_json)
+        if trusted and not dry_run:
+            codex_trust.forget(trusted, where.home)
     except InstallError as error:
         raise click.ClickException(visible(str(error), 600)) from None
 

@@ -36,6 +36,12 @@ _WAYS_OUT = (
     "accept a plan with its context cleared (plan mode), or /clear: the new session is clean",
     "do it yourself, outside the agent",
 )
+_OTHERS_WAYS_OUT = (
+    "read what it has read, and say that it is fine (lockgate endorse)",
+    "give it to a new session that has not read this, with every address and text written out",
+    "do it yourself, outside the agent",
+)
+"""For the clients that have neither delegates nor plans whose context is cleared."""
 _SHOWN_BLOCKED = 10
 _SHOWN_TAINTS = 12
 
@@ -208,8 +214,12 @@ def _lines(told: dict[str, Any]) -> list[str]:
     lines += _agents(told)
     lines += _blocked(told["blocked"])
     if Label.UNTRUSTED.value in told["labels"]:
-        lines += ["", "to act outside all the same:", *(f"  - {way}" for way in _WAYS_OUT)]
+        lines += ["", "to act outside all the same:", *(f"  - {way}" for way in _ways_out(told["client"]))]
     return lines
+
+
+def _ways_out(client: str) -> tuple[str, ...]:
+    return _WAYS_OUT if client == "claude-code" else _OTHERS_WAYS_OUT
 
 
 def _about(told: dict[str, Any]) -> list[str]:

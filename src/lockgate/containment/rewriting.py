@@ -91,6 +91,12 @@ def original(text: str, launch: Launch) -> str:
     return text
 
 
+def ends_with(text: str, command: str) -> bool:
+    """Whether a text ends as one does that runs a command contained, by whatever installation."""
+    ending = f" --shell {_quoted(command)}"
+    return text.endswith((ending, ending + _AFTER))
+
+
 def _original(text: str, launch: Launch) -> str | None:
     _, found, last = text.rpartition(" --shell ")
     if not found or not text.removeprefix(_BEFORE).startswith(_quoted(_start(launch)[0])):

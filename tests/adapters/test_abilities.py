@@ -1,0 +1,92 @@
+"""What is said of the clients is what their adapters spell, and what their page shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockgate.adapters import CLIENTS, adapter
+from lockgate.adapters.abilities import ABILITIES, Asking, Containing, Failing, Redacting, table
+from lockgate.adapters.claude_command import Launch
+from lockgate.adapters.installing import WAYS, entries_of
+from lockgate.events import Answer, Context, ToolFailed, ToolFinished
+from lockgate.folders import Folders
+from lockgate.model import Subject, ToolCall, Verdict
+
+CALLS = {
+    "claude-code": "PreToolUse",
+    "codex": "PreToolUse",
+    "gemini-cli": "BeforeTool",
+    "opencode": "tool.execute.before",
+}
+RESULTS = {
+    "claude-code": "PostToolUse",
+    "codex": "PostToolUse",
+    "gemini-cli": "AfterTool",
+    "opencode": "tool.execute.after",
+}
+CHANGED = {"command": "box make"}
+LAUNCH = Launch("/opt/python", "/opt/lockgate/hook.py", Folders("/home/user", "/s", "/c"))
+
+
+def _spelt(client: str, event: str, answer: Answer, happened: Any = None) -> str:
+    return adapter(client).encode(event, answer, happened)[0]
+
+
+def test_every_client_is_told_of_and_its_page_is_current() -> None:
+    assert set(ABILITIES) == set(CLIENTS)
+    page = Path(__file__).parents[2].joinpath("docs", "clients.md").read_text("utf-8")
+    assert table() in page, "put what lockgate.adapters.abilities.table() gives into docs/clients.md"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_becomes_of_a_call(client: str) -> None:
+    event = CALLS.get(client, "preToolUse")
+    refused = _spelt(client, event, Answer(Verdict.DENY, to_agent="no", to_person="no"))
+    assert "deny" in refused
+    asked = _spelt(client, event, Answer(Verdict.ASK, to_agent="no", to_person="no"))
+    assert ('"ask"' in asked) == (ABILITIES[client].asks is Asking.DIALOG)
+    assert (asked == refused) == (ABILITIES[client].asks is Asking.ELSEWHERE)
+    contained = _spelt(client, event, Answer(Verdict.CONTAIN, new_input=CHANGED))
+    assert "box make" in contained
+    assert "deny" not in contained
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_where_a_call_is_not_changed(client: str) -> None:
+    """Codex in a sandbox of its own: everywhere else, what a client's rules say decides."""
+    context = Context(client, Subject("s"), "/home/user/work", "/home/user/work", mode="default")
+    call = ToolCall("Bash", {"command": "make"}, "/home/user/work")
+    fixed = adapter(client).is_fixed(context._replace(mode="bypassPermissions"), call, "/home/user")
+    if ABILITIES[client].contains is Containing.WITHOUT_SANDBOX:
+        assert adapter(client).is_fixed(context, call, "/home/user")
+        assert not fixed
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_a_secret_is_taken_out_of(client: str) -> None:
+    context, call = Context(client, Subject("s"), "/w", "/w"), ToolCall("mcp__a__b", {}, "/w")
+    event = RESULTS.get(client, "postToolUse")
+    finished = ToolFinished(context, call, "two", text="two", texts=(("result", "two"),))
+    assert "[gone]" in _spelt(client, event, Answer(withheld="[gone]"), finished)
+    failed = "PostToolUseFailure" if client == "claude-code" else "postToolUseFailure"
+    told = _spelt(client, failed, Answer(withheld="[gone]"), ToolFailed(context, call, "two"))
+    errors_are_results = failed not in adapter(client).EVENTS and client != "opencode"
+    assert (ABILITIES[client].redacts is Redacting.RESULTS_AND_ERRORS) == errors_are_results
+    assert "[gone]" not in told
+    only_servers = "updated_mcp_tool_output" in _spelt(client, event, Answer(withheld="[gone]"), finished)
+    assert (ABILITIES[client].redacts is Redacting.SERVERS) == only_servers
+
+
+def test_who_refuses_by_itself_where_the_gate_fails() -> None:
+    assert all(entry["failClosed"] for entry in entries_of("cursor", LAUNCH).values())
+    whole = WAYS["opencode"].whole
+    assert whole is not None
+    assert "reject(new Error(REFUSAL))" in whole("opencode", LAUNCH)
+    by_itself = {client for client, can in ABILITIES.items() if can.hang is Failing.REFUSES}
+    assert by_itself == {"cursor", "opencode"}
+    for client in set(CLIENTS) - by_itself - {"claude-code", "copilot-cli"}:
+        assert all("exit 2" in json.dumps(entry) for entry in entries_of(client, LAUNCH).values())
