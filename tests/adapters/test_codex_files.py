@@ -14,7 +14,7 @@ from lockgate.adapters.open_sessions import listening
 from lockgate.adapters.vocabulary import table
 from lockgate.analysis import analyse
 from lockgate.analysis.surroundings import Surroundings
-from lockgate.escape.containment.rewriting import Launch, contained
+from lockgate.containment.rewriting import Launch, contained
 from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 

@@ -62,7 +62,7 @@ def working_folder(transcript: str, call_id: str, command: str, cwd: str, *, ran
             cells = [*cells[-_CELLS + 1 :], body["input"]]
     folders = {start.folder for start in _starts(cells) if start.command in (None, command)}
     if not folders and ran:
-        from lockgate.escape.containment.rewriting import ends_with
+        from lockgate.containment.rewriting import ends_with
 
         folders = {start.folder for start in _starts(cells) if start.command and ends_with(command, start.command)}
     if len(folders) != 1:
