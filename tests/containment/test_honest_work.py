@@ -154,6 +154,16 @@ def test_output_and_input_of_any_size(machine: Machine) -> None:
     assert machine.run("yes | head -1").stdout == "y\n"
 
 
+def test_npm_packs_where_it_has_no_cache_yet(machine: Machine) -> None:
+    """npm makes its cache and its logs where it can."""
+    machine.file("package.json", '{"name": "a", "version": "1.0.0"}')
+    done = machine.run("npm pack --dry-run")
+    assert (done.returncode, done.stdout) == (0, "a-1.0.0.tgz\n"), done.stderr
+    assert "npm error" not in done.stderr
+    assert "Log files were not written" not in done.stderr
+    assert not (machine.home / ".npm").exists()
+
+
 QUOTING = (
     "echo 'single' \"double $((1 + 1))\" \\$HOME `echo back`",
     "cat <<'END'\n$x `y` \"z\" 'q'\nEND",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.containment import hidden_files as hidden
-from lockgate.containment.environment import TEMPORARY, contained
+from lockgate.containment.environment import TEMPORARY, contained, npm_folders
 from lockgate.containment.host import misfit
 from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
@@ -117,7 +117,8 @@ def lay_out(run: Run, look: Look | None = None) -> Layout:
         *_inside(before.values(), run, roots),
         *(Mount(READ_ONLY, path, path) for path in own),
     ]
-    environment = contained(run.environ, run.home)
+    cached = any(os.path.isdir(os.path.join(run.home, ".npm", name)) for name in ("_cacache", "_npx"))
+    environment = {**npm_folders(run.home, cached=cached), **contained(run.environ, run.home)}
     plan = Plan(tuple(mounts), _folder_inside(run, roots), environment, run.command, guard.protected())
     return Layout(plan, guard, roots, before, folder)
 
