@@ -258,6 +258,29 @@ def test_yes_shows_it_all_the_same(desk: Desk) -> None:
     assert desk.row(approval).state == "approved"
 
 
+PAGE = {"url": "https://docs.example.com/a?x=1", "prompt": "p"}
+READING = [{"rule": "address:fetch", "row": "fetch", "because": "the address itself can carry data out"}]
+
+
+def test_a_yes_to_all_pages_of_a_host_says_which(desk: Desk) -> None:
+    approval = desk.asked(tool="WebFetch", whole=PAGE, reasons=READING)
+    with desk.terminal("approve", approval, "--fetches") as terminal:
+        terminal.wait_for("Let this agent read every page of docs.example.com")
+        terminal.press("y\r")
+        terminal.wait_for("approved, and all fetches of its host")
+    row = desk.row(approval)
+    assert (row.state, row.about["fetches"]) == ("approved", {"host": "docs.example.com", "labels": ["untrusted"]})
+
+
+@pytest.mark.parametrize("labels", [["untrusted"], ["secret", "untrusted"]])
+def test_what_is_no_page_alone_is_not_approved_with_others(desk: Desk, labels: list[str]) -> None:
+    page: dict[str, Any] = {"tool": "WebFetch", "whole": PAGE, "reasons": READING} if len(labels) == 2 else {}
+    approval = desk.asked(labels=labels, **page)
+    with desk.terminal("approve", approval, "--fetches", "--yes") as terminal:
+        terminal.wait_for("approve it once")
+    assert desk.row(approval).state == "pending"
+
+
 def test_a_refusal_carries_its_reason(desk: Desk) -> None:
     approval = desk.asked()
     with desk.terminal("deny", approval, "--reason", "not on a Friday") as terminal:

@@ -55,13 +55,15 @@ def clients(store: Store) -> frozenset[str]:
     return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
 
 
-def settle(store: Store, approval: str, *, approve: bool, reason: str = "") -> None:
+def settle(store: Store, approval: str, *, approve: bool, reason: str = "", fetches: bool = False) -> None:
     """Answer for the person at this terminal.
 
     Raises:
         click.ClickException: It cannot be answered (any more).
     """
-    answering(lambda: answer(store, state_dir(), approval, approve=approve, by=person(), reason=reason))
+    answering(
+        lambda: answer(store, state_dir(), approval, approve=approve, by=person(), reason=reason, fetches=fetches)
+    )
 
 
 def person() -> str:

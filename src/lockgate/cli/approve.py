@@ -12,7 +12,9 @@ from lockgate.cli.approvals_state import clients, ids, opened_for_questions, que
 from lockgate.cli.person import require_approver
 from lockgate.errors import ApprovalError
 from lockgate.escape.approvals import demand_open
+from lockgate.escape.fetches import host_in
 
+_ONCE = "Let exactly this run, once?"
 READING_SECONDS = 1.0
 """For which nothing that is typed counts as an answer: what comes sooner was typed, or pasted, before it was read."""
 
@@ -20,7 +22,10 @@ READING_SECONDS = 1.0
 @click.command(short_help="Let one exact call of an agent run, once.")
 @click.argument("approval", metavar="ID", shell_complete=ids)
 @click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
-def approve(approval: str, yes: bool) -> None:
+@click.option(
+    "--fetches", is_flag=True, help="Also let the agent read all pages of this host, until it has another label."
+)
+def approve(approval: str, yes: bool, fetches: bool) -> None:
     """Show the whole call that an agent waits with, ask, and let exactly it run, once.
 
     Only a person at a terminal of their own can do this. A call that changes after it was shown is another call.
@@ -41,9 +46,11 @@ def approve(approval: str, yes: bool) -> None:
             raise click.ClickException("this call is not kept whole, so that nobody can see what they would approve")
         if not yes:
             forget_what_was_typed()
-            click.confirm("Let exactly this run, once?", default=False, abort=True)
-        settle(store, row.approval, approve=True)
-    click.echo("approved, once")
+            host = host_in(row) if fetches else ""
+            asked = f"Let this agent read every page of {host}, until it has another label?" if host else _ONCE
+            click.confirm(asked, default=False, abort=True)
+        settle(store, row.approval, approve=True, fetches=fetches)
+    click.echo("approved, and all fetches of its host" if fetches else "approved, once")
 
 
 @click.command(short_help="Refuse a call of an agent.")

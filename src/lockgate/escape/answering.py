@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockgate.audit.record import happened
 from lockgate.escape import approvals, bells, denials
+from lockgate.escape import fetches as all_fetches
 from lockgate.escape.waiting import WATCHERS
 from lockgate.events import Context
 from lockgate.model import Subject
@@ -20,7 +21,15 @@ REASON = 1000
 
 
 def answer(
-    store: Store, state: str, approval: str, *, approve: bool, by: str, reason: str = "", client: str = "cli"
+    store: Store,
+    state: str,
+    approval: str,
+    *,
+    approve: bool,
+    by: str,
+    reason: str = "",
+    client: str = "cli",
+    fetches: bool = False,
 ) -> ApprovalRow:
     """Answer a question, and wake whoever waits for it.
 
@@ -32,17 +41,23 @@ def answer(
         by: Who says so, as ``ann (terminal)``.
         reason: What the agent is told.
         client: Through which program of ours they say it, as the audit names it: ``cli`` or ``dashboard``.
+        fetches: Whether a yes is for all fetches of the page's host, until the session has another label.
 
     Raises:
-        ApprovalError: There is no such question, or it was answered, or its time is over.
+        ApprovalError: There is no such question, or it was answered, or its time is over, or cannot be answered so.
         StoreError: The store cannot be written.
     """
     with store.transaction() as tx:
         now = store.clock()
         row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
+        if approve and fetches:
+            row = all_fetches.for_all(row)
+            tx.put_approval(row)
         person = Context(client, Subject(row.session, row.agent))
         facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": row.decided_by}
         facts["reason"] = row.reason
+        if all_fetches.FETCHES in row.about:
+            facts["fetches"] = row.about[all_fetches.FETCHES]
         if not approve:
             facts |= _ended_with(tx, row)
         tx.append_audit(now, happened(person, "approve" if approve else "deny", facts))

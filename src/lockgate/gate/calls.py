@@ -21,7 +21,7 @@ from lockgate.gate.deciding import MESSAGE_TOOL, Question, Ruling, recipient, ru
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import Parts, canonical, digest_of, merged
-from lockgate.model import Analysis, EffectKind, Label, Subject, Taint, TaintState, ToolCall, Verdict
+from lockgate.model import Analysis, EffectKind, Label, Subject, Taint, TaintState, Tier, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import CallRow
 
@@ -171,6 +171,8 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
     if ruling.decision.verdict is not Verdict.ASK:
         return ruling, False
+    if case.event.call.tool == "WebFetch" and _is_granted(question, ruling):
+        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)), False
     if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
         return ruling, True
     if event.askable:
@@ -178,6 +180,15 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
     unheard = event.headless and ruling.decision.verdict is Verdict.DENY
     return ruling._replace(unheard=unheard), False
+
+
+def _is_granted(question: Question, ruling: Ruling) -> bool:
+    """Whether a person has said yes to all pages of the host, and nothing but the table stands against this one."""
+    from lockgate.escape import fetches
+
+    decision, call = ruling.decision, question.call
+    host = fetches.host_of(call.tool, call.tool_input, {reason.row for reason in decision.reasons})
+    return decision.tier is Tier.TABLE and fetches.granted(question.tx, question.context.subject, host, question.labels)
 
 
 def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.audit.record import happened
+from lockgate.escape import fetches
 from lockgate.events import Context
 from lockgate.record import TYPE_CHECKING
 from lockgate.session import endorsements
@@ -32,6 +33,7 @@ def endorse(store: Store, shown: Source, *, by: str, client: str = "cli") -> fro
     with store.transaction() as tx:
         now = store.clock()
         left = endorsements.endorse(tx, shown, by=by, now=now)
+        fetches.end(tx, shown.subject.session)
         facts = {
             "call": shown.call_id,
             "tool": shown.tool,
