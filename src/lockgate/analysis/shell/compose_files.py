@@ -44,14 +44,27 @@ def takes_in_nothing(call: Invocation, options: list[Option]) -> bool:
     if moved or not as_ever or len(cwds) > 1 or not cwds[0]:
         return False
     named = [_found(_name(option), cwds[0], around) for option in options if option.name in _FILES]
-    files = named or [path for name in _NAMES if (path := _found(name, cwds[0], around))]
-    # With none here, the folders above are looked through.
+    files = named or _nearest(cwds[0], around)
     if not files or not all(files):
         return False
     if not named:
-        files += [path for name in _OVERRIDES if (path := _found(name, cwds[0], around))]
+        files += [path for name in _OVERRIDES if (path := _found(name, posixpath.dirname(files[0]), around))]
     folders = {cwds[0], *map(posixpath.dirname, files)}
     return all(_is_plain(path, around) for path in files) and all(_sets_nothing(folder, around) for folder in folders)
+
+
+def _nearest(folder: str, around: Surroundings) -> list[str]:
+    """The files that Compose finds from a folder upwards; none where it has to look outside of the project."""
+    root = around.workspace
+    # What lies above a link is another folder than its name says.
+    linked = around.realpath(folder) != around.realpath(root) + folder[len(root) :]
+    while inside(folder, root):
+        if found := [path for name in _NAMES if (path := _found(name, folder, around))]:
+            return found
+        if linked:
+            break
+        folder = posixpath.dirname(folder)
+    return []
 
 
 def _name(option: Option) -> str:

