@@ -180,6 +180,8 @@ class Effect(Record):
     """For what was found in a script file: when that was last changed, in seconds since the epoch."""
     uncontainable: str = ""
     """What it needs that no contained command has, in words; empty where it may work contained."""
+    deployment: str = ""
+    """Where it hands a secret to a provider that the person is logged in to: digest of who gets what from where."""
 
     @property
     def row(self) -> str:

@@ -100,6 +100,41 @@ def retract(approval: str) -> None:
     click.echo("taken back: the call is asked about again when it is made again")
 
 
+@approvals.command(short_help="List the deployments of secrets that are not asked about again.")
+def deployments() -> None:
+    """List the deployments of secrets that you have said yes to: the same one is not asked about again.
+
+    Exit status: 0 listed, 3 state not readable.
+    """
+    from lockgate.gate import deployments as kept
+    from lockgate.text import visible
+
+    found = []
+    with opened() as store:
+        if store is not None:
+            with store.reading() as tx:
+                found = kept.deployments(tx)
+    for each in found:
+        click.echo(f"{each.name}  {visible(each.because)}")
+    if not found:
+        click.echo("no deployment is remembered")
+
+
+@approvals.command(short_help="Be asked about a deployment again.")
+@click.argument("deployment", metavar="ID")
+def forget(deployment: str) -> None:
+    """Be asked again about a deployment that `lockgate approvals deployments` lists.
+
+    Exit status: 0 forgotten, 1 there is no such deployment, 3 state not usable.
+    """
+    from lockgate.gate import deployments as kept
+
+    with opened_for_questions() as store, store.transaction() as tx:
+        if not kept.forget(tx, deployment):
+            raise click.ClickException("there is no such deployment: `lockgate approvals deployments` lists them")
+    click.echo("forgotten: it is asked about when it is made again")
+
+
 @approvals.command(short_help="Wait for questions, and answer them here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, and ask nothing.")
 def watch(as_json: bool) -> None:

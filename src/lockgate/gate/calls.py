@@ -154,6 +154,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
                 facts["looks"] = _only_looks(call, ruling.analysis)
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
             _keep_files(question, ruling.analysis)
+            _note_deployments(question, ruling, told)
             _message_flows(question)
         if news:
             ended = parts.timer()
@@ -288,6 +289,18 @@ def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial:
         trial=trial,
     )
     tx.append_audit(question.now, body)
+
+
+def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> None:
+    """Note with a call which deployments a person says yes to when it runs."""
+    asked = ruling.decision.verdict is Verdict.ASK or ruling.person == "used"
+    if not asked or not any(effect.deployment for effect in told.effects):
+        return
+    from lockgate.gate import deployments
+
+    row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
+    if row is not None:
+        question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
 
 
 def _keep_files(question: Question, analysis: Analysis) -> None:

@@ -232,7 +232,18 @@ def _left_out(
 
 def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
     """What a call can do, with what the session says of it: which addresses it has seen, and who wrote a script."""
-    return _with_own_scripts(question, _with_known_addresses(question, analysis, key))
+    return _with_own_scripts(
+        question, _with_known_addresses(question, _with_known_deployments(question, analysis), key)
+    )
+
+
+def _with_known_deployments(question: Question, analysis: Analysis) -> Analysis:
+    """What a call can do, without handing a secret to a provider that a person has let it be handed to before."""
+    if not any(effect.deployment for effect in analysis.effects):
+        return analysis
+    from lockgate.gate.deployments import is_known
+
+    return analysis._replace(effects=tuple(e for e in analysis.effects if not is_known(question.tx, e.deployment)))
 
 
 # ---------------------------------------------------------------- addresses

@@ -123,6 +123,10 @@ def _look_at_files(
 ) -> None:
     """Look at the files in which the call has left what later calls must know of."""
     row = tx.call(context.subject.session, session.call_key(call, digest))
+    if row is not None and done and row.digest == digest and row.facts.get("deployments"):
+        from lockgate.gate import deployments
+
+        deployments.remember(tx, row.facts["deployments"], now)
     if row is not None and (row.facts.get("kept_files") or row.facts.get("cleared_files")):
         from lockgate.gate import kept_files
 

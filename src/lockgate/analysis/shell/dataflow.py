@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lockgate.analysis.shell.deployments import bound
 from lockgate.analysis.shell.flow import nodes
 from lockgate.analysis.shell.marks import marks_of
 from lockgate.analysis.shell.scope import Scope
@@ -74,7 +75,10 @@ def sent(effects: Sequence[Effect], tracer: Tracer) -> list[Effect]:
         flows = tracer.payloads.get(key_of(effect))
         if flows and effect.variant is not Variant.KNOWN:
             said = [f"{flow.sentence}, which sends it to {flows[flow]}" for flow in best(flows)[:_SENTENCES]]
-            found.append(_sending(effect, "; ".join(said)))
+            sending, ways = _sending(effect, "; ".join(said)), tracer.deployments.get(key_of(effect), set())
+            only = next(iter(ways)) if len(ways) == 1 else ""
+            held = sorted({f"{flow.source} {flow.through}" for flow in flows})
+            found.append(sending._replace(deployment=bound(only, held)) if only else sending)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from lockgate.analysis.paths import read_effects
 from lockgate.analysis.shell.code_sources import CodeMachine
 from lockgate.analysis.shell.credential_owners import FAR_SHELLS, destination
+from lockgate.analysis.shell.deployments import deployment
 from lockgate.analysis.shell.flow import nodes
 from lockgate.analysis.shell.knowledge import listed
 from lockgate.analysis.shell.marks import (
@@ -66,6 +67,8 @@ class Tracer(CodeMachine):
         """The flows by the effect that they reach (kind, rule, object)."""
         self.payloads: dict[tuple[EffectKind, str, str], dict[Flow, str]] = {}
         """Those of them that leave with what is sent, and where that goes, for a person."""
+        self.deployments: dict[tuple[EffectKind, str, str], set[str]] = {}
+        """For each effect that sends a secret: the deployments, an empty one where it is another way of sending."""
         self.repository = ""
         """Marks of what may have been taken into the repository."""
         self.writers: list[tuple[Script, Scope]] = []
@@ -284,6 +287,8 @@ class Tracer(CodeMachine):
             for effect in (sink._replace(what=plainly(sink.what)) for sink in sinks):
                 whom = destination(call, effect) if not own and is_payload(call, place, held, effect) else ""
                 self._flow(mark, name, surely=surely, key=key_of(effect), whom=whom)
+                if whom:
+                    self.deployments.setdefault(key_of(effect), set()).add(deployment(call))
 
     def _flow(self, mark: str, sink: str, *, surely: bool, key: tuple[EffectKind, str, str], whom: str) -> None:
         source = self.source(mark)

@@ -1,0 +1,35 @@
+"""Handing secrets to a provider that the person is logged in to: what is asked about only once.
+
+A deployment is bound to all that says who gets what: the command, each of its words, the folder, the variables that are
+set for it, and where the secrets come from. Which commands deploy is listed (``deploying`` in ``tables.yaml``).
+"""
+
+from __future__ import annotations
+
+from lockgate.analysis.shell.knowledge import table
+from lockgate.analysis.shell.marks import known, marks_of, without_marks
+from lockgate.digests import sha256
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lockgate.analysis.shell.invoke import Invocation
+
+
+def deployment(call: Invocation) -> str:
+    """What a deployment is known by; empty where a command is none, or not all of what says who gets what is known."""
+    scope = call.scope
+    program = call.args[0].text
+    if call.what not in table("deploying") or "/" in program or call.contact.rerouted or call.matched.unknown:
+        return ""
+    variables = [f"{name}={scope.value(name)}" for name in sorted(scope.exported)]
+    words = [*(arg.text for arg in call.args), *variables]
+    if len(scope.cwds) != 1 or not scope.cwds[0] or any(not known(word) and not marks_of(word) for word in words):
+        return ""
+    return "\0".join((call.what, scope.cwds[0], *map(without_marks, words)))
+
+
+def bound(text: str, sources: Sequence[str]) -> str:
+    """The digest of a deployment of secrets, 32 hexadecimal digits."""
+    return sha256("\0".join((text, *sources)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
