@@ -20,6 +20,7 @@ from lockgate.escape import approvals, bells
 from lockgate.escape.waiting import WATCHERS
 from lockgate.events import Context
 from lockgate.folders import user_name
+from lockgate.gate import deployments
 from lockgate.model import Subject, ToolCall
 from lockgate.store.rows import ApprovalRow, SessionRow
 from lockgate.store.sqlite import SqliteStore
@@ -467,3 +468,16 @@ def test_watch_is_nothing_for_an_agent(desk: Desk) -> None:
     with desk.terminal("approvals", "watch", CLAUDECODE="1") as terminal:
         terminal.wait_for("only a person may")
     assert desk.row(approval).state == "pending"
+
+
+# ---------------------------------------------------------------- deployments
+def test_deployments_are_listed_and_forgotten(desk: Desk) -> None:
+    with desk.store.transaction() as tx:
+        deployments.remember(tx, [["a" * 32, "`.env` reaches `fly`\x1b[2J"]], 1.0)
+    listed = desk.run("approvals", "deployments")
+    assert listed.returncode == 0
+    assert listed.stdout.startswith("a" * 32 + "  `.env` reaches `fly`")
+    assert "\x1b" not in listed.stdout
+    assert desk.run("approvals", "forget", "b" * 32).returncode == 1
+    assert desk.run("approvals", "forget", "a" * 32).returncode == 0
+    assert "no deployment" in desk.run("approvals", "deployments").stdout
