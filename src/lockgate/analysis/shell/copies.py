@@ -16,6 +16,8 @@ from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lockgate.analysis.shell.scope import Arg, Scope
     from lockgate.analysis.surroundings import Surroundings
 
@@ -64,6 +66,23 @@ def originals(path: str, moved: list[Moved]) -> list[str]:
     return list(dict.fromkeys(found[1:]))
 
 
+def through_copies(words: Iterable[tuple[str, str]], around: Surroundings, moved: list[Moved]) -> list[Effect]:
+    """Effects of writing where a link was copied to on the way: it leads where it led before.
+
+    Args:
+        words: Each word that is written, with the folder that it counts from.
+        around: The machine.
+        moved: What was copied or moved on the way.
+    """
+    found: list[Effect] = []
+    for word, cwd in words:
+        path = absolute(word, cwd, around) if known(word) else None
+        for before in originals(path, moved) if path else ():
+            if (real := around.realpath(before)) != before:
+                found += write_effects(real, "", around)
+    return found
+
+
 def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> list[Effect]:
     folder, _, name = source.text.rstrip("/").rpartition("/")
     folder = folder or ("/" if source.text.startswith("/") else ".")
@@ -76,7 +95,7 @@ def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> li
         return []  # it counts as a place that nobody knows
     if there is not None:
         before.moved.extend([Moved(there, into), *([] if parts or wild else [Moved(there, f"{into}/{name}")])])
-    if (how.links and not how.whole) or not (how.whole or wild or parts) or not _in_project(into, before.around):
+    if (how.links and not how.whole) or not (how.whole or wild or parts) or not in_project(into, before.around):
         return []
     star = _star(source, how, there, before.around)
     if before.around.copied is None:
@@ -97,7 +116,7 @@ def _star(source: Arg, how: Copy, there: str | None, around: Surroundings) -> li
     return [effect]
 
 
-def _in_project(folder: str, around: Surroundings) -> bool:
+def in_project(folder: str, around: Surroundings) -> bool:
     """Whether a folder is the project's, or one around it."""
     root = around.workspace or around.home
     real = around.realpath(folder)

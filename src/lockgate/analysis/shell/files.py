@@ -143,6 +143,10 @@ def write(
 
         meant = perhaps(arg, meant, machine, scope)
     found += meant
+    if machine.moved:
+        from lockgate.analysis.shell.copies import through_copies
+
+        found += through_copies(_paths(arg, machine, scope), machine.around, machine.moved)
     return [effect for effect in found if effect.rule != OPTION_NAME] if _continues_a_name(text) else found
 
 

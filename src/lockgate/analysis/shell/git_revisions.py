@@ -80,10 +80,12 @@ def _reset(said: Said, _: Repository | None) -> Changes:
 
 
 def _switch(said: Said, _: Repository | None) -> Changes:
-    if not said.operands:
-        return None if said.given("--orphan") and said.verb == "switch" else []
     # What was changed and not committed is thrown away with these.
     base = None if said.given("-f", "--force", "--discard-changes") else INDEX
+    if not said.operands:
+        if said.given("--orphan"):
+            return None if said.verb == "switch" else []
+        return [] if base == INDEX else [Change("HEAD")]
     return [Change(_previous(said.operands[0]), base)] if len(said.operands) == 1 else None
 
 
@@ -96,6 +98,9 @@ def _checkout(said: Said, repository: Repository | None) -> Changes:
     before, paths = said.operands[:split], said.operands[split:]
     if said.given(*_MAKES):
         return _switch(said, repository)
+    if not said.behind and before[:1] and before[0].startswith(":/") and len(before[0]) > 2:
+        # Files from the root on, or the last commit whose message has these words.
+        return None
     if not paths and before:
         # Without ``--`` the first word is a revision where there is one of this name.
         names = before[0] if len(before) > 1 or not _is_path(before[0], repository) else ""
@@ -195,6 +200,11 @@ def _stash(said: Said, _: Repository | None) -> Changes:
 def _pull(said: Said, _: Repository | None) -> Changes:
     # What comes from another machine was not made here.
     return None if any(_is_folder(word) for word in said.operands[:1]) else []
+
+
+def is_here(word: str) -> bool:
+    """Whether an address that git is given is a folder, or a bundle, of this machine."""
+    return _is_folder(word) or ":" not in word
 
 
 def _is_folder(word: str) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from lockgate.analysis.guard import Guard
 from lockgate.analysis.paths import write_effects
+from lockgate.analysis.shell.copies import in_project
 from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.git_revisions import INDEX, Change, Said, changes, split
+from lockgate.analysis.shell.git_revisions import INDEX, Change, Said, changes, is_here, split
+from lockgate.analysis.shell.scope import Arg
 from lockgate.analysis.shell.stars import settled
 from lockgate.analysis.spelling import absolute, inside
 from lockgate.model import Effect, EffectKind
@@ -32,8 +34,12 @@ _ANY = frozenset({"-b", "-B", "-c", "-C", "--create", "--force-create", "-m", "-
 _MOST = 3
 """How many files of a revision are named to a person."""
 _RULE = "shell:revision"
-_BESIDE = "git/worktree/add"
-_NOT_INSIDE = "`git worktree add` makes a repository, which a contained command cannot"
+_OTHER = "the revision has another `{name}` than lies there now"
+_HELD = "the repository that is copied has `{name}`"
+_BESIDE = frozenset({"git/worktree/add", "git/clone"})
+_NOT_INSIDE = "`{what}` makes a repository, which a contained command cannot"
+_EMPTY = frozenset({"--bare", "--mirror", "-n", "--no-checkout"})
+"""Options with which a copy of a repository gets no work tree."""
 
 
 def written(call: Invocation, options: list[Option]) -> str:
@@ -41,12 +47,40 @@ def written(call: Invocation, options: list[Option]) -> str:
 
     What it puts into places that matter, as far as that can be told, is kept beside it.
     """
-    star = _star(call, options)
+    star = _cloned(call) if call.entry.name == "git/clone" else _star(call, options)
     call.machine.unpacked |= bool(star)
-    if star and call.entry.name == _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
-        call.own += [effect._replace(uncontainable=_NOT_INSIDE) for effect in made_by(star, call.what, call.rule)]
+    if star and call.entry.name in _BESIDE and all(arg.static is not None for arg in call.matched.operands[:1]):
+        why = _NOT_INSIDE.format(what=call.what)
+        call.own += [effect._replace(uncontainable=why) for effect in made_by(star, call.what, call.rule)]
         return ""
     return star
+
+
+def _cloned(call: Invocation) -> str:
+    """What a copy of a repository of this machine brings. What comes from elsewhere was not made here."""
+    source, *target = call.matched.operands or [Arg("")]
+    word = source.text.removeprefix("file://")
+    if source.static is None or not is_here(source.text) or not _EMPTY.isdisjoint(call.matched.given):
+        return ""
+    cwds = call.scope.cwds
+    around = call.machine.around
+    path = absolute(word, cwds[0], around) if len(cwds) == 1 and cwds[0] else None
+    into = target[0] if target else Arg(word.rstrip("/").removesuffix("/.git").rpartition("/")[2].removesuffix(".git"))
+    root = absolute(into.text, cwds[0], around) if path and into.static is not None else None
+    if root is not None and not in_project(root, around):
+        return ""
+    repository = around.repository(path) if path and root else None
+    if root is None or repository is None or around.realpath(path or "") != around.realpath(repository.root):
+        return "write-tree"
+    branches = [arg.text for option in call.matched.options if option.name in ("-b", "--branch") for arg in option.value]
+    tree = repository.tree(branches[-1] if branches else "HEAD")
+    if tree is None or not _settled(call):
+        return "write-tree"
+    own = inside(around.workspace or around.home, repository.root)
+    kept = Guard(around).kept(around.realpath(root), tree)
+    kept = [name for name in kept if not (own and repository.holds(name, tree.get(name, "")))]
+    call.own += [effect for name in kept[:_MOST] for effect in _effects(call, f"{root}/{name}", name, _HELD)]
+    return ""
 
 
 def _star(call: Invocation, options: list[Option]) -> str:
@@ -171,8 +205,8 @@ def _meant(name: str, change: Change, call: Invocation, repository: Repository) 
     return False
 
 
-def _effects(call: Invocation, path: str, name: str) -> list[Effect]:
-    """What it means that a revision brings another file to a place than lies there: it is run, or trusted, later."""
-    because = f"the revision has another `{name}` than lies there now"
+def _effects(call: Invocation, path: str, name: str, what: str = _OTHER) -> list[Effect]:
+    """What it means that a revision brings a file to a place where it is run, or trusted, later."""
+    because = what.format(name=name)
     why = [effect.because for effect in write_effects(path, "", call.machine.around)]
     return [Effect(EffectKind.PERSIST, name, _RULE, f"{because}: {why[0]}" if why else because)]

@@ -65,9 +65,9 @@ def format_shell(call: Invocation, words: list[Arg], option: str) -> None:
 
 
 def output(call: Invocation, words: list[Arg], option: str) -> None:
-    """A file that is written, or after ``|`` a shell's text that gets the output."""
+    """A file that is written, or after ``|`` (``!``, with dvips) a shell's text that gets the output."""
     for word in words:
-        if word.text.lstrip().startswith("|"):
+        if word.text.lstrip().startswith(("|", "!")):
             command(call, [Arg(word.text.lstrip()[1:])], option)
         else:
             write(call, [word], option)

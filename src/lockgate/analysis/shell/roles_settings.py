@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.shell.marks import known
+from lockgate.analysis.shell.marks import known, shown
 from lockgate.analysis.shell.roles_running import invoke_words
 from lockgate.analysis.shell.scope import Arg
+from lockgate.analysis.shell.unlisted import OPTION, unlisted
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
 
+_NOBODY_SAYS = "no table says what the setting `{key}` does to git"
+_KEPT = "a contained command cannot change the settings of git"
 _CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 
 
@@ -29,6 +32,8 @@ def config(call: Invocation, words: list[Arg], _: str) -> None:
                 call.machine.run_text(value, call.scope.new_shell(), "sh")
         elif kind:
             call.opaque(f"the setting `{key}` decides what runs or where data goes")
+        elif "." in key and not is_plain(key):
+            call.own.append(unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
 
 
 def _alias(call: Invocation, value: str) -> None:
@@ -50,18 +55,34 @@ def config_kind(key: str) -> str:
     return ""
 
 
+def is_plain(key: str) -> bool:
+    """Whether a setting of git is listed as one that runs nothing and leads nowhere (``git_plain_settings``)."""
+    section, _, rest = key.lower().partition(".")
+    listed = str(table("git_plain_settings").get(section, "")).split()
+    return rest in listed or any(
+        star and rest.startswith(head) and rest.endswith(tail) and len(rest) > len(head) + len(tail)
+        for head, star, tail in (pattern.partition("*") for pattern in listed)
+    )
+
+
 def config_write(call: Invocation, words: list[Arg], _: str) -> None:
     """``git config key value`` with a key that executes leaves something that runs later."""
     if words and words[0].text in ("edit", "rename-section"):
         call.add("persist")
+        return
     if words and words[0].text in _CONFIG_VERBS:
         words = words[1:]
     if not words:
         return
     key = words[0].text
-    if (not known(key) or config_kind(key)) and len(words) > 1:
+    if len(words) < 2:
+        return
+    if not known(key) or config_kind(key):
         because = f"the setting `{words[0].shown}` decides what later commands run or where they send data"
         call.own.append(Effect(EffectKind.PERSIST, words[0].shown, "program:git/config", because))
+    elif "." in key and not is_plain(key):
+        effect = unlisted(words[0].shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80]))
+        call.own.append(effect._replace(uncontainable=_KEPT))
 
 
 def strace_expression(call: Invocation, words: list[Arg], option: str) -> None:

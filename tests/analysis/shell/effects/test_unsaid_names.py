@@ -127,6 +127,16 @@ TREES = [
     "cp x .git/refs/heads/main; git checkout main",
     "echo x > .git/refs/heads/main; git checkout main",
     "f() { git branch -f main C; }; f; git checkout main",
+    "git reset --soft C; git checkout -f",
+    "git symbolic-ref HEAD refs/heads/C; git checkout -f",
+    # The last commit whose message has these words.
+    "git checkout :/evil",
+    "git clone -b C . copy",
+    "git clone --branch=instructions . copy",
+    "git clone unknown copy",
+    "git clone ../a.bundle copy",
+    "git clone $dir copy && git clone C copy",
+    "git branch -f main C; git clone -b main . copy",
     "git checkout $branch",
     "cd $dir && git checkout main",
     "GIT_INDEX_FILE=x git checkout .",
@@ -186,6 +196,13 @@ HONEST = [
     "git worktree add -b topic .worktrees/topic main",
     "git worktree add ../x -b topic",
     "git worktree list",
+    "git checkout -f",
+    "git checkout -- :/src",
+    "git clone . copy",
+    "git clone -b main . copy",
+    "git clone -b C . /tmp/copy",
+    "git clone --bare -b C . copy.git",
+    "git clone --no-checkout -b C . copy",
     "git status && git merge main",
     "git log --oneline -3; git checkout main",
     "git merge main 2>&1 | tail -5",
@@ -205,6 +222,17 @@ HONEST = [
 def test_ordinary_work_is_let_be(command):
     trees = {**PLAIN.trees, "@{-1}": DISK}
     assert verdict(command, PLAIN._replace(trees=trees)) is Verdict.ALLOW
+
+
+def test_another_repository_brings_all_that_it_holds():
+    """What lies in the project is trusted there; what another one holds is not, though it is the same."""
+    other = PLAIN._replace(root=f"{PROJECT}/other")
+    assert verdict("git clone other copy", other) is Verdict.DENY
+    assert verdict("git clone -b without other copy", other) is Verdict.DENY
+    assert verdict("git clone -b unknown other copy", other) is Verdict.ASK
+    trees = {"HEAD": ORDINARY}
+    assert verdict("git clone other copy", other._replace(trees=trees)) is Verdict.ALLOW
+    assert verdict("cp -r x other; git clone other copy", other._replace(trees=trees)) >= Verdict.CONTAIN
 
 
 def test_a_work_tree_that_cannot_be_told_is_asked_about():
@@ -319,6 +347,27 @@ def test_a_folder_with_names_that_matter_is_not_copied_unseen(command):
 )
 def test_ordinary_folders_are_copied(command):
     assert verdict(command, copied=FOLDERS) is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -P link l2; echo a > l2",
+        "cp -a link l2 && cp x l2",
+        "cp -R link l2; tee l2 < x",
+        "rsync -a link l2; echo a > l2",
+        "cp -rP sub /tmp/y; echo a > /tmp/y/link",
+        "cp -a link l2; mv l2 l3; echo a > l3",
+    ],
+)
+def test_a_link_leads_on_where_it_was_copied_to(command):
+    links = {f"{PROJECT}/link": f"{HOME}/.bashrc", f"{PROJECT}/sub/link": f"{PROJECT}/.git/hooks/pre-commit"}
+    around = Surroundings(home=HOME, workspace=PROJECT, realpath=lambda path: links.get(path, path))
+    kinds = {effect.kind for effect in analyse_shell(command, PROJECT, around).effects}
+    assert EffectKind.PERSIST in kinds
+    plain = Surroundings(home=HOME, workspace=PROJECT, realpath=lambda path: path)
+    kinds = {effect.kind for effect in analyse_shell(command, PROJECT, plain).effects}
+    assert EffectKind.PERSIST not in kinds
 
 
 @pytest.mark.parametrize("command", ["cp -r x/. .", "cp -rT x .", "rsync -a x/ .", "cp -r /tmp/x/* ."])
