@@ -184,7 +184,7 @@ def machine(cwd: str) -> Surroundings:
         client_paths=(f"{HOME}/.claude/projects",),
         is_there=COMPOSE.__eq__,
         read_script={COMPOSE: _SERVICES}.get,
-        repository=lambda _: Branches(PROJECT),
+        repository=lambda folder: Branches(PROJECT if f"{folder}/".startswith(f"{PROJECT}/") else folder),
         rules=Rules(trusted_domains=(TrustedDomain("*.declared.example"),)),
         variables={"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"},
     )

@@ -72,7 +72,8 @@ def _cloned(call: Invocation) -> str:
     repository = around.repository(path) if path and root else None
     if root is None or repository is None or around.realpath(path or "") != around.realpath(repository.root):
         return "write-tree"
-    branches = [arg.text for option in call.matched.options if option.name in ("-b", "--branch") for arg in option.value]
+    named = [option for option in call.matched.options if option.name in ("-b", "--branch")]
+    branches = [arg.text for option in named for arg in option.value]
     tree = repository.tree(branches[-1] if branches else "HEAD")
     if tree is None or not _settled(call):
         return "write-tree"
