@@ -223,6 +223,9 @@ def _sum_up(mode: str, found: Sequence[Asking]) -> None:
             f"{mode:12} {about:10} {len(some):5} calls  {contained:5} contained  {stops:4} stops  "
             f"{needless:4} needless  {rate:6.1f} per 1,000"
         )
+    acts = [one for one in found if one.verdict in STOPS and one.label == ACT]
+    asked = sum(one.verdict == "ask" for one in acts)
+    print(f"{mode:12} acts       {len(acts):5} stopped  {asked:5} asked: one key where a person is in front")
     rules = Counter(rule.partition(":")[0] for one in found if one.needless for rule in one.rules[:1])
     for rule, count in rules.most_common(12):
         print(f"      {count:4} {rule}")
