@@ -269,9 +269,9 @@ def _ids(turns: Sequence[Sequence[Call]]) -> Iterator[tuple[str, ...]]:
         number += len(calls)
 
 
-def place_of(day: str) -> Path:
+def place_of(day: str, client: str) -> Path:
     """Where the machine of a day stands: the same place for every run, since paths stand in outputs."""
-    return Path("/var/tmp") / f"lockgate-days-{os.getuid()}" / day
+    return Path("/var/tmp") / f"lockgate-days-{os.getuid()}" / f"{day}-{client}"
 
 
 CLIENTS = {client.name: client for client in (ClaudeCode, Codex)}

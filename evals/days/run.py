@@ -30,7 +30,7 @@ def main() -> None:
     for name in given.names or known:
         for client in given.client or CLIENTS:
             began = time.monotonic()
-            machine = Machine(place_of(name), known[name])
+            machine = Machine(place_of(name, client), known[name])
             agent = CLIENTS[client](machine)
             try:
                 bare = [agent.run(guarded=False), agent.run(guarded=False)]
