@@ -119,8 +119,6 @@ class Machine:
         """As ``npm install`` leaves them, with the links of their programs."""
         packages = fetching.packages()
         (self.project.parent / "node_modules").unlink(missing_ok=True)
-        for used in ("_logs", "_cacache/tmp"):
-            (self.home / ".npm" / used).mkdir(parents=True)
         programs = self.project / "node_modules" / ".bin"
         programs.mkdir(parents=True, exist_ok=True)
         for name in self.day.modules:
