@@ -21,6 +21,10 @@ CODE = frozenset("$`;|&<>()\\\n\r")
 """Characters that make a shell's word more than a word. What is masked and holds none of them hides no code."""
 
 
+NO_DIALOG = "this client is not known to show a question whole to a person, and to nobody else"
+"""Why nothing is asked in a client of which that was not observed."""
+
+
 class Objection(Record):
     """What a built-in rule set or a plugin has against a call. It can only make a decision stricter."""
 

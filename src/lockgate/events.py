@@ -85,6 +85,12 @@ class ToolRefused(Record):
     reason: str
 
 
+class CallsAnswered(Record):
+    """All calls that an agent has made have come back, or were not run: a batch of them, or its turn, is over."""
+
+    context: Context
+
+
 class PromptSubmitted(Record):
     """Text enters the context as the user's turn.
 
@@ -153,6 +159,7 @@ Event = (
     | ToolFinished
     | ToolFailed
     | ToolRefused
+    | CallsAnswered
     | PromptSubmitted
     | SessionStarted
     | SessionEnded

@@ -74,7 +74,7 @@ def _clock(at: float) -> str:
     return time.strftime("%H:%M", time.localtime(at))
 
 
-def provenance_text(taints: Sequence[Taint], label: Label) -> str:
+def provenance_text(taints: Sequence[Taint], label: Label, most: int = _SHOWN_SOURCES) -> str:
     """Say where a label came from: the first sources, each once, and how many more there are.
 
     What has brought nothing so far is told only where nothing else has: a person may have refused it.
@@ -90,7 +90,7 @@ def provenance_text(taints: Sequence[Taint], label: Label) -> str:
     shown = [
         f"{visible(taint.source, 160)} at {_clock(taint.at)}"
         + (" (not finished yet)" if taint.state is TaintState.PENDING else "")
-        for taint in mine[:_SHOWN_SOURCES]
+        for taint in mine[:most]
     ]
     more = len(mine) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")

@@ -113,6 +113,8 @@ class Variant(StrEnum):
 
     A table without the row ``execute_download`` decides it by ``execute``, and asks at least.
     """
+    REMOTE = "remote"
+    """Removing what is on another machine. A table without the row ``destroy_remote`` decides it by ``destroy``."""
     SELF = "self"
     """Tampering with the gate, or approving oneself: denied to every agent, always."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from lockgate import caller, configuration
 from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.configuration import Configuration
-from lockgate.deliberation import RuleSets
+from lockgate.deliberation import NO_DIALOG, RuleSets
 from lockgate.events import Context
 from lockgate.folders import PAUSE, Folders
 from lockgate.gate import Consultants, Guard, Monitor, Parts
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lockgate.gate.kept_files import Look
     from lockgate.rules.consulting import Objectors
     from lockgate.sight import Sight
-    from lockgate.store.protocol import Store
+    from lockgate.store.protocol import Store, Transaction
 
 _TRACEPARENT = 55
 """Characters of the header's value."""
@@ -53,6 +53,7 @@ def open_gate(
     has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
     prolong: Callable[[float], float] = float,
     together: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
+    unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
 ) -> Monitor:
     """Open the gate on this machine's default store.
 
@@ -65,12 +66,16 @@ def open_gate(
             another spelling.
         prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
         together: Given a context and the home folder: who tells which calls the model made in the same message.
+        unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
 
     Raises:
         StoreError: The state cannot be opened or trusted.
     """
     parts = open_parts(where, limit, has_rule, prolong=prolong)
-    consultants = parts.consultants._replace(turn=lambda context: together(context, where.home))
+    consultants = parts.consultants._replace(
+        turn=lambda context: together(context, where.home),
+        unattended=lambda context, call: unattended(context, call, where),
+    )
     return Monitor(parts._replace(parents=parents, history=history, consultants=consultants))
 
 
@@ -261,6 +266,7 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         judge=asked.judge,
         wait=asked.wait,
         attended=asked.attended,
+        listened=asked.listened,
     )
 
 
@@ -289,6 +295,13 @@ class _Asked:
         from lockgate.escape import waiting
 
         return waiting.attended(self._where.state, configuration.options.approvals, self._store.watched)
+
+    def listened(self, configuration: Configuration, tx: Transaction) -> bool:
+        """Whether some person is known to hear of a question."""
+        from lockgate.escape import waiting
+
+        told = waiting.was_told(tx, self._store.clock())
+        return waiting.listened(self._where.state, configuration.options.approvals, told, self._store.watched)
 
     def can_judge(self, configuration: Configuration) -> bool:
         """Whether the configured judge can be asked."""

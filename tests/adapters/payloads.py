@@ -45,6 +45,8 @@ WHOLE = {
     "PostToolUse": tool("PostToolUse", tool_response=shell_result("total 0"), duration_ms=8),
     "PostToolUseFailure": tool("PostToolUseFailure", error="Exit code 3\nout\nerr", is_interrupt=False, duration_ms=25),
     "PermissionDenied": tool("PermissionDenied", reason="not in auto mode"),
+    "PostToolBatch": payload("PostToolBatch", tool_calls=[], permission_mode="default"),
+    "Stop": payload("Stop", stop_hook_active=False, last_assistant_message="end", permission_mode="default"),
     "UserPromptSubmit": payload("UserPromptSubmit", prompt="please fix the tests", permission_mode="default"),
     "SessionStart": payload("SessionStart", source="startup"),
     "SessionEnd": payload("SessionEnd", reason="clear"),

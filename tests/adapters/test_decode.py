@@ -12,6 +12,7 @@ from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
+    CallsAnswered,
     ConfigChanged,
     InstructionsLoaded,
     PromptSubmitted,
@@ -30,6 +31,8 @@ KINDS = {
     "PostToolUse": ToolFinished,
     "PostToolUseFailure": ToolFailed,
     "PermissionDenied": ToolRefused,
+    "PostToolBatch": CallsAnswered,
+    "Stop": CallsAnswered,
     "UserPromptSubmit": PromptSubmitted,
     "SessionStart": SessionStarted,
     "SessionEnd": SessionEnded,
@@ -49,7 +52,7 @@ def test_every_registered_event_is_understood(event: str) -> None:
     assert decoded.context.cwd == "/w/app"
 
 
-@pytest.mark.parametrize("event", ["Stop", "Notification", "PostToolBatch", "PreCompact", "PermissionRequest"])
+@pytest.mark.parametrize("event", ["Notification", "PreCompact", "PermissionRequest"])
 def test_an_event_that_needs_nothing_is_none(event: str) -> None:
     assert decode(payload(event), {}) is None
 

@@ -154,7 +154,7 @@ def test_check_without_files_checks_what_holds_here(person: Person) -> None:
     done = person.run("config", "check")
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
-        f"{person.ours}:1: profile: must be one of quarantine, cascade, trifecta, observe, "
+        f"{person.ours}:1: profile: must be one of quarantine, quarantine-strict, cascade, trifecta, observe, "
         'not `"observ"`; did you mean `observe`?',
         f"{person.ours}:2: strict: must be true or false, not the number 1",
     ]
@@ -224,7 +224,7 @@ def test_trust_says_what_it_means_and_records_the_content(person: Person) -> Non
     assert done.stdout.splitlines() == [
         f"{person.theirs}  (SHA-256 {digest})",
         "it would loosen:",
-        "  table: egress, untrusted: deny becomes ask",
+        "  table: egress, untrusted: ask else deny becomes ask",
         "trusted, until any byte of it changes",
     ]
     assert person.trusted() == {str(person.theirs): digest}

@@ -64,7 +64,7 @@ def test_one_answer_a_line_in_order(project):
     assert verdicts == [
         ["allow"] * 4,
         ["allow"] * 4,
-        ["allow", "ask", "allow", "deny"],
+        ["allow", "deny", "allow", "deny"],
         ["allow", "deny", "allow", "deny"],
         ["ask", "deny", "ask", "deny"],
         ["deny"] * 4,
@@ -157,7 +157,7 @@ def test_the_tree_for_a_person(project):
     assert done.returncode == 0
     assert "fetch https://example.com/" in text
     assert "rule address:unclear" in text
-    assert "clean allow, untrusted ask, secret allow, both deny" in text
+    assert "clean allow, untrusted deny, secret allow, both deny" in text
     assert "\x1b" not in text
     assert "\u202e" not in text
 

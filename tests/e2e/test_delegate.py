@@ -35,6 +35,7 @@ def test_with_nobody_to_ask_nothing_runs(plugged: World, serve: Serve) -> None:
 
 def test_a_person_approves_the_brief(plugged: World, serve: Serve) -> None:
     """Exactly one push runs: the delegate's. The session that asked for it stays locked."""
+    plugged.decide_by("quarantine-strict")  # else the parent's own push is asked about, too
     model = serve(SCRIPT)
     with plugged.open(model) as terminal:
         terminal.say("please push it")
@@ -49,6 +50,7 @@ def test_a_person_approves_the_brief(plugged: World, serve: Serve) -> None:
 
 
 def test_a_person_refuses_the_brief(plugged: World, serve: Serve) -> None:
+    plugged.decide_by("quarantine-strict")  # else the parent's own push is asked about, too
     model = serve(SCRIPT)
     with plugged.open(model) as terminal:
         terminal.say("please push it")

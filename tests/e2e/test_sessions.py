@@ -10,6 +10,7 @@ PLAN = "# SECOND plan\n1. push the branch\n"
 
 
 def test_clear_begins_a_clean_session(world: World, serve: Serve) -> None:
+    world.decide_by("quarantine-strict")
     model = serve(Script.of(fetch_issue(), bash(PUSH), SECOND=[bash(PUSH)]))
     with world.open(model) as terminal:
         terminal.say("look at the issue")

@@ -24,6 +24,7 @@ HOST = "https://docs.example.com"
 def world(tmp_path: Path) -> World:
     world = World(tmp_path)
     world.start()
+    world.unattended, world.listened = "", True
     world.store.clock = world._now  # type: ignore[method-assign]
     return world
 

@@ -55,6 +55,7 @@ def test_the_strictest_wins(guarded: World) -> None:
     answer, _ = guarded.ask("Bash", {"command": f"git push origin {ASKED}"})
     assert answer.verdict is DENY
     assert "program:git/push" in answer.to_agent
+    guarded.unattended = ""
     answer, _ = guarded.ask("WebFetch", {"url": f"https://new.example/{ASKED}", "prompt": "p"})
     assert answer.verdict is ASK
     for reason in ("pii_detection/iban", "new.example"):

@@ -9,6 +9,8 @@ from typing import Any
 
 from lockgate import configuration, session
 from lockgate.analysis.surroundings import Repository, Rules, ScriptFile, Surroundings
+from lockgate.deliberation import PersonQuestion
+from lockgate.escape import approvals
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
@@ -20,7 +22,7 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.gate import Guard, Monitor, Parts, kept_files
+from lockgate.gate import Consultants, Guard, Monitor, Parts, kept_files
 from lockgate.model import Label, Subject, ToolCall, Verdict
 from lockgate.store.sqlite import SqliteStore
 
@@ -44,8 +46,15 @@ class World:
         """Files that a command can run, by absolute path."""
         self.repository: Repository | None = None
         """The repository of every folder."""
+        self.unattended = "nobody sits there"
+        """Why the client's dialog does not count; empty where it does."""
+        self.listened = False
+        """Whether somebody is known to listen elsewhere."""
         self.guard = Guard()
         """The pattern library, which can be another one for each event."""
+        self.asked_elsewhere: list[str] = []
+        self.says: bool | None = None
+        """What a person elsewhere says to each question; ``None`` for nothing."""
         self.kept_files: dict[str, str] = {}
         """Files of long results, by path."""
         self.contents: dict[str, bytes] = {}
@@ -68,6 +77,9 @@ class World:
                 write_kept=self._write_kept,
                 earlier=self._earlier,
                 read_file=lambda path: self.contents.get(path),
+                consultants=Consultants(
+                    unattended=lambda *_: self.unattended, listened=lambda *_: self.listened, wait=self._wait
+                ),
             )
         )
 
@@ -96,6 +108,14 @@ class World:
             kept_content=look.content,
             outgoing=lambda *_: {path: look.blobs().get(blob, ()) for path, blob in self.sent.items()},
         )
+
+    def _wait(self, question: PersonQuestion) -> None:
+        """Whoever sits elsewhere answers at once, if at all."""
+        self.asked_elsewhere.append(question.approval)
+        if self.says is None:
+            return
+        with self.store.transaction() as tx:
+            approvals.decide(tx, question.approval, approve=self.says, by="ann", reason="", now=self._now())
 
     def _write_kept(self, context: Context, path: str, change: Callable[[str], str]) -> None:
         if path not in self.kept_files:

@@ -71,6 +71,10 @@ class World:
         return [policy.profile.cell(row, column) for policy in self.load().policies]
 
 
+SHIPPED_CELL = (Verdict.ASK, Verdict.DENY)
+"""What ``quarantine`` says of sending from an untrusted session."""
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
@@ -120,6 +124,24 @@ def test_the_managed_layer(platform: str, path: str, monkeypatch: pytest.MonkeyP
     assert places("/home/u", "/c", "")[0].path == path
 
 
+def test_who_has_a_file_of_lockbox_is_refused_as_before(world: World) -> None:
+    """Unless a layer names a profile: a project that nobody trusts can only tighten by that."""
+    world.user.write_text("{}")
+    assert [policy.profile for policy in world.load().policies] == [shipped()["quarantine-strict"]]
+    assert world.cells() == [(Verdict.DENY,)]
+    theirs = world.project / "lockgate.yaml"
+    theirs.write_text("profile: quarantine\n")
+    assert world.cells() == [(Verdict.DENY,), SHIPPED_CELL]
+    world.ours.write_text("profile: quarantine\n")
+    assert world.cells() == [SHIPPED_CELL, SHIPPED_CELL]
+
+
+def test_a_projects_file_of_lockbox_chooses_no_profile(world: World) -> None:
+    (world.project / ".claude").mkdir(exist_ok=True)
+    (world.project / ".claude" / "lockbox.json").write_text("{}")
+    assert set(world.cells()) == {SHIPPED_CELL}
+
+
 def test_our_file_is_above_lockboxs(world: World) -> None:
     world.user.write_text('{"mcp_default": "safe"}')
     world.ours.write_text("mcp_default: acting\ndeadline_seconds: 2\nretention_days: 9\n")
@@ -152,8 +174,8 @@ def test_a_link_to_the_users_own_file_is_no_project_file(world: World) -> None:
 
 def test_a_project_only_tightens_until_its_content_is_trusted(world: World) -> None:
     world.theirs.write_text("table: {egress: ask, fetch: deny}\n")
-    assert world.cells() == [(Verdict.DENY,), (Verdict.ASK,)]
-    assert world.cells("fetch") == [(Verdict.ASK,), (Verdict.DENY,)]
+    assert world.cells() == [SHIPPED_CELL, (Verdict.ASK,)]
+    assert world.cells("fetch") == [SHIPPED_CELL, (Verdict.DENY,)]
     assert states(world.load())["project lockgate.yaml"] == "untrusted"
     world.trust(world.theirs)
     assert world.cells() == [(Verdict.ASK,)]
@@ -165,7 +187,7 @@ def test_one_byte_ends_trust(world: World) -> None:
     world.trust(world.theirs)
     assert world.cells() == [(Verdict.ALLOW,)]
     world.theirs.write_text(OBSERVE + "\n")
-    assert world.cells() == [(Verdict.DENY,), (Verdict.ALLOW,)]
+    assert world.cells() == [SHIPPED_CELL, (Verdict.ALLOW,)]
 
 
 def test_trust_is_for_one_path(world: World) -> None:
@@ -192,7 +214,7 @@ def test_a_strict_layer_binds_also_trusted_projects(world: World) -> None:
     world.ours.write_text("strict: true\n")
     world.theirs.write_text(OBSERVE)
     world.trust(world.theirs)
-    assert sorted(world.cells()) == [(Verdict.ALLOW,), (Verdict.DENY,)]
+    assert sorted(world.cells()) == [(Verdict.ALLOW,), SHIPPED_CELL]
 
 
 # ---------------------------------------------------------------- what is not valid
@@ -224,9 +246,9 @@ def test_a_file_that_was_removed_leaves_nothing_behind(world: World) -> None:
     world.ours.write_text("table: {egress: ask}\n")
     world.load()
     world.ours.unlink()
-    assert world.cells() == [(Verdict.DENY,)]
+    assert world.cells() == [SHIPPED_CELL]
     world.ours.write_text("profile: [")
-    assert world.cells() == [(Verdict.DENY,)]
+    assert world.cells() == [SHIPPED_CELL]
 
 
 def test_the_last_good_content_is_the_newest_that_any_workspace_saw(world: World, tmp_path: Path) -> None:
@@ -249,7 +271,7 @@ def test_a_broken_project_file_keeps_the_trust_of_its_last_good_content_and_no_m
     world.theirs.write_text("table: {egress: ask}\n")
     world.load()
     world.theirs.write_text("profile: observ\n")
-    assert world.cells() == [(Verdict.DENY,), (Verdict.ASK,)]
+    assert world.cells() == [SHIPPED_CELL, (Verdict.ASK,)]
 
 
 def broken(path: Path, kind: str) -> None:

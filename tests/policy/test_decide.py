@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ LABELS = {
     "secret": frozenset({Label.SECRET}),
     "both": frozenset(Label),
 }
-ABLE = [frozenset(x) for x in ((), (C,), (J,), (C, J))]
+ABLE = [frozenset(x) for x in ((), (C,), (J,), (Q,), (C, J), (C, J, Q))]
 ROWS = {
     "ingest": (EffectKind.INGEST, Variant.PLAIN),
     "read_secret": (EffectKind.READ_SECRET, Variant.PLAIN),
@@ -39,6 +40,7 @@ ROWS = {
     "execute_unlisted": (EffectKind.EXECUTE, Variant.UNLISTED),
     "persist": (EffectKind.PERSIST, Variant.PLAIN),
     "destroy": (EffectKind.DESTROY, Variant.PLAIN),
+    "destroy_remote": (EffectKind.DESTROY, Variant.REMOTE),
     "tamper": (EffectKind.TAMPER, Variant.PLAIN),
     "tamper_self": (EffectKind.TAMPER, Variant.SELF),
 }
@@ -53,7 +55,7 @@ def effect(row: str, what: str = "x") -> Effect:
 
 
 # Each row: clean, untrusted, secret, both; on a host that can neither contain nor judge, and on one that can do both.
-QUARANTINE = {
+STRICT = {
     "ingest": ([A, A, A, A], [A, A, A, A]),
     "read_secret": ([A, A, A, A], [A, A, A, A]),
     "fetch": ([A, Q, A, D], [A, Q, A, D]),
@@ -68,9 +70,14 @@ QUARANTINE = {
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, D, A, D], [A, D, A, D]),
     "destroy": ([Q, D, Q, D], [Q, D, Q, D]),
+    "destroy_remote": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper_self": ([D, D, D, D], [D, D, D, D]),
 }
+QUARANTINE = STRICT | {"fetch": ([A, D, A, D], [A, D, A, D])}
+"""Where nobody is proven to be there, it refuses composed addresses, too."""
+ATTENDED = {row: [A, Q, A, D] for row in ("fetch", "egress", "persist")} | {"destroy_remote": [Q, Q, Q, D]}
+"""What ``quarantine`` says otherwise where a person is proven to be there."""
 CASCADE = {
     "ingest": ([A, A, A, A], [A, A, A, A]),
     "read_secret": ([A, A, A, A], [A, A, A, A]),
@@ -86,6 +93,7 @@ CASCADE = {
     "execute_unlisted": ([A, Q, Q, Q], [A, C, C, C]),
     "persist": ([A, Q, Q, Q], [A, J, J, Q]),
     "destroy": ([A, Q, Q, Q], [A, J, J, Q]),
+    "destroy_remote": ([A, Q, Q, Q], [A, J, J, Q]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper_self": ([D, D, D, D], [D, D, D, D]),
 }
@@ -104,11 +112,18 @@ TRIFECTA = {
     "execute_unlisted": ([A, A, A, Q], [A, A, A, C]),
     "persist": ([A, A, A, Q], [A, A, A, Q]),
     "destroy": ([A, A, A, A], [A, A, A, A]),
+    "destroy_remote": ([A, A, A, A], [A, A, A, A]),
     "tamper": ([Q, D, Q, D], [Q, D, Q, D]),
     "tamper_self": ([D, D, D, D], [D, D, D, D]),
 }
 OBSERVE = {row: ([A] * 4, [A] * 4) for row in ROWS} | {"tamper_self": ([D] * 4, [D] * 4)}
-TABLES = {"quarantine": QUARANTINE, "cascade": CASCADE, "trifecta": TRIFECTA, "observe": OBSERVE}
+TABLES = {
+    "quarantine": QUARANTINE,
+    "quarantine-strict": STRICT,
+    "cascade": CASCADE,
+    "trifecta": TRIFECTA,
+    "observe": OBSERVE,
+}
 CELLS = [
     pytest.param(profile, row, column, able, expected, id=f"{profile}-{row}-{column}-{'able' if able else 'bare'}")
     for profile, table in TABLES.items()
@@ -125,10 +140,45 @@ def test_every_cell(profile: str, row: str, column: str, able: frozenset[Verdict
     assert [(r.effect.rule, r.row, r.verdict) for r in decision.reasons] == [(f"test:{row}", row, expected)]
 
 
+@pytest.mark.parametrize("able", [frozenset({Q}), frozenset({Q, C, J})], ids=["bare", "able"])
+@pytest.mark.parametrize("column", LABELS)
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("row", ROWS)
+def test_a_person_who_is_there_is_asked_in_quarantine_alone(
+    row: str, name: str, column: str, able: frozenset[Verdict]
+) -> None:
+    place = list(LABELS).index(column)
+    expected = TABLES[name][row][C in able][place]
+    if name == "quarantine" and row in ATTENDED:
+        expected = ATTENDED[row][place]
+    decision = decide([effect(row)], LABELS[column], shipped()[name], able=able)
+    assert (decision.verdict, [r.row for r in decision.reasons]) == (expected, [row])
+
+
+def test_what_takes_no_person_is_still_denied() -> None:
+    both = [effect("egress"), effect("tamper")]
+    decision = decide(both, LABELS["untrusted"], shipped()["quarantine"], able=frozenset({Q}))
+    assert (decision.verdict, [reason.row for reason in decision.reasons]) == (D, ["tamper"])
+
+
+def test_the_other_profiles_are_what_they_were() -> None:
+    """``quarantine-strict`` is, byte for byte, what ``quarantine`` was before a person in front was asked."""
+    recorded = json.loads((Path(__file__).parent / "profiles_before_attendance.json").read_text(encoding="utf-8"))
+    now = {name: profile.to_json() for name, profile in shipped().items()}
+    strict = {**now["quarantine-strict"], "name": "quarantine"}
+    told = {"quarantine": strict, "cascade": now["cascade"], "trifecta": now["trifecta"]}
+    told["observe"] = {**now["observe"], "shadow": None}
+    assert json.dumps(told, sort_keys=True) == json.dumps(recorded, sort_keys=True)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_a_profile_has_every_row_and_no_other(name: str) -> None:
     general = set(ROWS) - set(FALLS_BACK)
-    own = {"cascade": {"execute_runtime"}, "quarantine": {"execute_unlisted"}}.get(name, set())
+    own = {
+        "cascade": {"execute_runtime"},
+        "quarantine": {"execute_unlisted", "destroy_remote"},
+        "quarantine-strict": {"execute_unlisted"},
+    }.get(name, set())
     assert set(shipped()[name].table) == general | own | {"local"}
     assert {effect(row).row for row in ROWS} == set(ROWS)
 
@@ -206,7 +256,7 @@ def test_an_unknown_variant_is_denied() -> None:
 
 def test_only_the_strictest_effects_are_reasons_and_each_once() -> None:
     effects = [effect("ingest"), effect("egress", "a"), effect("egress", "b"), effect("egress", "a"), effect("fetch")]
-    decision = decide(effects, LABELS["untrusted"], shipped()["quarantine"])
+    decision = decide(effects, LABELS["untrusted"], shipped()["quarantine-strict"])
     assert [(r.effect.what, r.verdict) for r in decision.reasons] == [("a", D), ("b", D)]
 
 
@@ -253,12 +303,14 @@ def reference(kinds: list[str], label: frozenset[Label], name: str, able: frozen
     if column == "untrusted" and "read_secret" in kinds and heads & {"fetch", "egress"}:
         column = "both"
     words = ["allow", "contain", "judge", "ask", "deny"]
-    cannot = {word for word in ("contain", "judge") if Verdict[word.upper()] not in able}
+    cannot = {word for word in ("contain", "judge", "ask") if Verdict[word.upper()] not in able}
     worst = 0
     for kind in kinds:
-        cell = table.get(kind) or table.get(kind.removesuffix("_runtime").removesuffix("_unlisted"), "deny")
+        general = kind.removesuffix("_runtime").removesuffix("_unlisted").removesuffix("_remote")
+        cell = table.get(kind) or table.get(general, "deny")
         cell = cell[column] if isinstance(cell, dict) else cell
-        can = [word for word in ([cell] if isinstance(cell, str) else cell) if word not in cannot]
+        words_here = [cell] if isinstance(cell, str) else cell
+        can = [word for word in words_here if word not in cannot or word == words_here[-1]]
         worst = max(worst, words.index(can[0]))
     return Verdict(worst)
 

@@ -26,8 +26,8 @@ def problems(text: str, file: str = "lockgate.yaml") -> list[str]:
     [
         ("profil: observe", "1: profil: unknown key; did you mean `profile`?"),
         ("zzz: 1", "1: zzz: unknown key"),
-        ("profile: observ", '1: profile: must be one of quarantine, cascade, trifecta, observe, not `"observ"`; did you mean `observe`?'),
-        ("profile:", "1: profile: must be one of quarantine, cascade, trifecta, observe, not `null`"),
+        ("profile: observ", '1: profile: must be one of quarantine, quarantine-strict, cascade, trifecta, observe, not `"observ"`; did you mean `observe`?'),
+        ("profile:", "1: profile: must be one of quarantine, quarantine-strict, cascade, trifecta, observe, not `null`"),
         ("- a", "1: must be a mapping, not a list"),
         ("bash_patterns: [x]", "1: bash_patterns: must be a mapping, not a list"),
         ("bash_patterns: {save: []}", "1: bash_patterns.save: unknown key; did you mean `safe`?"),

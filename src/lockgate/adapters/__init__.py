@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lockgate.adapters.claude_command import Launch
     from lockgate.deliberation import Objection, RulesQuestion, TurnQuestion
     from lockgate.events import Answer, Context, Event
+    from lockgate.folders import Folders
     from lockgate.model import ToolCall
 
     class Adapter(Protocol):
@@ -55,6 +56,12 @@ if TYPE_CHECKING:
             """Who tells which calls the model made in the same message, where the client's files can prove it.
 
             Neither raises.
+            """
+
+        def unattended(self, context: Context, call: ToolCall, folders: Folders) -> str:
+            """Why a question about a call in the client's own dialog may be answered by somebody else than the person.
+
+            Empty where it is put whole before that person alone. A client of which that was not observed says so.
             """
 
         def has_history(self, context: Context) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
+from lockgate.adapters.claude_events import EVENTS, IGNORED
 from lockgate.adapters.payload import decoder_of, identifier, kind, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (
     AgentStarted,
     AgentStopped,
     Answer,
+    CallsAnswered,
     ConfigChanged,
     Context,
     Event,
@@ -35,53 +37,12 @@ if TYPE_CHECKING:
 
     from lockgate.adapters.claude_command import Launch
     from lockgate.deliberation import Objection, RulesQuestion, TurnQuestion
+    from lockgate.folders import Folders
 
 CLIENT = "claude-code"
 
-EVENTS = (
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PermissionDenied",
-    "UserPromptSubmit",
-    "SessionStart",
-    "SessionEnd",
-    "SubagentStart",
-    "SubagentStop",
-    "ConfigChange",
-    "InstructionsLoaded",
-)
-"""The events that the gate is registered for."""
-
 OBJECTS = False
 UNNAMED = False
-IGNORED = frozenset(
-    {
-        "CwdChanged",
-        "DirectoryAdded",
-        "Elicitation",
-        "ElicitationResult",
-        "FileChanged",
-        "MessageDisplay",
-        "Notification",
-        "PermissionRequest",
-        "PostCompact",
-        "PostModelSwitch",
-        "PostToolBatch",
-        "PreCompact",
-        "PreModelSwitch",
-        "Setup",
-        "Stop",
-        "StopFailure",
-        "TaskCompleted",
-        "TaskCreated",
-        "TeammateIdle",
-        "UserPromptExpansion",
-        "WorktreeCreate",
-        "WorktreeRemove",
-    },
-)
-"""Events that exist and need nothing from the gate."""
 
 
 # ---------------------------------------------------------------- payload to event
@@ -173,6 +134,10 @@ def _refused(payload: Mapping[str, Any], context: Context) -> Event:
     return ToolRefused(context, _call(payload, context), optional(payload, "reason"))
 
 
+def _answered(payload: Mapping[str, Any], context: Context) -> Event:
+    return CallsAnswered(context)
+
+
 def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
     prompt = text(payload, "prompt", empty=True)
     from lockgate.adapters.claude_prompts import author
@@ -226,6 +191,8 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "PostToolUse": _finished,
     "PostToolUseFailure": _failed,
     "PermissionDenied": _refused,
+    "PostToolBatch": _answered,
+    "Stop": _answered,
     "UserPromptSubmit": _prompt,
     "SessionStart": _started,
     "SessionEnd": _ended,
@@ -245,6 +212,14 @@ def together(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[
     from lockgate.adapters import claude_turns
 
     return claude_turns.teller(context, home)
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
+    from lockgate import caller
+    from lockgate.adapters import claude_attendance
+
+    return claude_attendance.unattended(context, folders, caller.environ())
 
 
 def has_history(context: Context) -> bool:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from lockgate.adapters import claude_install
-from lockgate.adapters.claude_code import EVENTS
 from lockgate.adapters.claude_command import (
     either_client,
     hook_command,
@@ -19,6 +18,7 @@ from lockgate.adapters.claude_command import (
     started_files,
     valid_entries,
 )
+from lockgate.adapters.claude_events import EVENTS
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError

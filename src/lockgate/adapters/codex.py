@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lockgate.adapters.claude_command import Launch
     from lockgate.deliberation import Objection, RulesQuestion
+    from lockgate.folders import Folders
 
 CLIENT = "codex"
 EVENTS = (
@@ -207,6 +208,13 @@ def parents_of(context: Context) -> tuple[str, ...]:
 
 def together(context: Context, home: str) -> None:
     """Nobody: no file of the client is known to tell it."""
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
+    from lockgate.deliberation import NO_DIALOG
+
+    return NO_DIALOG
 
 
 def has_history(context: Context) -> bool:

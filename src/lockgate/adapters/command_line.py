@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from lockgate import caller
 from lockgate.record import Record
@@ -20,6 +21,11 @@ class CommandLine(Record):
     def has(self, option: str) -> bool:
         """Whether an option is among them, with its value in the same word or in the next."""
         return any(word.partition("=")[0] == option for word in self.words)
+
+    def values(self, option: str) -> list[str]:
+        """All values that are given to an option."""
+        found = [word.partition("=")[2] for word in self.words if word.startswith(f"{option}=")]
+        return found + [after for word, after in pairwise(self.words) if word == option]
 
 
 def command_line(process: str) -> CommandLine:

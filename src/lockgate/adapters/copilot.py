@@ -21,6 +21,7 @@ from lockgate.adapters.plain import (
     parents_of,
     said,
     together,
+    unattended,
 )
 from lockgate.errors import BadInputError
 from lockgate.events import (
@@ -57,6 +58,7 @@ __all__ = [
     "objections",
     "parents_of",
     "together",
+    "unattended",
 ]
 
 CLIENT = "copilot-cli"

@@ -23,6 +23,7 @@ from lockgate.adapters.plain import (
     parents_of,
     said,
     together,
+    unattended,
 )
 from lockgate.errors import BadInputError
 from lockgate.events import (
@@ -59,6 +60,7 @@ __all__ = [
     "objections",
     "parents_of",
     "together",
+    "unattended",
 ]
 
 CLIENT = "cursor"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from lockgate.adapters.claude_command import Launch
     from lockgate.deliberation import Objection, RulesQuestion
+    from lockgate.folders import Folders
 
 CLIENT = "gemini-cli"
 EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "SessionStart", "SessionEnd")
@@ -178,6 +179,13 @@ def parents_of(context: Context) -> tuple[str, ...]:
 
 def together(context: Context, home: str) -> None:
     """Nobody: no file of the client is known to tell it."""
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
+    from lockgate.deliberation import NO_DIALOG
+
+    return NO_DIALOG
 
 
 def has_history(context: Context) -> bool:

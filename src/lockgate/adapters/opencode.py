@@ -21,6 +21,7 @@ from lockgate.adapters.plain import (
     parents_of,
     said,
     together,
+    unattended,
 )
 from lockgate.errors import BadInputError
 from lockgate.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
@@ -46,6 +47,7 @@ __all__ = [
     "objections",
     "parents_of",
     "together",
+    "unattended",
 ]
 
 CLIENT = "opencode"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockgate.deliberation import Objection, RulesQuestion
+from lockgate.deliberation import NO_DIALOG, Objection, RulesQuestion
 from lockgate.events import Answer, Context, Event, ToolFinished
 from lockgate.model import ToolCall
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.folders import Folders
 
 OBJECTS = False
 
@@ -28,6 +32,11 @@ def parents_of(context: Context) -> tuple[str, ...]:
 
 def together(context: Context, home: str) -> None:
     """Nobody: no file of the client is known to tell it."""
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
+    return NO_DIALOG
 
 
 def has_history(context: Context) -> bool:

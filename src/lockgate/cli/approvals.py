@@ -49,7 +49,7 @@ def list_questions(everything: bool, as_json: bool) -> None:
             with store.reading() as tx:
                 rows = tx.approvals()[-_RECENT:]
         elif store is not None:
-            rows = open_questions(store)
+            rows = open_questions(store, here=False)
         if store is not None:
             now = store.clock()
     if as_json:

@@ -12,6 +12,7 @@ from lockgate.cli.approvals_text import summary
 from lockgate.cli.state import opened, unreadable
 from lockgate.errors import ApprovalError, LockgateError, StoreError
 from lockgate.escape.answering import answer
+from lockgate.escape.approvals import IN_DIALOG
 from lockgate.folders import state_dir, user_name
 from lockgate.store.opening import open_existing
 from lockgate.store.protocol import Store
@@ -27,11 +28,17 @@ def opened_for_questions() -> Iterator[Store]:
         yield store
 
 
-def open_questions(store: Store) -> list[ApprovalRow]:
-    """The questions that wait for an answer, oldest first."""
+def open_questions(store: Store, *, here: bool = True) -> list[ApprovalRow]:
+    """The questions that wait for an answer, oldest first.
+
+    Args:
+        store: The store.
+        here: Only those that can be answered with yes here: others are put in the client's own window.
+    """
     with store.reading() as tx:
         now = store.clock()
-        return [row for row in tx.approvals(state="pending") if row.expires_at > now]
+        rows = [row for row in tx.approvals(state="pending") if row.expires_at > now]
+    return [row for row in rows if not (here and row.about.get(IN_DIALOG))]
 
 
 def question_of(store: Store, approval: str) -> ApprovalRow:

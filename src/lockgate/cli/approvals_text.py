@@ -13,7 +13,7 @@ from typing import Any
 
 from lockgate.audit.bodies import items, number, part
 from lockgate.cli.state import paint
-from lockgate.escape.approvals import WHOLE
+from lockgate.escape.approvals import IN_DIALOG, WHOLE
 from lockgate.escape.telling import reaches
 from lockgate.store.rows import ApprovalRow
 from lockgate.text import condensed, visible
@@ -30,6 +30,8 @@ def left(row: ApprovalRow, now: float) -> str:
     """How long a person has, or what became of the question."""
     if row.state != "pending":
         return row.state
+    if part(row.about).get(IN_DIALOG):
+        return "asked there"
     seconds = int(row.expires_at - now)
     if seconds <= 0:
         return "expired"

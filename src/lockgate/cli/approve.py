@@ -55,9 +55,12 @@ def approve(approval: str, yes: bool, fetches: bool) -> None:
 
 @click.command(short_help="Refuse a call of an agent.")
 @click.argument("approval", metavar="ID", shell_complete=ids)
-@click.option("--reason", default="", metavar="TEXT", help="What the agent is told.")
+@click.option("--say", "--reason", "reason", default="", metavar="TEXT", help="What the agent is told.")
 def deny(approval: str, reason: str) -> None:
     """Refuse a call that an agent waits with, and tell it why.
+
+    For a question in the client's own window, press its *no* as well: this tells the agent your words, and keeps the
+    same call from being asked about again.
 
     Exit status: 0 refused, 1 nothing to refuse any more, or an agent seems to ask, 2 usage, 3 state not usable.
     """

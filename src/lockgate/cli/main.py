@@ -35,6 +35,7 @@ _COMMANDS = {
     "pause": "lockgate.cli.pause:pause",
     "plugins": "lockgate.cli.plugins:plugins",
     "policy": "lockgate.cli.policy:policy",
+    "question": "lockgate.cli.question:question",
     "resume": "lockgate.cli.pause:resume",
     "scan": "lockgate.cli.scan:scan_command",
     "serve": "lockgate.cli.serve:serve",

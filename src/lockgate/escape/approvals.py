@@ -25,6 +25,10 @@ _LENGTH = 10
 """49 bits: a guess in each second of five minutes hits with a chance of one in a trillion."""
 _CLOCK_SLACK = 2.0
 """Seconds by which a clock may be put back without that being taken for more time."""
+IN_DIALOG = "dialog"
+"""The name under which a question says that it is put in the client's own dialog: yes is said there alone."""
+REACHED = "reached"
+"""The name under which a question tells the addresses behind names of remotes."""
 WHOLE = "whole"
 """The name under which a question holds the whole call, as long as it is open."""
 
@@ -126,7 +130,7 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
 
     Raises:
         ApprovalError: There is no such question, or it was answered, or its time is over, or a no to the same call
-            stands that is to be approved.
+            stands that is to be approved, or it is put in the client's own dialog.
     """
     row = tx.approval(approval)
     if row is None:
@@ -134,6 +138,8 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     demand_open(row)
     if _over(row, now):
         raise ApprovalError("the time for this question is over; the agent can ask again")
+    if approve and row.about.get(IN_DIALOG):
+        raise ApprovalError("this call is asked about in the client's window: say yes there")
     if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
@@ -189,8 +195,12 @@ def settle(
     return _end(tx, row)
 
 
+def without_call(row: ApprovalRow) -> ApprovalRow:
+    """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
+    return row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
+
+
 def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
-    # What was shown to the person is not kept longer than it is needed: it may hold more than the audit does.
-    row = row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
+    row = without_call(row)
     tx.put_approval(row)
     return row

@@ -46,12 +46,19 @@ def alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect
     """
     mine = frozenset(targets(effects))
     found = max((row for row in noes if _within(row, mine)), key=lambda row: row.decided_at, default=None)
-    if found is None:
-        return None
-    wanted = frozenset(_kept(found))
-    yeses = tx.approvals(session=found.session, state="used")
-    later = any(row.decided_at > found.decided_at and wanted <= frozenset(_kept(row)) for row in yeses)
-    return None if later else found
+    return None if found is None or _was_allowed_since(tx, found) else found
+
+
+def all_alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> list[ApprovalRow]:
+    """All such noes."""
+    mine = frozenset(targets(effects))
+    return [row for row in noes if _within(row, mine) and not _was_allowed_since(tx, row)]
+
+
+def _was_allowed_since(tx: Transaction, no: ApprovalRow) -> bool:
+    wanted = frozenset(_kept(no))
+    yeses = tx.approvals(session=no.session, state="used")
+    return any(row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)) for row in yeses)
 
 
 def concerns(no: ApprovalRow, effect: Effect) -> bool:

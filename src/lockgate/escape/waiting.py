@@ -15,12 +15,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from lockgate.errors import StoreError
 from lockgate.escape import bells
 from lockgate.record import TYPE_CHECKING
+from lockgate.store.rows import AuditQuery
 
 if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.deliberation import PersonQuestion
-    from lockgate.store.protocol import Store
+    from lockgate.store.protocol import Store, Transaction
 
 LOOK_SECONDS = 3.0
 """Between two looks at the store by whoever was not woken."""
@@ -49,6 +50,36 @@ def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[]
     if options.get("notify_command") or options.get("webhook"):
         return True
     return bells.hangs(state, WATCHERS) or watched()
+
+
+TOLD_SECONDS = 600.0
+"""For how long a program or a server that was told of a question counts as somebody who listens."""
+
+
+def listened(state: str, options: Mapping[str, Any] | None, told: bool, watched: Callable[[], bool]) -> bool:
+    """Whether a person is known to listen elsewhere, where a table takes one: being configured proves nothing.
+
+    Args:
+        state: The state folder.
+        options: The configuration's ``approvals``; its ``headless`` chooses.
+        told: Whether whoever is told of questions has taken one lately, as :func:`was_told` says.
+        watched: Tells whether somebody on another machine watches for questions.
+    """
+    options = options or {}
+    said = options.get("headless", _HEADLESS)
+    if said != _HEADLESS:
+        return bool(said == "wait")
+    if told and (options.get("notify_command") or options.get("webhook")):
+        return True
+    return bells.hangs(state, WATCHERS) or watched()
+
+
+def was_told(tx: Transaction, now: float) -> bool:
+    """Whether a program or a server took a question within ten minutes, as the audit has it."""
+    import json
+
+    query = AuditQuery(event="notified", since=now - TOLD_SECONDS)
+    return any(json.loads(row.body).get("problem") == "" for row in tx.find_audit(query, limit=20))
 
 
 def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: float | None = None) -> None:

@@ -10,6 +10,7 @@ from lockgate.events import (
     AgentStarted,
     AgentStopped,
     Answer,
+    CallsAnswered,
     ConfigChanged,
     Event,
     InstructionsLoaded,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     CameBack = ToolFailed | ToolRefused
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
-    Noted = CameBack | PromptSubmitted | InstructionsLoaded | Lifetime
+    Noted = CameBack | CallsAnswered | PromptSubmitted | InstructionsLoaded | Lifetime
 
 __all__ = ["Consultants", "Guard", "Monitor", "Parts"]
 
@@ -82,6 +83,10 @@ class Monitor:
         match event:
             case ToolFailed() | ToolRefused():
                 return self._came_back(event)
+            case CallsAnswered():
+                from lockgate.gate import asking
+
+                return asking.answered_all(self._parts, event.context)
             case PromptSubmitted():
                 from lockgate.gate import exposure
 

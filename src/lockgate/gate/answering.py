@@ -51,6 +51,9 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         context = messages.contained() if shell else messages.state_left_out()
         return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
     call, taints = question.mask.call(question.call), question.taints
+    if decision.verdict is Verdict.ASK and ruling.place is not None:
+        text = question_text(question, ruling)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
     if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
         from lockgate.gate import messages_patterns
 
@@ -79,7 +82,20 @@ def _said(question: Question, ruling: Ruling) -> Answer:
         hints = question.mask.analysis(ruling.analysis).hints
         to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)
         to_person = messages.denied_to_person(call, decision, taints, question.context.client)
+    if ruling.place is not None and ruling.place.because and decision.verdict is Verdict.DENY:
+        from lockgate.gate import messages_dialog
+
+        why = messages_dialog.unasked(ruling.place.because)
+        to_agent, to_person = f"{to_agent}\n{why}", f"{to_person}\n{why}"
     return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+
+
+def question_text(question: Question, ruling: Ruling) -> str:
+    """What the person reads in the client's own dialog; empty where it does not fit there."""
+    from lockgate.gate import messages_dialog
+
+    call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
+    return messages_dialog.asked(call, decision, question.taints, ruling.approval, ruling.reached)
 
 
 def result_answer(call: ToolCall, screening: Screening) -> Answer:

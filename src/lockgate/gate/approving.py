@@ -48,7 +48,7 @@ def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = Fal
             return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
     seconds = approvals.seconds_of(question.configuration.options.approvals)
     row = approvals.ask(
-        tx, question.context, question.call, question.digest, basis, _about(question, ruling), now, seconds
+        tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds
     )
     tx.append_audit(now, record.person_asked(question.context, row))
     return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
@@ -96,7 +96,7 @@ def basis_of(question: Question, ruling: Ruling) -> str:
     return sha256(b"lockgate basis\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
+def about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
     """What the person is shown. Values that the pattern library found are masked in all of it."""
     call = question.mask.call(question.call)
     told = record.decided(

@@ -17,6 +17,7 @@ from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuest
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolRequested
 from lockgate.gate.answering import answer
+from lockgate.gate.attending import place_of
 from lockgate.gate.deciding import MESSAGE_TOOL, Question, Ruling, recipient, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
@@ -143,6 +144,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
                 return outcome
             ruling = outcome
             _note_brief(tx, ruling)
+        ruling = ruling if trial else _kept(question, ruling)
         verdict = ruling.decision.verdict
         news = trial or _first_time(question, verdict)
         if verdict is not Verdict.DENY:
@@ -163,6 +165,15 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
     return answer(question, ruling)
 
 
+def _kept(question: Question, ruling: Ruling) -> Ruling:
+    """The ruling with the id of its question, where the client's own dialog is about to put one."""
+    if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
+        return ruling
+    from lockgate.gate import asking
+
+    return asking.put(question, ruling)
+
+
 def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tuple[Ruling, bool]:
     """What is decided without a person, and whether one elsewhere has a word in it."""
     event = case.event
@@ -170,10 +181,16 @@ def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tupl
         return rule(question, case.analyses, parts.store.fleet_key, askable=True), True
     somebody = event.askable or event.waits or event.headless
     ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
+    # What is denied only because nobody is there, a person may have let through before.
+    is_open = ruling.decision.verdict is Verdict.ASK or ruling.place is not None
+    if is_open and case.event.call.tool == "WebFetch" and _is_granted(question, ruling):
+        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)), False
     if ruling.decision.verdict is not Verdict.ASK:
         return ruling, False
-    if case.event.call.tool == "WebFetch" and _is_granted(question, ruling):
-        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)), False
+    if ruling.place is not None:
+        from lockgate.gate import asking
+
+        return asking.prepared(parts, question, ruling)
     if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
         return ruling, True
     if event.askable:
@@ -209,6 +226,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
         noes=tx.approvals(session=context.subject.session, state="denied"),
+        place=lambda: place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval)),
     )
     if heard.opinion is None or question.labels != heard.labels:
         return question  # what was read since the judge was asked makes it another one

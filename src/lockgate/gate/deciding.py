@@ -12,6 +12,7 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
 from lockgate.deliberation import Objection, Opinion
 from lockgate.events import Context
+from lockgate.gate.attending import Place, Where
 from lockgate.gate.findings import enforced, joined, stricter
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
@@ -44,6 +45,7 @@ MESSAGE_TOOL = "SendMessage"
 _BARE: frozenset[Verdict] = frozenset()
 _CONTAINING = frozenset({Verdict.CONTAIN})
 _JUDGING = frozenset({Verdict.JUDGE})
+_ASKING = frozenset({Verdict.ASK})
 RULES_ROW = "rules"
 """What stands in a reason in the place of a table's row, where a rule set or a plugin objects."""
 
@@ -76,6 +78,8 @@ class Question(Record):
     """What rule sets and plugins have against the call."""
     noes: Sequence[ApprovalRow] = ()
     """The calls of the session that a person has said no to."""
+    place: Callable[[], Place] = lambda: Place(Where.NOBODY)
+    """Where a person is proven to be. Asked only where a table takes one."""
 
     @property
     def labels(self) -> frozenset[Label]:
@@ -105,6 +109,10 @@ class Ruling(Record):
     """What became of that question: used, denied or expired; or a person has said no before."""
     person_says: str = ""
     """The reason that the person gives to the agent."""
+    place: Place | None = None
+    """Where a person is, where the verdict rests on that."""
+    reached: tuple[str, ...] = ()
+    """Addresses behind names in the call, for the person."""
 
 
 def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askable: bool) -> Ruling:
@@ -119,20 +127,21 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     policies = question.configuration.policies
     analyses = [_in_session(question, each, key) if each.effects else each for each in analyses]
     profiles = [policy.profile for policy in policies]
-    decision, new_input = _possible(question, analyses, profiles)
-    if decision.verdict > Verdict.CONTAIN:
-        decision, new_input = _left_out(question, analyses, profiles) or (decision, new_input)
+    decision, new_input, place = _with_a_person(question, analyses, profiles)
+    if decision.verdict > Verdict.CONTAIN and (left := _left_out(question, analyses, profiles)):
+        (decision, new_input), place = left, None
     shadows = [
         (analysis, profile.shadow) for analysis, profile in zip(analyses, profiles, strict=True) if profile.shadow
     ]
-    shadow = _possible(question, *zip(*shadows, strict=True))[0] if shadows else None
-    ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input))
+    shadow = _with_a_person(question, *zip(*shadows, strict=True))[0] if shadows else None
+    ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input, place=place))
     ruling = _objected(question, _guarded(question, _escape(question, ruling)))
     if question.noes:
         import lockgate.gate.denying as denying
 
         ruling = denying.asked_again(question, ruling)
-    if ruling.decision.verdict is Verdict.ASK and not askable:
+    elsewhere = ruling.place is not None and ruling.place.where is Where.ELSEWHERE
+    if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
     return ruling
@@ -178,8 +187,22 @@ def _against(decision: Decision, question: Question) -> Decision:
     return stricter(decision, verdict, reasons, Tier.RULES)
 
 
-def _possible(
+def _with_a_person(
     question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile]
+) -> tuple[Decision, Mapping[str, Any] | None, Place | None]:
+    """What the tables say, and where the person is that they take; where they take none, nobody looks for one."""
+    decision, new_input = _possible(question, analyses, profiles, _BARE)
+    if decision.verdict is not Verdict.DENY:
+        return decision, new_input, None
+    asked, _ = _possible(question, analyses, profiles, _ASKING)
+    if asked.verdict is Verdict.DENY:
+        return decision, None, None
+    place = question.place()
+    return (decision if place.where is Where.NOBODY else asked), None, place
+
+
+def _possible(
+    question: Question, analyses: Sequence[Analysis], profiles: Sequence[Profile], asking: frozenset[Verdict]
 ) -> tuple[Decision, Mapping[str, Any] | None]:
     """What the tables say, as far as this host can do it for this call; and the input of a call that is contained.
 
@@ -195,7 +218,7 @@ def _possible(
             for analysis, profile in zip(analyses, profiles, strict=True)
         )
 
-    judging = _JUDGING if question.judges else _BARE
+    judging = asking | (_JUDGING if question.judges else _BARE)
     if flagged is None:
         # A judge is asked about the whole of a call that is not contained, and so is what it says about that whole.
         decision = decided(_CONTAINING | judging)

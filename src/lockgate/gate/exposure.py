@@ -7,6 +7,10 @@ from lockgate.audit import record
 from lockgate.events import Answer, InstructionsLoaded, PromptSubmitted
 from lockgate.gate.parts import Parts
 from lockgate.model import Subject, ToolCall
+from lockgate.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
 
 
 def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
@@ -37,8 +41,19 @@ def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
             found = addresses.extract(event.prompt, 1000)
             session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
         session.expose(tx, context.subject, "prompt", tuple(effects), now)
+        words = _answered(tx, event, now)
         tx.append_audit(now, record.happened(context, "prompt", {"human": event.human, "effects": len(effects)}))
-    return Answer()
+    return Answer(context=words)
+
+
+def _answered(tx: Transaction, event: PromptSubmitted, now: float) -> str:
+    """Take the questions that nothing came of as answered with no; what the person has said to noes elsewhere."""
+    if not (tx.approvals(session=event.context.subject.session)):
+        return ""
+    from lockgate.gate import asking
+
+    asking.unanswered(tx, event.context, now)
+    return asking.prompted(tx, event.context, now) if event.human else ""
 
 
 def _secrets_in(parts: Parts, event: PromptSubmitted) -> tuple[str, ...]:

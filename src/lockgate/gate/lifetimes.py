@@ -63,6 +63,10 @@ def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
     context = event.context
     with parts.store.transaction() as tx:
         now = parts.clock()
+        if tx.approvals(session=context.subject.session, state="pending"):
+            from lockgate.gate import asking
+
+            asking.unanswered(tx, context, now)
         session.end_agent(tx, context)
         delegates.done(tx, context.subject)
         tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))

@@ -15,6 +15,8 @@ _PERSON = {
     "expired": "A person was asked about this call, and nobody answered in time",
 }
 
+_NOES = frozenset({"denied", "denied before"})
+
 
 def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:
     """Add what the judge and the person said to an answer, each in a line of its own."""
@@ -29,9 +31,10 @@ def with_words(said: Answer, ruling: Ruling, opinion: Opinion | None) -> Answer:
     text = "\n".join(lines)
     if said.verdict is Verdict.ALLOW:
         return said._replace(context="\n".join(filter(None, (said.context, text))))
+    back = f"To take that back: lockgate approvals retract {ruling.approval}" if ruling.person in _NOES else ""
     return said._replace(
         to_agent="\n".join(filter(None, (said.to_agent, text))),
-        to_person="\n".join(filter(None, (said.to_person, text))),
+        to_person="\n".join(filter(None, (said.to_person, text, back))),
     )
 
 

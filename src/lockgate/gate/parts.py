@@ -11,6 +11,7 @@ from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.audit import record
 from lockgate.configuration import Configuration
 from lockgate.deliberation import (
+    NO_DIALOG,
     JudgeQuestion,
     Objection,
     Opinion,
@@ -88,6 +89,11 @@ class Consultants(Record):
     """Returns once a person has decided, or the time is over."""
     attended: Callable[[Configuration], bool] = lambda _: False
     """Whether a client that nobody sits before waits for a person elsewhere. Asked only where a person is needed."""
+    listened: Callable[[Configuration, Transaction], bool] = lambda *_: False
+    """Whether somebody elsewhere is proven to hear of a question. Asked only where a table takes such a person."""
+    unattended: Callable[[Context, ToolCall], str] = lambda *_: NO_DIALOG
+    """Why a question in the client's own dialog may be answered by somebody else than the person before it, in words;
+    empty where it cannot. Asked only where a table takes such a person."""
 
     def said(self, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer."""

@@ -13,7 +13,7 @@ from lockgate.gate.answering import failure_answer, result_answer
 from lockgate.gate.findings import UNSEEN_RULE, enforced, redacts, sources
 from lockgate.gate.parts import Parts, call_digest, merged
 from lockgate.gate.screening import Screening, look, screen
-from lockgate.model import Analysis, ToolCall
+from lockgate.model import Analysis, ToolCall, Verdict
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         _look_at_files(parts, tx, context, call, digest, now, done=True)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
+        told = _answered(tx, context, call, now)
         tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
-    return result_answer(call, screening)
+    return _with(told, result_answer(call, screening))
 
 
 def failed(parts: Parts, event: ToolFailed) -> Answer:
@@ -66,17 +67,19 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
     fresh = _analysed_once(parts, context, call, parts.configure(context))
     screening = look(parts.guard, context, call, "error", event.error)
     held = _secrets_in(parts, context, call, screening)
+    told = Answer()
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
         if not _came_back_before(tx, context, call, digest):
+            told = _answered(tx, context, call, now)
             outcome = session.failed(
                 tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
             )
             session.hold_secrets(tx, context.subject, call, held, now)
             _look_at_files(parts, tx, context, call, digest, now, done=False)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
-    return failure_answer(call, screening)
+    return _with(told, failure_answer(call, screening))
 
 
 def refused(parts: Parts, event: ToolRefused) -> Answer:
@@ -89,6 +92,22 @@ def refused(parts: Parts, event: ToolRefused) -> Answer:
         session.refused(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()
+
+
+def _answered(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
+    """What agent and person are told of the answer to a question in the client's dialog, where there was one."""
+    known = tx.call(context.subject.session, call.call_id) if call.call_id else None
+    if known is None or known.facts.get("verdict") != Verdict.ASK.word:
+        return Answer()
+    from lockgate.gate import asking
+
+    return asking.came_back(tx, context, call, now)
+
+
+def _with(told: Answer, said: Answer) -> Answer:
+    """An answer to a result, with what is told beside it."""
+    context = "\n".join(filter(None, (told.context, said.context)))
+    return said._replace(context=context, to_person=" ".join(filter(None, (told.to_person, said.to_person))))
 
 
 def _analysed_once(

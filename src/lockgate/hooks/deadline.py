@@ -12,8 +12,9 @@ GRACE = 0.5
 """Seconds after the deadline until the process is ended from outside the interpreter."""
 ANSWER = 10.0
 """Seconds for what comes after the decision: recording what other hooks refused, and writing the answer."""
-MARGIN = 1.5
-"""Seconds of the client's patience that are left for its own start of this process, and for reading the answer."""
+MARGIN = 10.0
+"""Seconds of the client's patience that are left for its own start of this process, and for reading the answer: while
+nobody has answered, a refusal with a sentence must come before the client gives up."""
 
 
 class Deadline:

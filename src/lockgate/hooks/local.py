@@ -207,7 +207,8 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
 
     rule = has_rule(client, where)
     files = client.parents_of, client.has_history
-    gate = open_gate(where, deadline.bring_forward, *files, rule, deadline.prolong, client.together)
+    asking = client.together, client.unattended
+    gate = open_gate(where, deadline.bring_forward, *files, rule, deadline.prolong, *asking)
     if client.OBJECTS:
         from lockgate.adapters.objecting import with_objections
 

@@ -11,9 +11,13 @@ _CONTAINING = frozenset((Verdict.CONTAIN,))
 
 
 def possible(chain: Chain, able: frozenset[Verdict]) -> Verdict:
-    """The first verdict of a chain that the host can do; what it cannot do is skipped toward stricter."""
+    """The first verdict of a chain that the host can do; what it cannot do is skipped toward stricter.
+
+    Every host can allow, deny, and at the end of a chain ask. An ``ask`` with something stricter after it takes
+    ``ASK`` in ``able``: the question is sure to reach a person, and nobody else can answer it.
+    """
     for verdict in chain:
-        if verdict in FINAL or verdict in able:
+        if verdict in able or (verdict in FINAL and not (verdict is Verdict.ASK and verdict is not chain[-1])):
             return verdict
     return Verdict.DENY
 
@@ -32,7 +36,8 @@ def decide(
         effects: What the call can do. None at all means that it is local.
         labels: What its subject has been exposed to.
         profile: The table. A row that it does not have is denied.
-        able: Which of ``CONTAIN`` and ``JUDGE`` this host can do; it can always allow, ask and deny.
+        able: Which of ``CONTAIN`` and ``JUDGE`` this host can do, and ``ASK`` where a person is proven to be there. It
+            can always allow, deny, and ask where a cell has nothing after that.
         flagged: What the judge said of the call, once it was asked: the cells that call it then say what comes of that.
 
     Returns:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lockgate.model import Category, LabelState
 from lockgate.policy.commands import NOT_SAFE, STEPS
 from lockgate.policy.dialect import translate, translate_option
-from lockgate.policy.profiles import DEFAULT, chain, shipped
+from lockgate.policy.profiles import DEFAULT, STRICT, chain, shipped
 from lockgate.policy.validation import pattern_lists, pattern_problem
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.system.documents.values import dotted
@@ -32,6 +32,8 @@ No project says that, however trusted its file is."""
 PATHS = ("protected_paths", "secret_paths", "persistent_paths")
 SHIPPED = "shipped"
 """The name of the layer that this package is."""
+_LOCKBOX = "lockbox.json"
+"""How the name of a layer ends that is a file of Lockbox."""
 
 
 class Layer(Record):
@@ -63,6 +65,11 @@ class _Merge:
         """The names of layers that lie in a project."""
         self.fixed: dict[str, str] = {}
         """Keys that no further layer can say, and which ``strict`` layer forbids it."""
+
+    def begin(self, layers: Sequence[Layer]) -> None:
+        """Choose the default: who has a file of Lockbox has chosen that it refuses. A layer may name another one."""
+        if any(layer.name.endswith(_LOCKBOX) and not layer.project for layer in layers):
+            self.scalars["profile"] = [STRICT, SHIPPED]
 
     def take(self, layer: Layer) -> None:
         value, name = layer.value, layer.name
@@ -202,7 +209,9 @@ def _both(one: str, other: str) -> str:
 
 def merge(layers: Iterable[Layer]) -> dict[str, Any]:
     """One compiled configuration of all layers, lowest first, whatever their trust."""
+    layers = tuple(layers)
     merging = _Merge()
+    merging.begin(layers)
     for layer in layers:
         merging.take(layer)
     return merging.compiled()

@@ -27,12 +27,14 @@ LOCKBOX, ALL = "lockbox", "all"
 FIXED_ROWS = frozenset({"local", "tamper_self"})
 """Rows that no configuration changes."""
 FINAL = frozenset({Verdict.ALLOW, Verdict.ASK, Verdict.DENY})
-"""What every host can do; a chain ends in one of these."""
-FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute"}
+"""What every host can do; a chain ends in one of these. An ``ask`` before the end takes a person proven to be there."""
+FALLS_BACK = {"execute_runtime": "execute", "execute_unlisted": "execute", "destroy_remote": "destroy"}
 """Rows that are a kind of another row: that one says what they do not say themselves."""
 FLOOR = {"egress_secret": "egress", "egress_shell": "egress", "execute_download": "execute"}
 """Rows that ask in every session. Where a table does not have one, the other row says it, and it asks at least."""
 DEFAULT = "quarantine"
+STRICT = "quarantine-strict"
+"""The default of a machine with a ``~/.claude/lockbox.json``: it refuses as Lockbox does, whoever sits in front."""
 PAUSED = "paused"
 """The name of the profile that decides while a person has paused the gate."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))

@@ -35,6 +35,7 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
     ),
     "tool_failed": (events.ToolFailed, {"call": _CALL, "error": _TEXT}),
     "tool_refused": (events.ToolRefused, {"call": _CALL, "reason": _TEXT}),
+    "calls_answered": (events.CallsAnswered, {}),
     "prompt_submitted": (
         events.PromptSubmitted,
         {"prompt": _TEXT, "human": _FLAG, "rejected": _LINES, "outside": _FLAG},

@@ -250,7 +250,8 @@ class Decider:
             parents=client.parents_of,
             history=client.has_history,
             consultants=self._parts.consultants._replace(
-                turn=lambda context: client.together(context, self._where.home)
+                turn=lambda context: client.together(context, self._where.home),
+                unattended=lambda context, call: client.unattended(context, call, self._where),
             ),
         )
         monitor = Monitor(parts)

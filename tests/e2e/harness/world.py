@@ -145,6 +145,12 @@ class World:
         assert done.returncode == 0, f"lockgate {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    def decide_by(self, profile: str) -> None:
+        """Have a profile decide, as the person would."""
+        config = self.home / ".config" / "lockgate"
+        config.mkdir(parents=True, exist_ok=True)
+        (config / "lockgate.yaml").write_text(f"profile: {profile}\n")
+
     def copy_of_lockgate(self) -> Path:
         """A copy of the package that a test may break; install with it as ``package``."""
         target = self.root / "library"

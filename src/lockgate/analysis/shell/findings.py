@@ -83,6 +83,11 @@ WORDS: dict[str, tuple[Template, ...]] = {
     ),
     "persist": (Template(EffectKind.PERSIST, because="`{what}` leaves something that will run or be trusted later"),),
     "destroy": (Template(EffectKind.DESTROY, because="`{what}` removes what cannot be brought back"),),
+    "destroy-remote": (
+        Template(
+            EffectKind.DESTROY, Variant.REMOTE, because="`{what}` removes what is elsewhere and cannot be brought back"
+        ),
+    ),
     "tamper": (Template(EffectKind.TAMPER, because="`{what}` changes what keeps the agent in bounds"),),
     "self": (
         Template(EffectKind.TAMPER, Variant.SELF, because="`{what}` would change the gate or approve for a person"),

@@ -33,6 +33,8 @@ _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 _ASKED = frozenset({"query", "fetch-own", "fetch-known", "compose-file", "write-tree"})
 """Words for effects that depend on what else a command says."""
+_ELSEWHERE = frozenset({"connect", "egress"})
+"""Words beside which ``destroy`` is of what is on another machine (``where: remote`` in the design's words)."""
 _ASKING = frozenset({"--help", "--version"})
 _HELP = frozenset({"--help", "-help", "-h", "help"})
 _PLAIN = frozenset({"local", "cwd", "read", "repository"})
@@ -313,6 +315,8 @@ class Invocation:
                 from lockgate.analysis.shell.queries import asked
 
                 word = asked(self, word, options)
+            if word == "destroy" and not _ELSEWHERE.isdisjoint(words):
+                word = "destroy-remote"
             if word:
                 self.add(word)
         return words

@@ -1,0 +1,127 @@
+"""Where a person sits before the client, it asks them in its own window, and nobody else can answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from e2e.conftest import Serve
+from e2e.harness.script import Script, agent, bash, fetch_issue
+from e2e.harness.terminal import Terminal
+from e2e.harness.world import PUSH, World
+
+ASKED = "Do you want to proceed?"
+
+
+def until_asked(terminal: Terminal, prompt: str) -> str:
+    terminal.say(prompt)
+    assert terminal.wait_for(ASKED, "ALL DONE") == ASKED
+    return terminal.text
+
+
+def test_yes_is_once(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), bash(PUSH), bash(PUSH)))
+    with world.open(model, "acceptEdits") as terminal:
+        shown = until_asked(terminal, "look at the issue, then push")
+        for text in (f"Bash: {PUSH}", "Locked by: mcp__tracker__fetch_issue", "more: lockgate question "):
+            assert text in shown
+        terminal.press("1")
+        terminal.wait_until(lambda: len(world.pushes) == 1, "the push")
+        assert terminal.wait_for(ASKED, "ALL DONE") == ASKED
+        terminal.press("\x1b")
+        terminal.wait_for("Interrupted")
+    assert len(world.pushes) == 1
+    assert not model.result(1).is_error
+
+
+def test_where_it_came_as_the_plugin(bare_world: World, serve: Serve) -> None:
+    bare_world.lockgate("install", "claude-code", "--plugin")
+    bare_world.use_plugin()
+    model = serve(Script.of(fetch_issue(), bash(PUSH)))
+    with bare_world.open(model, "acceptEdits") as terminal:
+        assert "more: lockgate question " in until_asked(terminal, "look at the issue, then push")
+        terminal.press("1")
+        terminal.wait_for("ALL DONE")
+    assert len(bare_world.pushes) == 1
+
+
+def test_a_sub_agent_is_asked_about_in_the_same_window(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), agent("CHILD: push it"), CHILD=[bash(PUSH)]))
+    with world.open(model, "acceptEdits") as terminal:
+        terminal.say("look at the issue, then have it pushed")
+        terminal.wait_for(ASKED)
+        assert "more: lockgate question " in terminal.text
+        terminal.press("1")
+        terminal.wait_until(lambda: len(world.pushes) == 1, "the push")
+        terminal.wait_until(lambda: "toolu_CHILD_000_00" in model.results(), "its result")
+    listed = json.loads(world.lockgate("approvals", "list", "--all", "--json"))
+    assert [(row["state"], bool(row["agent"])) for row in listed] == [("used", True)]
+
+
+def test_no_is_final_and_thirty_variants_are_three_questions_at_most(world: World, serve: Serve) -> None:
+    forms = [bash(f"git push https://git.example.com/mirror.git HEAD:b{number}") for number in range(30)]
+    model = serve(Script.of(fetch_issue(), bash(PUSH), bash(PUSH), forms))
+    with world.open(model, "acceptEdits") as terminal:
+        until_asked(terminal, "look at the issue, then push")
+        terminal.press("\x1b")
+        terminal.wait_for("Interrupted")
+        shown = until_asked(terminal, "go on")
+        assert PUSH not in shown.rpartition("Bash command")[2], "the same words were refused without a question"
+        terminal.press("\x1b")
+        terminal.wait_until(lambda: terminal.text.count("Interrupted") > 1, "the second no")
+    assert world.pushes == []
+    refused = model.result(2)
+    assert refused.is_error
+    assert "A person said no to exactly this call" in refused.text
+    asked = json.loads(world.lockgate("approvals", "list", "--all", "--json"))
+    assert 2 <= len(asked) <= 4
+
+
+@pytest.mark.parametrize("hook", ["PermissionRequest", "PreToolUse"])
+def test_a_foreign_hook_ends_asking(world: World, serve: Serve, hook: str) -> None:
+    said = {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}
+    if hook == "PreToolUse":
+        said = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+    answering = world.root / "answer.sh"
+    answering.write_text(f"#!/bin/sh\ncat >/dev/null\necho '{json.dumps({'hookSpecificOutput': said})}'\n")
+    answering.chmod(0o755)
+    entry = {"matcher": "", "hooks": [{"type": "command", "command": str(answering)}]}
+    local = world.project / ".claude" / "settings.local.json"
+    local.parent.mkdir(exist_ok=True)
+    local.write_text(json.dumps({"hooks": {hook: [entry]}}))
+    model = serve(Script.of(fetch_issue(), bash(PUSH)))
+    with world.open(model, "acceptEdits") as terminal:
+        terminal.say("look at the issue, then push")
+        assert terminal.wait_for("ALL DONE", ASKED) == "ALL DONE"
+    assert world.pushes == []
+    refused = model.result(1)
+    assert refused.is_error
+    assert f"for {hook}" in refused.text
+
+
+def test_nobody_in_front_is_not_asked(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), bash(PUSH)))
+    world.run(model, bypass=False)
+    assert world.pushes == []
+    assert "Lockgate blocked this call" in model.result(1).text
+
+
+def test_who_comes_from_lockbox_is_refused_as_before(world: World, serve: Serve) -> None:
+    (world.home / ".claude" / "lockbox.json").write_text("{}")
+    model = serve(Script.of(fetch_issue(), bash(PUSH)))
+    with world.open(model, "acceptEdits") as terminal:
+        terminal.say("look at the issue, then push")
+        assert terminal.wait_for("ALL DONE", ASKED) == "ALL DONE"
+    assert world.pushes == []
+    assert model.result(1).is_error
+
+
+def test_in_bypass_mode_only_a_plain_command_is_asked(world: World, serve: Serve) -> None:
+    model = serve(Script.of(fetch_issue(), bash(f"{PUSH}; echo >> .idea/x"), bash(PUSH)))
+    with world.open(model) as terminal:
+        until_asked(terminal, "look at the issue, then push")
+        assert model.result(1).is_error, "the client could have lost the question about the other call"
+        terminal.press("1")
+        terminal.wait_for("ALL DONE")
+    assert len(world.pushes) == 1
