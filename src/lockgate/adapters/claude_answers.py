@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lockgate.adapters.claude_events import EVENTS, IGNORED
+from lockgate.adapters.claude_files import EVENTS, IGNORED
 from lockgate.events import Answer, Event, ToolFinished
 from lockgate.model import Verdict
 from lockgate.record import TYPE_CHECKING

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.adapters import claude_files
-from lockgate.adapters.claude_events import EVENTS, IGNORED
+from lockgate.adapters.claude_files import EVENTS, IGNORED
 from lockgate.adapters.payload import decoder_of, identifier, kind, mapping, optional, text
 from lockgate.errors import BadInputError
 from lockgate.events import (

@@ -18,7 +18,7 @@ from lockgate.adapters.claude_command import (
     started_files,
     valid_entries,
 )
-from lockgate.adapters.claude_events import EVENTS
+from lockgate.adapters.claude_files import EVENTS
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
 from lockgate.errors import InstallError

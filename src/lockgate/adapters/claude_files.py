@@ -18,6 +18,49 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionDenied",
+    "PostToolBatch",
+    "Stop",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "SubagentStart",
+    "SubagentStop",
+    "ConfigChange",
+    "InstructionsLoaded",
+)
+"""The events that the gate is registered for."""
+
+IGNORED = frozenset(
+    {
+        "CwdChanged",
+        "DirectoryAdded",
+        "Elicitation",
+        "ElicitationResult",
+        "FileChanged",
+        "MessageDisplay",
+        "Notification",
+        "PermissionRequest",
+        "PostCompact",
+        "PostModelSwitch",
+        "PreCompact",
+        "PreModelSwitch",
+        "Setup",
+        "StopFailure",
+        "TaskCompleted",
+        "TaskCreated",
+        "TeammateIdle",
+        "UserPromptExpansion",
+        "WorktreeCreate",
+        "WorktreeRemove",
+    },
+)
+"""Events that exist and need nothing from the gate."""
+
 _TRANSCRIPT_PART = 2 * 1024 * 1024
 _SETTINGS_MAX = 4 * 1024 * 1024
 _META_MAX = 64 * 1024

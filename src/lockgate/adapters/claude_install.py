@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from lockgate.adapters import claude_command, claude_settings
 from lockgate.adapters.claude_command import Launch
-from lockgate.adapters.claude_events import EVENTS
+from lockgate.adapters.claude_files import EVENTS
 from lockgate.adapters.claude_settings import Record
 from lockgate.adapters.native_client import usable
 from lockgate.core.version import PACKAGE_FOLDER

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from lockgate.escape.approvals import IN_DIALOG
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
+IN_DIALOG = "dialog"
+"""What :data:`lockgate.escape.approvals.IN_DIALOG` is, which a decision that asks nobody does not load."""
 CHANGED = "changed input"
 """The name under which a question says that another call came back than the one that was asked about."""
 HEARD = "prompted"

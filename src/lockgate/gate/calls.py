@@ -17,7 +17,6 @@ from lockgate.deliberation import JudgeQuestion, Objection, Opinion, PersonQuest
 from lockgate.errors import LockgateError
 from lockgate.events import Answer, Context, ToolRequested
 from lockgate.gate.answering import answer
-from lockgate.gate.attending import place_of
 from lockgate.gate.deciding import MESSAGE_TOOL, Question, Ruling, recipient, rule
 from lockgate.gate.findings import sources
 from lockgate.gate.masking import Mask
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.deliberation import Deliberation, Need
+    from lockgate.gate.attending import Place
     from lockgate.store.protocol import Transaction
 
 _KNOWN = "known_secrets/"
@@ -226,11 +226,18 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         parts.consultants.can_judge(case.configuration),
         objections=case.objections,
         noes=tx.approvals(session=context.subject.session, state="denied"),
-        place=lambda: place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval)),
+        place=lambda: _place(parts, case, heard, tx),
     )
     if heard.opinion is None or question.labels != heard.labels:
         return question  # what was read since the judge was asked makes it another one
     return question._replace(opinion=heard.opinion)
+
+
+def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> Place:
+    """Where the person is who can be asked."""
+    from lockgate.gate.attending import place_of
+
+    return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval))
 
 
 def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:

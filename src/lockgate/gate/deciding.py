@@ -12,7 +12,6 @@ from lockgate.analysis.patterns.model import GuardrailResult
 from lockgate.configuration import Configuration
 from lockgate.deliberation import Objection, Opinion
 from lockgate.events import Context
-from lockgate.gate.attending import Place, Where
 from lockgate.gate.findings import enforced, joined, stricter
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
@@ -38,6 +37,7 @@ from lockgate.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from typing import Any
 
+    from lockgate.gate.attending import Place
     from lockgate.store.protocol import Transaction
     from lockgate.store.rows import ApprovalRow
 
@@ -78,7 +78,7 @@ class Question(Record):
     """What rule sets and plugins have against the call."""
     noes: Sequence[ApprovalRow] = ()
     """The calls of the session that a person has said no to."""
-    place: Callable[[], Place] = lambda: Place(Where.NOBODY)
+    place: Callable[[], Place | None] = lambda: None
     """Where a person is proven to be. Asked only where a table takes one."""
 
     @property
@@ -140,7 +140,7 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
         import lockgate.gate.denying as denying
 
         ruling = denying.asked_again(question, ruling)
-    elsewhere = ruling.place is not None and ruling.place.where is Where.ELSEWHERE
+    elsewhere = ruling.place is not None and ruling.place.where == "elsewhere"
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
         denied = ruling.decision._replace(verdict=Verdict.DENY)
         return ruling._replace(decision=denied, lost_in=question.context.mode)
@@ -198,7 +198,7 @@ def _with_a_person(
     if asked.verdict is Verdict.DENY:
         return decision, None, None
     place = question.place()
-    return (decision if place.where is Where.NOBODY else asked), None, place
+    return (decision if place is None or place.where == "nobody" else asked), None, place
 
 
 def _possible(

@@ -33,7 +33,7 @@ from claude_agent_sdk import (
     ToolPermissionContext,
 )
 
-from lockgate.adapters import claude_answers, claude_code, claude_events
+from lockgate.adapters import claude_answers, claude_code, claude_files
 from lockgate.api.asking import Asking
 from lockgate.api.gate import Gate
 from lockgate.api.model import Ask, Asker, Question
@@ -85,7 +85,7 @@ def hooks_for(gate: Gate, *, ask: Ask | None = None, rewrites: bool = True) -> d
     """
     hook = _Hook(gate, gate.ask if ask is None else ask, rewrites)
     matcher = HookMatcher(hooks=[hook.heard], timeout=_LONGEST_WAIT, on_failure="block")
-    return {cast("HookEvent", event): [matcher] for event in claude_events.EVENTS}
+    return {cast("HookEvent", event): [matcher] for event in claude_files.EVENTS}
 
 
 def can_use_tool_for(ask: Asker) -> CanUseTool:
