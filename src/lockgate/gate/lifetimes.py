@@ -6,6 +6,7 @@ from lockgate import session
 from lockgate.audit import record
 from lockgate.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
 from lockgate.gate.parts import Parts
+from lockgate.gate.upgrade_notes import take_note
 from lockgate.model import Verdict
 
 
@@ -16,6 +17,7 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
     days = configuration.options.retention_days
     with parts.store.transaction() as tx:
         now = parts.clock()
+        note = take_note(tx)
         row = session.begin_session(tx, event.context, event.how, event.parents, now)
         if days is not None:
             tx.prune(now - days * 86400)
@@ -25,10 +27,10 @@ def session_started(parts: Parts, event: SessionStarted) -> Answer:
             pruning.retain(tx, parts.store.key, configuration.options.audit["retention_days"], now)
         tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
     if not problems:
-        return Answer()
+        return Answer(to_person=note)
     from lockgate import messages
 
-    return Answer(to_person=messages.problems(problems))
+    return Answer(to_person="\n".join(filter(None, (note, messages.problems(problems)))))
 
 
 def session_ended(parts: Parts, event: SessionEnded) -> Answer:
