@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from gate.world import World
 from lockgate.gate.upgrade_notes import SEEN, take_note
 from lockgate.store.protocol import Transaction
+from lockgate.store.sqlite import SqliteStore
 
 NOTES = {"0.1.0": "one", "0.2.0": "two", "0.10.0": "ten"}
 
@@ -15,8 +18,8 @@ def said(tx: Transaction, version: str) -> str:
     return take_note(tx, version=version, notes=NOTES)
 
 
-def test_a_new_state_has_nothing_to_say(world: World) -> None:
-    with world.store.transaction() as tx:
+def test_a_new_state_has_nothing_to_say(tmp_path: Path) -> None:
+    with SqliteStore.open(str(tmp_path)).transaction() as tx:
         assert said(tx, "0.2.0") == ""
         assert tx.setting(SEEN) == "0.2.0"
 
