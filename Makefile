@@ -65,6 +65,7 @@ containment: setup library system ## try every way out of the sandbox, and other
 	@$(BIN)/python evals/containment/honest.py
 
 days: setup library system clients ## whole days of real clients, with and without Lockgate (needs PyPI, npm, Debian)
+	@$(BIN)/python evals/days/run.py --in-front
 	@$(BIN)/python evals/days/run.py
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +21,14 @@ from e2e.harness.other_models import OtherModel, ResponsesModel
 from e2e.harness.other_worlds import CodexWorld, _codex_program
 from e2e.harness.script import Call, Script, Turn, call_id
 from e2e.harness.scripted_model import ScriptedModel
+from e2e.harness.terminal import Terminal
 from e2e.harness.world import KEY
 
 _PATIENCE = 1800
 """Seconds for a whole day."""
 _TRACKER = ROOT / "tests" / "e2e" / "harness" / "tracker_server.py"
 _OF_CODEX = re.compile(r"^(Chunk ID|Wall time|Original token count): .*\n", re.M)
+_ASKED = "Do you want to proceed?"
 _GREP = "grep -rn --exclude-dir=node_modules --exclude-dir=.venv --exclude-dir=.git"
 
 
@@ -153,7 +156,7 @@ class ClaudeCode(Client):
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.machine.project): project},
         }
-        (self.machine.home / ".claude").mkdir()
+        (self.machine.home / ".claude").mkdir(exist_ok=True)
         (self.machine.home / ".claude.json").write_text(json.dumps(answers))
         tracker = {"command": sys.executable, "args": ["-I", str(_TRACKER), str(self.machine.root / "mails")]}
         (self.machine.root / "mcp.json").write_text(json.dumps({"mcpServers": {"tracker": tracker}}))
@@ -181,6 +184,40 @@ class ClaudeCode(Client):
             yield Call("mcp__tracker__fetch_issue", {"number": int(step.subject)})
         else:
             yield Call("Bash", {"command": _command(step), "description": "step", "timeout": 240000})
+
+
+class ClaudeCodeInFront(ClaudeCode):
+    """Claude Code in a terminal, with a person who says yes to everything that they are asked."""
+
+    keys = 0
+    """How often they did."""
+
+    def work(self, script: Script) -> dict[str, Result]:
+        """Run the client until it ends; results by the calls' ids."""
+        # What the client would ask about by itself is allowed: only Lockgate asks.
+        tools = ["Bash", "Read", "Edit", "Write", "mcp__tracker__fetch_issue"]
+        words = ["--mcp-config", str(self.machine.root / "mcp.json"), "--permission-mode", "acceptEdits"]
+        words += ["--settings", json.dumps({"permissions": {"allow": tools}})]
+        with ScriptedModel(script) as model:
+            environment = {**self.environment, "ANTHROPIC_BASE_URL": model.url}
+            program = str(claude_code(versions()[-1]))
+            with Terminal([program, *words], environment, self.machine.project) as terminal:
+                terminal.wait_for("accept edits on")
+                terminal.wait_until((self.machine.root / "listed").exists, "the tracker's tools")
+                terminal.say("please go on")
+                self._answer(terminal)
+            return {name: Result(found.text, found.is_error) for name, found in model.results().items()}
+
+    def _answer(self, terminal: Terminal) -> None:
+        until = time.monotonic() + _PATIENCE
+        while "ALL DONE" not in terminal.text:
+            if time.monotonic() > until:
+                raise SystemExit(f"the day does not end; the screen shows:\n{terminal.text}")
+            if _ASKED in terminal.text:
+                terminal.press("1")
+                self.keys += 1
+                terminal.wait_until(lambda: _ASKED not in terminal.text, "the end of the question")
+            terminal.press("")
 
 
 class Codex(Client):

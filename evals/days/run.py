@@ -13,7 +13,7 @@ import argparse
 import time
 
 import days
-from clients import CLIENTS, place_of
+from clients import CLIENTS, ClaudeCodeInFront, place_of
 from judging import Judged, acts, judged
 from machine import Machine
 
@@ -25,7 +25,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="DAY", help=", ".join(known))
     parser.add_argument("--client", choices=CLIENTS, action="append")
     parser.add_argument("--verbose", action="store_true", help="show every step")
+    parser.add_argument(
+        "--in-front", action="store_true", help="only Claude Code in a terminal: acts that one key lets through"
+    )
     given = parser.parse_args()
+    if given.in_front:
+        _in_front({name: known[name] for name in given.names or known})
+        return
     rows, wrong = [], False
     for name in given.names or known:
         for client in given.client or CLIENTS:
@@ -42,6 +48,26 @@ def main() -> None:
             wrong = wrong or found.wrong(known[name])
     _table(rows)
     raise SystemExit(1 if wrong else 0)
+
+
+def _in_front(chosen: dict[str, days.Day]) -> None:
+    """Of the acts that are stopped: how many go on with one key in the same window."""
+    for name, day in chosen.items():
+        machine = Machine(place_of(name, "in-front"), day)
+        agent = ClaudeCodeInFront(machine)
+        try:
+            run = agent.run(guarded=True)
+        finally:
+            machine.end()
+        # It is compared with itself: only verdicts and results of this run matter.
+        found = judged(day, [run, run], run)
+        stopped = acts(found.outcomes)
+        passed = sum(not run.results[day.steps.index(one.step)].failed for one in stopped)
+        needless = sum(one.needless for one in found.outcomes)
+        print(
+            f"{name:12} {len(stopped)} acts stopped, {passed} with one key; {agent.keys} keys; {needless} needless",
+            flush=True,
+        )
 
 
 def _show(name: str, client: str, found: Judged, *, verbose: bool) -> None:
