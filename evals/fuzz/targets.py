@@ -12,9 +12,10 @@ import shlex
 from collections.abc import Callable
 
 from lockgate.adapters import claude_code, payload
-from lockgate.analysis import addresses, mentions, redact
+from lockgate.analysis import addresses, redact
 from lockgate.analysis.patterns import decoding
 from lockgate.analysis.patterns.decoding_spots import SPOT_PATTERNS
+from lockgate.analysis.prompts.prompt import mention_effects
 from lockgate.analysis.shell import analyse_shell
 from lockgate.analysis.shell.reader import read
 from lockgate.analysis.shell.syntax import Unparsed
@@ -97,7 +98,7 @@ def result(data: bytes) -> None:
     text = _text(data)
     once = redact.redact(text)
     assert redact.redact(once) == once
-    mentions.mention_effects(text, "/work/project", AROUND)
+    mention_effects(text, "/work/project", AROUND)
 
 
 def event(data: bytes) -> None:
