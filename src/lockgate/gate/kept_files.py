@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _PREFIX = "kept-file:"
 MOST = 300
-"""Files that are remembered, the newest."""
+"""Files with secrets that are remembered, the newest."""
+MOST_CODE = 100
+"""Files with nothing but code from the network, the newest: downloads are many, and push out no secret."""
 LARGEST = 1024 * 1024
 """Bytes of a file that is compared by its content."""
 FACT, CLEARED = "kept_files", "cleared_files"
@@ -151,11 +153,15 @@ def _name(path: str, content: str = "") -> str:
 
 def _put(tx: Transaction, kept: Kept) -> None:
     name = _name(kept.path, kept.content)
-    rows = _rows(tx)
-    if len(rows) >= MOST and all(other != name for other, _ in rows):
-        oldest = min(rows, key=lambda row: row[1].at)[0]
-        tx.put_setting(oldest, None)
+    code = _is_code(kept)
+    rows = [(other, row.at) for other, row in _rows(tx) if other != name and _is_code(row) is code]
+    if len(rows) >= (MOST_CODE if code else MOST):
+        tx.put_setting(min(rows, key=lambda row: row[1])[0], None)
     tx.put_setting(name, json.dumps(kept))
+
+
+def _is_code(kept: Kept) -> bool:
+    return bool(kept.origins) and all(origin.origin for origin in kept.origins)
 
 
 def _at(tx: Transaction, path: str) -> Kept | None:

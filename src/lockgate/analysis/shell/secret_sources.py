@@ -32,6 +32,7 @@ _AS_IT_WAS = frozenset({"cat", "head", "tail", "tr", "cut", "echo", "printf"})
 NAMED_SO = "place:secret/named-so"
 _LONGEST_WAY = 4
 _MOST_MARKS = 200
+_MANY = "one of many addresses"
 _MOST_LEFT, _MOST_ORIGINS = 20, 8
 
 
@@ -67,10 +68,10 @@ class SourceMachine(Machine):
         """Whether there were more sources than can be told apart."""
         self.files: dict[str, str] = {}
         """Marks of what lies in the files that were written."""
+        self.earlier = around.kept_files()
+        """Files that earlier calls have written, and where what lies in them comes from."""
         self.kept: dict[str, str] = {}
-        """The same of those that earlier calls have written."""
-        for path, origins in around.kept_files().items():
-            self.files[path] = self.kept[path] = "".join(self.mark(Source(*origin)) for origin in origins)
+        """Marks of those among them that the script has meant: there can be more of them than there are marks."""
         self.read: list[tuple[str, str]] = []
         """Files that the command reads, with the marks of what lies in them."""
         self.plain: tuple[str, ...] = ()
@@ -154,6 +155,21 @@ class SourceMachine(Machine):
             return ""
         return "".join(self.mark(Source(*origin)) for origin in self.around.kept_content(place))
 
+    def lying_in(self, path: str) -> str:
+        """Marks of what lies in a file that was written, by this script or by an earlier call."""
+        if path not in self.files and path in self.earlier:
+            marks = "".join(self.mark(self._of_earlier(Source(*origin))) for origin in self.earlier[path])
+            self.files[path] = self.kept[path] = marks
+        return self.files.get(path, "")
+
+    def _of_earlier(self, source: Source) -> Source:
+        """What an earlier call left. Of much code from the network only that it is some: secrets need the marks."""
+        many = source not in self.sources and len(self.sources) >= _MOST_MARKS // 2
+        return Source("", origin=source.origin, what=_MANY) if many and source.origin else source
+
+    def _written(self) -> dict[str, object]:
+        return dict.fromkeys([*self.earlier, *self.files])
+
     def in_files(self) -> tuple[Left, ...]:
         """What lies in the files that were written, as far as it matters to later calls."""
         found = []
@@ -163,24 +179,26 @@ class SourceMachine(Machine):
             plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and known(path)
             if any(e.kind is EffectKind.READ_SECRET for e in read_effects(path, "", self.around)):
                 continue  # its name says what it holds
-            if plain and marks != self.kept.get(path, "") and (origins or path in self.kept):
+            if plain and marks != self.kept.get(path) and (origins or path in self.earlier):
                 found.append(Left(path, origins))
         return tuple(found[:_MOST_LEFT])
 
     def held(self, place: str) -> str:
         """Marks of what lies in the files that were written and that a path, or a pattern, may mean."""
-        found = "".join(marks for path, marks in self.files.items() if inside(path, place))
+        written = self._written()
+        found = "".join(self.lying_in(path) for path in written if inside(path, place))
         start = _WILD.split(place, maxsplit=1)[0]
-        for path, marks in self.files.items():
+        for path in written:
             before = _WILD.split(path, maxsplit=1)[0]
             wild = (start != place and path.startswith(start)) or (before != path and place.startswith(before))
-            found += "".join(map(weaker, marks)) if wild and posixpath.basename(start + before) else ""
+            found += "".join(map(weaker, self.lying_in(path))) if wild and posixpath.basename(start + before) else ""
         return found
 
     def made_in(self, folder: str) -> str:
         """Marks of what was written into a folder, but for files such as ``.npmrc``, which nothing publishes."""
-        names = (path for path in self.files if inside(path, folder) and not posixpath.basename(path).startswith("."))
-        return marks_of("".join(weaker(mark) for path in names for mark in self.files[path]))
+        inner = (path for path in self._written() if inside(path, folder))
+        names = (path for path in inner if not posixpath.basename(path).startswith("."))
+        return marks_of("".join(weaker(mark) for path in names for mark in self.lying_in(path)))
 
 
 def place_of(text: str, scope: Scope) -> str:

@@ -110,7 +110,7 @@ class Tracer(CodeMachine):
         elif not name.startswith("/dev/"):
             place = place_of(name, scope)
             self.crossed |= bool(self.beside) and self.is_connected(marks)
-            self.files[place] = marks_of(self.files.get(place, "") + marks) if more else marks
+            self.files[place] = marks_of(self.lying_in(place) + marks) if more else marks
 
     def _connected(self, name: str, marks: str) -> None:
         """Keep what is sent through a socket of bash, or stands in the name of its host."""
@@ -252,7 +252,7 @@ class Tracer(CodeMachine):
             place = Place("word", option.name if option else own, arg.text)
             self._arrive(call, marks_of(arg.text), place, sinks, surely=True)
             file = without_marks(arg.text).rpartition("@")[2]
-            if self.files and file not in looked_at and not (option and option.role == "write"):
+            if (self.files or self.earlier) and file not in looked_at and not (option and option.role == "write"):
                 # No table says that the program reads it, but what else should it do with what was just written?
                 held = "".join(map(weaker, self.held(place_of(file, call.scope)))) if file else ""
                 self._arrive(call, held, place._replace(how="file"), sinks, surely=False)
