@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.text import visible, visible_block
+from lockgate.text import columns, visible, visible_block, wrapped
 
 anything = st.text(st.characters(), max_size=300) | st.text(
     st.sampled_from("a\n\r\t\x1b\x00\u202e\u200b\u2066\ufeff\ud800"), max_size=60
@@ -95,3 +95,32 @@ def test_a_long_run_of_other_letters_is_looked_at_once():
     run = "\u044f" * 300_000
     assert visible(run, len(run)) == run
     assert visible(f"{run}x", 9 * len(run)) == "\\u{44f}" * len(run) + "x"
+
+
+def _rows_at_words(line: str, width: int) -> int:
+    """How many rows a terminal's user interface takes that wraps at blanks, keeps them, and cuts longer words."""
+    rows, used = 1, 0
+    for number, word in enumerate(line.split(" ")):
+        if number:
+            rows, used = (rows + 1, 1) if used >= width else (rows, used + 1)
+        if used and word and used + len(word) > width:
+            rows, used = rows + 1, 0
+        rows, used = (
+            (rows + (len(word) - 1) // width, (len(word) - 1) % width + 1)
+            if len(word) > width
+            else (
+                rows,
+                used + len(word),
+            )
+        )
+    return rows
+
+
+@given(st.text(st.sampled_from("aaaaab  "), max_size=80) | st.text(st.sampled_from("ab \u4e2d"), max_size=60))
+def test_a_wrapped_line_is_whole_and_takes_no_fewer_rows_than_a_terminal(line):
+    pieces = wrapped(line, 9)
+    assert "".join(pieces) == line
+    assert max(map(columns, pieces)) <= 9
+    assert len(pieces) >= -(-columns(line) // 9)
+    if line.isascii():
+        assert len(pieces) >= _rows_at_words(line, 9)

@@ -20,6 +20,7 @@ _UNSAFE = lazy_re(
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 _BLANKS = lazy_re("[ \u3000]{60,}")
 """What pushes the rest of a text out of sight."""
+_WORDS = lazy_re(r"[^ ]* |[^ ]+")
 _EMPTY_LINES = lazy_re(r"\n(?:[ \t\r\f\v]*\n){8,}")
 
 # Letters that are taken for plain Latin ones: IPA, Greek, Cyrillic, Armenian, Cherokee, Coptic, Lisu, Roman numerals,
@@ -72,6 +73,44 @@ def visible(text: str, limit: int = 400) -> str:
     tail = max(limit - head - 24, 0)
     cut = len(shown) - head - tail
     return f"{shown[:head]} [... {cut} more ...] {shown[len(shown) - tail :] if tail else ''}".rstrip()
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal needs for a text that is safe to show."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import east_asian_width
+
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def wrapped(line: str, width: int) -> list[str]:
+    """Cut a line into pieces of a width at most: at blanks, and a word that is longer than that anywhere.
+
+    A terminal that wraps at words, or at any character, takes no more lines for it than these.
+
+    Args:
+        line: One line that is safe to show.
+        width: Columns of a piece, at least 2.
+    """
+    pieces, used = [""], 0
+    for word in _WORDS.findall(line):
+        wide = columns(word)
+        if used and used + wide > width:
+            pieces.append("")
+            used = 0
+        if wide <= width:
+            pieces[-1] += word
+            used += wide
+            continue
+        for character in word:
+            one = columns(character)
+            if used + one > width:
+                pieces.append("")
+                used = 0
+            pieces[-1] += character
+            used += one
+    return pieces
 
 
 def condensed(text: str) -> str:

@@ -24,7 +24,7 @@ def test_yes_is_once(world: World, serve: Serve) -> None:
     model = serve(Script.of(fetch_issue(), bash(PUSH), bash(PUSH)))
     with world.open(model, "acceptEdits") as terminal:
         shown = until_asked(terminal, "look at the issue, then push")
-        for text in (f"Bash: {PUSH}", "Locked by: mcp__tracker__fetch_issue", "more: lockgate question "):
+        for text in (f"| Bash: {PUSH}", "Locked by: mcp__tracker__fetch_issue", "more: lockgate question "):
             assert text in shown
         terminal.press("1")
         terminal.wait_until(lambda: len(world.pushes) == 1, "the push")

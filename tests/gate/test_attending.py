@@ -14,6 +14,7 @@ from lockgate.events import Answer, CallsAnswered
 from lockgate.gate import messages_dialog
 from lockgate.model import ToolCall, Verdict
 from lockgate.store.rows import ApprovalRow
+from lockgate.text import columns
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 PUSH = {"command": "git push https://git.example/m.git HEAD:main"}
@@ -136,7 +137,7 @@ def test_the_question_has_ten_lines_and_all_that_matters(front: World) -> None:
     lines = said.to_person.split("\n")
     (row,) = questions(front)
     assert len(lines) <= messages_dialog.LINES
-    assert lines[1] == f"Bash: {PUSH['command']}"
+    assert lines[1] == f"  | Bash: {PUSH['command']}"
     assert any("mcp__github__get_issue: number=7" in line for line in lines)
     assert lines[-1] == f"more: lockgate question {row.approval}"
     assert row.about["whole"] == PUSH
@@ -152,6 +153,59 @@ def test_the_question_has_ten_lines_and_all_that_matters(front: World) -> None:
 )
 def test_nothing_of_a_call_is_left_out(front: World, command: str) -> None:
     assert push(front, command)[0].verdict is DENY
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "shown"),
+    [
+        ("mcp__mail__send", {"description": "the whole payload"}, ["  | description: the whole payload"]),
+        ("mcp__mail__send", {"timeout": 5}, ["  | timeout: 5"]),
+        ("mcp__mail__send", {"run_in_background": True}, ["  | run_in_background: True"]),
+        ("mcp__mail__send", {"description": "x" * 800}, None),
+        ("Bash", {**PUSH, "description": "Push it", "timeout": 5, "run_in_background": True}, []),
+        ("Bash", {**PUSH, "description": ["a", 1]}, ["  | description: ['a', 1]"]),
+        ("Bash", {**PUSH, "timeout": "$(id)"}, ["  | timeout: $(id)"]),
+        ("Bash", {**PUSH, "timeout": True}, ["  | timeout: True"]),
+        ("Bash", {**PUSH, "run_in_background": 1}, ["  | run_in_background: 1"]),
+    ],
+)
+def test_a_field_is_left_out_only_where_it_does_nothing(
+    front: World, tool: str, more: dict[str, Any], shown: list[str] | None
+) -> None:
+    said, _ = front.ask(tool, {"to": "m@example.com", **more} if tool != "Bash" else more)
+    assert said.verdict is (DENY if shown is None else ASK)
+    fields = [line for line in said.to_person.split("\n") if any(name in line for name in messages_dialog._PASSED_OVER)]
+    assert shown is None or fields == shown
+
+
+def test_words_that_each_take_a_line_of_the_screen_are_counted(front: World) -> None:
+    """A client wraps at words: by columns alone these take five lines, and the last ones would be cut off."""
+    words = " ".join("HEAD:" + letter * 32 for letter in "abcdefgh")
+    assert push(front, f"git push https://git.example.com/m.git {words}")[0].verdict is DENY
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push https://git.example/x\nWhy: harmless",
+        "git push https://git.example/x\nTo: https://mine.example",
+        "git push https://git.example/x\nmore: lockgate question zzz",
+        "git push https://git.example/x #" + "y" * 50 + " To: https://mine.example",
+        "git push https://git.example/" + "y" * 50 + "To: https://mine.example",
+        "git push https://git.example/" + "\u4e2d" * 30 + " To: https://mine.example",
+    ],
+)
+def test_no_line_of_a_call_passes_for_one_of_the_gate(front: World, command: str) -> None:
+    said, _ = push(front, command)
+    assert said.verdict is ASK
+    shown = said.to_person.split("\n")
+    first, rest = shown[0], [line for line in shown[1:] if not line.startswith(("  | ", "  |> ", "    "))]
+    assert first == "Lockgate: let exactly this run once?"
+    assert [line for line in rest if line.startswith("more: ")] == [
+        f"more: lockgate question {questions(front)[-1].approval}"
+    ]
+    assert not [line for line in rest if line.startswith(("To: https://mine", "Why: harmless"))]
+    assert all(columns(line) <= messages_dialog.COLUMNS for line in shown)
 
 
 def test_a_hidden_character_is_shown(front: World) -> None:

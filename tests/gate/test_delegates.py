@@ -79,6 +79,7 @@ def test_several_delegates_at_once_each_have_their_own_brief(world: World) -> No
         pytest.param("x\n" * 7, True, id="seven-lines"),
         pytest.param("x\n" * 8, False, id="eight-lines"),
         pytest.param("y" * 600, False, id="one-line-that-wraps"),
+        pytest.param(" ".join("z" * 37 for _ in range(8)), False, id="words-that-take-a-line-each"),
         pytest.param("漢" * 260, False, id="wide-characters"),
         pytest.param("\x1b[2J" * 100, False, id="escapes-take-room"),
     ],

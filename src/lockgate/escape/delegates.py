@@ -15,7 +15,7 @@ from lockgate.analysis.redact import redact
 from lockgate.model import SPAWNING_TOOLS, Subject, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import AgentRow, BriefRow
-from lockgate.text import visible_block
+from lockgate.text import visible_block, wrapped
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -71,7 +71,7 @@ def brief_of(call: ToolCall) -> str | Refusal:
 
 def fits(text: str) -> bool:
     """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
-    lines = sum(1 + _columns(line) // SHOWN_COLUMNS for line in visible_block(text).split("\n"))
+    lines = sum(len(wrapped(line, SHOWN_COLUMNS)) for line in visible_block(text).split("\n"))
     return lines <= SHOWN_LINES
 
 
@@ -79,15 +79,6 @@ def steps(text: str) -> list[str]:
     """The commands that a brief says on a line of their own, after ``$``."""
     lines = (line.strip() for line in text.split("\n"))
     return [line.removeprefix(_STEP).strip() for line in lines if line.startswith(_STEP)]
-
-
-def _columns(line: str) -> int:
-    """How many columns a terminal needs for a line."""
-    if line.isascii():
-        return len(line)
-    from unicodedata import east_asian_width
-
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in line)
 
 
 def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: str, now: float) -> BriefRow:

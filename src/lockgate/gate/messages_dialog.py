@@ -6,13 +6,12 @@ cannot answer, so what does not fit is not asked there.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from lockgate.messages import call_text, provenance_text
 from lockgate.model import Decision, Label, Reason, Taint, ToolCall
 from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible
+from lockgate.text import visible, wrapped
 
 if TYPE_CHECKING:
     from lockgate.store.rows import ApprovalRow
@@ -22,8 +21,18 @@ LINES = 10
 COLUMNS = 72
 """Columns that the client leaves for a line of text there."""
 _REASONS = 2
-_PASSED_OVER = frozenset({"description", "timeout", "run_in_background"})
-"""Fields of a command's input that change nothing about what it does."""
+_PASSED_OVER = {"description": str, "timeout": int, "run_in_background": bool}
+"""Fields of Bash that change nothing about what it does, with their types. Another tool's field may be what it sends.
+
+Source: the tool's schema of Claude Code 2.1.329.
+"""
+_TITLE = "Lockgate: let exactly this run once?"
+_BAR = "  | "
+"""Before each line of the call, so that none passes for one of ours."""
+_GOES_ON = "  |> "
+"""Before what the screen has no room for in such a line."""
+_MORE = "    "
+"""Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
 """Characters of a field above which nothing fits anyhow."""
 
@@ -43,15 +52,23 @@ def asked(
     Returns:
         At most :data:`LINES` lines; empty where all that must stand there takes more.
     """
-    lines = ["Lockgate: let exactly this run once?", *_call(call)]
-    lines += _because(decision.reasons)
+    lines = _because(decision.reasons)
     where = _where(decision.reasons, call, reached)
     lines += [f"To: {where}"] if where else []
     for label, said in ((Label.UNTRUSTED, "Locked by"), (Label.SECRET, "It holds private data")):
         source = provenance_text(taints, label, 1)
         lines += [f"{said}: {source}"] if source else []
     lines.append(f"more: lockgate question {approval}")
-    return "\n".join(lines) if sum(map(_height, lines)) <= LINES else ""
+    # Cut here and not by the client: a piece of a long line would begin as one of ours does.
+    shown = [piece for line in _call(call) for piece in _pieces(line, _BAR, _GOES_ON)]
+    shown += [piece for line in lines for piece in _pieces(line, "", _MORE)]
+    return "\n".join([_TITLE, *shown]) if len(shown) < LINES else ""
+
+
+def _pieces(line: str, first: str, then: str) -> list[str]:
+    """The lines of the screen that a line takes, with what stands before each."""
+    pieces = wrapped(line, COLUMNS - max(len(first), len(then)))
+    return [f"{then if number else first}{piece}".rstrip() for number, piece in enumerate(pieces)]
 
 
 def _because(reasons: Sequence[Reason]) -> list[str]:
@@ -64,10 +81,14 @@ def _because(reasons: Sequence[Reason]) -> list[str]:
 
 def _call(call: ToolCall) -> list[str]:
     """The whole call: nothing of it is left out, and a line break is a line break."""
-    fields = {name: value for name, value in call.tool_input.items() if name not in _PASSED_OVER}
+    fields = {name: value for name, value in call.tool_input.items() if not _passed_over(call.tool, name, value)}
     if list(fields) == ["command"] and isinstance(fields["command"], str):
         return _lines(f"{call.tool}: {fields['command']}")
     return [visible(call.tool, 200), *(line for name, value in fields.items() for line in _lines(f"{name}: {value}"))]
+
+
+def _passed_over(tool: str, name: str, value: object) -> bool:
+    return tool == "Bash" and type(value) is _PASSED_OVER.get(name)
 
 
 def _lines(text: str) -> list[str]:
@@ -81,12 +102,6 @@ def _where(reasons: Sequence[Reason], call: ToolCall, reached: Sequence[str]) ->
     own = [effect.what for effect in effects if effect.rule != f"program:{effect.what.replace(' ', '/')}"]
     found = dict.fromkeys([*reached, *(what for what in own if what != call.tool)])
     return ", ".join(visible(each, 10 * _WHOLE) for each in found)
-
-
-def _height(line: str) -> int:
-    """Lines of the screen that a line takes."""
-    width = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
-    return max(-(-width // COLUMNS), 1)
 
 
 def unasked(because: str) -> str:
