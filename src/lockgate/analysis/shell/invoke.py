@@ -128,7 +128,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
-    if own and "/" not in word and knowledge.family(entry) in knowledge.table("not_of_projects"):
+    if own and word in knowledge.table("shared_names"):
         from lockgate.analysis.shell.own_programs import of_project
 
         own = of_project(machine.around, scope.cwds, name, args, own)

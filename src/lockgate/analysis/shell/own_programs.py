@@ -1,7 +1,9 @@
 """Programs of the project's own that have the name of one that talks to others: not every ``ab`` is ApacheBench.
 
-Such a name alone changes nothing. Where the project says that it has a program of that name, and all that would be
-asked are words that are no hosts, it is taken for the project's: code that nobody has seen.
+Whoever writes files can say that the project has such a program, and the shell may find the system's all the same.
+So this is asked only of a few names (the table ``shared_names``) whose known program does nothing without an address
+among its words: never of one that can take it from a file, from its input or from settings. Where no word may be an
+address or a file, the program is taken for the project's: code that nobody has seen. What it prints counts as before.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
 _FOLDERS = ("", "bin", "cmd", "scripts")
 """Where projects keep programs of their own, or the folders that they are built of (Go)."""
-_ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH, EffectKind.INGEST})
-_LOCAL = frozenset({"localhost", "ip6-localhost", "host"})
+_LONGEST_NUMBER = 6
+"""Digits of a count. A longer number may be an address of the internet."""
+_ASKING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 
 
 def of_project(
@@ -39,10 +42,10 @@ def of_project(
         own: The effects of the known program of that name.
 
     Returns:
-        ``own`` where the project has none, or where a word may be somebody's address.
+        ``own`` where the project has none, or where a word may be somebody's address or a file.
     """
     asked = [effect for effect in own if effect.kind in _ASKING]
-    if not asked or any(_may_be_address(arg, around, cwds) for arg in args[1:]):
+    if not asked or any(_says_more(arg, around, cwds) for arg in args[1:]):
         return own
     if not any(_declares(around, folder, name) for folder in {around.workspace, *cwds} if folder):
         return own
@@ -51,18 +54,17 @@ def of_project(
     return [runs, *(effect for effect in own if effect.kind not in _ASKING)]
 
 
-def _may_be_address(arg: Arg, around: Surroundings, cwds: Sequence[str]) -> bool:
-    """Whether a word may say whom to ask: all but options without a value, plain words, and files of the project."""
+def _says_more(arg: Arg, around: Surroundings, cwds: Sequence[str]) -> bool:
+    """Whether a word may be an address or a file: all but counts, options without a value, and plain words."""
     text = arg.static
-    if text is None or "://" in text:
+    if text is None or not text.isascii():
         return True
-    host = text.partition("/")[0]
-    if not text.startswith("-") and host.replace("_", "").replace("-", "").isalpha() and host not in _LOCAL:
-        return False
-    if text.startswith("-"):
-        return any(mark in text for mark in ".:@=/")
+    if not text.replace("_", "").replace("-", "").isalnum():
+        return True
+    if text[0].isdigit() and not (text.isdigit() and len(text) <= _LONGEST_NUMBER):
+        return True
     paths = [absolute(text, cwd, around) for cwd in cwds]
-    return not all(path is not None and around.is_there(path) for path in paths)
+    return any(path is None or around.is_there(path) for path in paths)
 
 
 def _declares(around: Surroundings, folder: str, name: str) -> bool:
