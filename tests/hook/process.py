@@ -66,7 +66,7 @@ runtime = types.ModuleType("lockgate.runtime")
 class Gate:
     def handle(self, event):
 {chr(10).join("        " + line for line in fault.splitlines())}
-def open_gate(where, limit, parents, history, rule, prolong, together):
+def open_gate(where, limit, parents, history, rule, prolong, together, unattended):
     Gate.limit, Gate.prolong = staticmethod(limit), staticmethod(prolong)
     return Gate()
 runtime.open_gate = open_gate
