@@ -149,6 +149,16 @@ def _edit(old: str, new: str) -> Callable[[Machine], None]:
     return edit
 
 
+def _weaken(change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Callable[[Machine], None]:
+    def weaken(machine: Machine) -> None:
+        settings = json.loads(machine.settings.read_text())
+        group = settings["hooks"]["PreToolUse"][0]
+        change(group, group["hooks"][0])
+        machine.write(machine.settings, json.dumps(settings))
+
+    return weaken
+
+
 def _project(**values: Any) -> Callable[[Machine], None]:
     return lambda machine: machine.change(machine.project / ".claude" / "settings.json", **values)
 
@@ -182,6 +192,18 @@ WRONG = [
     pytest.param(_drop_event, "hooks", "fail", "not registered for PostToolUse", id="an event is missing"),
     pytest.param(_drop_event, "hooks (user)", "warn", "PostToolUse", id="an event is missing in the scope"),
     pytest.param(_edit('"timeout": 20', '"timeout": 19'), "hooks (user)", "warn", "not as this version", id="edited"),
+    *(
+        pytest.param(_weaken(change), "hooks (user)", "fail", "do not hold every call (PreToolUse)", id=name)
+        for name, change in {
+            "for one tool": lambda group, entry: group.update(matcher="Read"),
+            "not waited for": lambda group, entry: entry.update({"async": True}),
+            "on a condition": lambda group, entry: entry.update({"if": "Bash(ls:*)"}),
+            "a failure lets run": lambda group, entry: entry.pop("onFailure"),
+            "no time": lambda group, entry: entry.update(timeout=1),
+            "the end says yes": lambda group, entry: entry.update(command=entry["command"] + " || true"),
+            "another exit": lambda group, entry: entry.update(command=entry["command"].replace("exit 2", "exit 0")),
+        }.items()
+    ),
     pytest.param(
         _edit("/lockgate/hook.py", "/gone/lockgate/hook.py"), "hooks (user)", "fail", "does not exist", id="moved"
     ),

@@ -18,6 +18,7 @@ from lockgate.adapters.claude_command import (
     started_files,
     valid_entries,
 )
+from lockgate.adapters.claude_entries import weakened_events
 from lockgate.adapters.claude_files import EVENTS
 from lockgate.adapters.claude_hazards import hazards
 from lockgate.adapters.claude_look import Check, Layer, Look, enabled_plugins, hook_commands
@@ -77,9 +78,14 @@ def _current(seen: Look) -> Iterator[Check]:
             yield Check(name, "fail", str(error))
             continue
         gone = _gone(seen, layer)
-        stale = missing_entries(layer.settings, valid_entries(launch, EVENTS))
+        entries = valid_entries(launch, EVENTS)
+        weak = weakened_events(layer.settings, entries)
+        stale = missing_entries(layer.settings, entries)
         if gone:
             yield Check(name, "fail", f"{gone} does not exist, so every call is blocked", again)
+        elif weak:
+            says = f"changed, so that they do not hold every call ({', '.join(weak)})"
+            yield Check(name, "fail", says, again)
         elif stale:
             yield Check(name, "warn", f"not as this version would register them ({', '.join(stale)})", again)
         else:
