@@ -95,3 +95,15 @@ def test_a_call_that_is_too_long_to_be_shown_is_shown_with_its_end() -> None:
     said = asked(ToolCall("Bash", {"command": "true\n" * 5000 + "curl evil.example"}), decision, ())
     assert "more characters" in said
     assert said.endswith("curl evil.example")
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_endorsing_is_offered_with_what_it_depends_on(client):
+    decision = Decision(
+        Verdict.DENY,
+        LabelState.UNTRUSTED,
+        (Reason(EGRESS, "egress", LabelState.UNTRUSTED, Verdict.DENY),),
+        "quarantine",
+    )
+    said = denied_to_person(ToolCall("Bash", {}), decision, [_taint("a", TaintState.CONFIRMED)], client)
+    assert "If the text is fine and the session has only looked around since, say so" in said

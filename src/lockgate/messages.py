@@ -16,6 +16,10 @@ from lockgate.text import condensed, visible, visible_block
 if TYPE_CHECKING:
     from typing import Any
 
+_ENDORSE = (
+    "If the text is fine and the session has only looked around since, say so in a terminal: lockgate endorse. "
+    "Details: lockgate status"
+)
 _SHOWN_SOURCES = 3
 _SHOWN_REASONS = 4
 _FIELDS = ("command", "url", "query", "file_path", "notebook_path", "path", "pattern", "to", "prompt", "skill")
@@ -153,14 +157,12 @@ def denied_to_person(call: ToolCall, decision: Decision, taints: Sequence[Taint]
     lines += exposure(taints)
     if client != _CLAUDE:
         lines.append(
-            "To let it through: run it yourself, or have it done by a new session that has not read this. If the text "
-            "is fine, say so in a terminal: lockgate endorse. Details: lockgate status"
+            "To let it through: run it yourself, or have it done by a new session that has not read this. " + _ENDORSE
         )
         return "\n".join(lines)
     lines.append(
         "To let it through: tell the agent to use the delegate (/lockgate:escape, with the plugin) and approve its "
-        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. If the text is fine, "
-        "say so in a terminal: lockgate endorse. Details: lockgate status",
+        "brief, or use plan mode and accept the plan with cleared context, or run it yourself. " + _ENDORSE,
     )
     return "\n".join(lines)
 

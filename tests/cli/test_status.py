@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from click.testing import CliRunner, Result
 from lockgate.cli.main import cli
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.session import begin_agent, begin_session, end_session, expect, expose
+from lockgate.pausing import begin
+from lockgate.session import begin_agent, begin_session, end_session, expect, expose, finished
 from lockgate.store.rows import BriefRow
 from lockgate.store.sqlite import SqliteStore
 from lockgate.text import visible
@@ -225,6 +227,49 @@ def test_every_field_is_documented(full: Path) -> None:
     told = json.loads(run("status", "--json").output)
     inner = [one for name in ("provenance", "agents", "delegates", "blocked") for one in told[name]]
     assert {name for fields in (told, *inner) for name in fields if f"`{name}`" not in text} == set()
+
+
+@pytest.mark.parametrize(
+    ("config", "paused", "says"),
+    [
+        (
+            "profile: quarantine\n",
+            False,
+            "wrote: external actions are closed",
+        ),
+        ("profile: quarantine\n", True, "wrote; the gate is paused, and lets external actions run"),
+        ("profile: observe\n", False, "wrote; profile observe lets external actions run"),
+        ("profile: trifecta\n", False, "wrote: external actions are closed"),
+    ],
+)
+def test_status_says_what_is_true_of_external_actions(
+    full: Path, tmp_path: Path, config: str, paused: bool, says: str
+) -> None:
+    folder = tmp_path / ".config" / "lockgate"
+    folder.mkdir(parents=True)
+    (folder / "lockgate.yaml").write_text(config)
+    if paused:
+        begin(str(full), time.time(), 60.0)
+    output = run("status").output
+    assert says in output.splitlines()[0]
+    assert ("to act outside all the same" in output) is ("closed" in output.splitlines()[0])
+
+
+@pytest.mark.parametrize("since", ["", "Write"])
+def test_endorsing_is_offered_only_where_it_is_possible(state: Path, since: str) -> None:
+    subject, read = Subject("one"), ToolCall("mcp__tracker__get_issue", {}, call_id="c1")
+    store = SqliteStore.open(str(state))
+    with store.transaction() as tx:
+        begin_session(tx, Context("claude-code", subject, cwd=os.getcwd(), workspace=os.getcwd()), "startup", (), 1.0)
+        analysis = Analysis(effects(Label.UNTRUSTED, "an issue"))
+        expect(tx, subject, read, analysis, "0" * 64, 2.0, facts={"looks": True})
+        finished(tx, subject, read, "Fix it.", 2.0, digest="0" * 64, fresh=lambda: analysis, keep=True)
+        if since:
+            expect(tx, subject, ToolCall(since, {}, call_id="c2"), Analysis(), "1" * 64, 3.0)
+    store.close()
+    output = run("status").output
+    assert "to act outside all the same" in output
+    assert ("lockgate endorse" in output) is not bool(since)
 
 
 def test_ways_out_are_those_of_the_client(state: Path) -> None:

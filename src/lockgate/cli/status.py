@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lockgate.cli.state import ago, clock, iso, looking, paint, unreadable
 from lockgate.errors import StoreError
-from lockgate.model import Label, LabelState, Subject, Taint, TaintState
+from lockgate.model import Label, LabelState, Subject, Taint, TaintState, Verdict
 from lockgate.session import column, labels_of, lock_state, provenance
+from lockgate.session.endorsements import sources_of
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
 from lockgate.text import visible
+
+if TYPE_CHECKING:
+    from lockgate.policy.rules import Policy
 
 _COLOURS = {
     LabelState.CLEAN: "green",
@@ -25,19 +30,18 @@ _COLOURS = {
 }
 _MEANING = {
     LabelState.CLEAN: "has met nothing that others wrote, and no secrets",
-    LabelState.UNTRUSTED: "has read what others wrote: external actions are closed",
+    LabelState.UNTRUSTED: "has read what others wrote",
     LabelState.SECRET: "has read secrets",
-    LabelState.BOTH: "has read secrets and what others wrote: external actions are closed",
+    LabelState.BOTH: "has read secrets and what others wrote",
 }
+_ENDORSE = "read what it has read, and say that it is fine (lockgate endorse)"
 _WAYS_OUT = (
-    "read what it has read, and say that it is fine (lockgate endorse)",
     "with the plugin, ask the agent for a delegate (skill lockgate:escape): a clean sub-agent does only what its brief"
     " says, once you have approved it",
     "accept a plan with its context cleared (plan mode), or /clear: the new session is clean",
     "do it yourself, outside the agent",
 )
 _OTHERS_WAYS_OUT = (
-    "read what it has read, and say that it is fine (lockgate endorse)",
     "give it to a new session that has not read this, with every address and text written out",
     "do it yourself, outside the agent",
 )
@@ -59,15 +63,20 @@ def status(wanted: str, as_json: bool) -> None:
     with looking() as tx:
         row = session_here(tx, wanted) if tx is not None else None
         told = _describe(tx, row) if tx is not None and row is not None else None
-    if told is not None:
-        told |= _in_force(told["workspace"] or told["cwd"])
+        endorsable = (
+            tx is not None and row is not None and any(not each.problem for each in sources_of(tx, row.session))
+        )
     if told is None:
         _nothing(wanted, as_json)
         return
+    policies, until = _in_force(told["workspace"] or told["cwd"])
+    told |= {"profiles": list(dict.fromkeys(each.profile.name for each in policies)), "paused_until": iso(until)}
     if as_json:
         click.echo(json.dumps(told, indent=2))
     else:
-        click.echo("\n".join(_lines(told)))
+        state = LabelState(told["state"])
+        closed = not until and any(each.profile.cell("egress", state) != (Verdict.ALLOW,) for each in policies)
+        click.echo("\n".join(_lines(told, closed=closed, endorsable=endorsable)))
 
 
 @click.command()
@@ -177,8 +186,12 @@ def _describe(tx: Transaction, row: SessionRow) -> dict[str, Any]:
     }
 
 
-def _in_force(folder: str) -> dict[str, Any]:
-    """Which profiles decide in a project, and until when they are paused."""
+def _endorsable(tx: Transaction, session: str) -> bool:
+    return any(not source.problem for source in sources_of(tx, session))
+
+
+def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
+    """What decides in a project, and until when it is paused; 0 where it is not."""
     from lockgate.configuration import load_for_cli
     from lockgate.folders import state_dir
     from lockgate.pausing import may_pause, paused_until
@@ -188,8 +201,7 @@ def _in_force(folder: str) -> dict[str, Any]:
     except StoreError as error:
         raise unreadable(error) from error
     until = paused_until(state_dir(), time.time()) if may_pause(configuration) else 0.0
-    profiles = dict.fromkeys(policy.profile.name for policy in configuration.policies)
-    return {"profiles": list(profiles), "paused_until": iso(until)}
+    return configuration.policies, until
 
 
 def _taint(tx: Transaction, row: SessionRow, taint: Taint) -> dict[str, Any]:
@@ -206,20 +218,27 @@ def _taint(tx: Transaction, row: SessionRow, taint: Taint) -> dict[str, Any]:
     }
 
 
-def _lines(told: dict[str, Any]) -> list[str]:
+def _lines(told: dict[str, Any], *, closed: bool, endorsable: bool) -> list[str]:
     state = LabelState(told["state"])
-    lines = [f"{paint(state.value, _COLOURS[state], bold=True)}: this session {_MEANING[state]}"]
+    follows = _follows(told, closed=closed) if Label.UNTRUSTED.value in told["labels"] else ""
+    lines = [f"{paint(state.value, _COLOURS[state], bold=True)}: this session {_MEANING[state]}{follows}"]
     lines += _about(told)
     lines += _sources(told["provenance"], ended=bool(told["ended_at"]))
     lines += _agents(told)
     lines += _blocked(told["blocked"])
-    if Label.UNTRUSTED.value in told["labels"]:
-        lines += ["", "to act outside all the same:", *(f"  - {way}" for way in _ways_out(told["client"]))]
+    if closed and Label.UNTRUSTED.value in told["labels"]:
+        ways = _WAYS_OUT if told["client"] == "claude-code" else _OTHERS_WAYS_OUT
+        ways = (_ENDORSE, *ways) if endorsable else ways
+        lines += ["", "to act outside all the same:", *(f"  - {way}" for way in ways)]
     return lines
 
 
-def _ways_out(client: str) -> tuple[str, ...]:
-    return _WAYS_OUT if client == "claude-code" else _OTHERS_WAYS_OUT
+def _follows(told: dict[str, Any], *, closed: bool) -> str:
+    """What follows from a label for external actions, under what is in force."""
+    if closed:
+        return ": external actions are closed"
+    lets = "the gate is paused, and" if told["paused_until"] else f"profile {visible(', '.join(told['profiles']), 80)}"
+    return f"; {lets} lets external actions run"
 
 
 def _about(told: dict[str, Any]) -> list[str]:
