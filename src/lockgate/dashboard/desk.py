@@ -137,6 +137,14 @@ def approver(request: Request) -> Caller:
     return found
 
 
+def person(request: Request) -> Caller:
+    """Who asks, where only a person may: they say that they have read something, and a program cannot."""
+    found = approver(request)
+    if not found.person:
+        raise Refused(403, "only a person may say this, who has logged in", code="person")
+    return found
+
+
 def missing(what: str) -> Refused:
     """There is no such thing."""
     return Refused(404, f"there is no such {what}")

@@ -25,13 +25,17 @@ from lockgate.dashboard.tokens import add
 from support.api_server import Machine, Server, read_all
 
 CONTRACT = json.loads(PLACE.read_text())
-_IDS = {"session": "s1", "seq": "1", "approval": "abcdefghjk"}
+_IDS = {"session": "s1", "seq": "1", "approval": "abcdefghjk", "result": "0" * 16}
 ROUTES = [
     pytest.param(method.upper(), path.removeprefix("/api/v1/").format(**_IDS), id=f"{method} {path}")
     for path, methods in CONTRACT["paths"].items()
     for method in methods
 ]
-CHANGES = [("approvals/{}/approve", {"shown": "0" * 64}), ("approvals/{}/deny", {})]
+CHANGES = [
+    ("approvals/{}/approve", {"shown": "0" * 64}),
+    ("approvals/{}/deny", {}),
+    ("results/0123456789abcdef/endorse", {"session": "s1", "shown": "0" * 64}),
+]
 
 
 # -- another user of this machine

@@ -1,8 +1,9 @@
 /** What agents wait with because a person has to decide: the questions, and one of them whole. */
 
 import { Answering } from "../answering.js";
-import { get, part } from "../api.js";
+import { ApiError, get, part } from "../api.js";
 import { fill, h, untrusted } from "../dom.js";
+import { endorsable, tell } from "../endorsing.js";
 import { callLine, command, empty, head } from "../parts.js";
 import { to } from "../router.js";
 import { visible } from "../visible.js";
@@ -155,7 +156,9 @@ class Approvals {
       return;
     }
     const question = await get(`approvals/${part(approval)}`);
-    if (this.#gone || (approval === this.#chosen && question.state === this.#state)) {
+    const same = () => this.#gone || (approval === this.#chosen && question.state === this.#state);
+    const sources = same() || question.state !== "pending" ? null : await this.#sources(question.session);
+    if (same()) {
       return; // somebody is elsewhere by now, or it is shown as it is: nobody's place in it is lost
     }
     const inside = this.#detail.contains(document.activeElement);
@@ -164,7 +167,7 @@ class Approvals {
     this.#state = question.state;
     this.#skew = Date.parse(question.now) - Date.now();
     history.replaceState(null, "", to("approvals", approval));
-    this.#show(question);
+    this.#show(question, sources);
     this.#draw();
     if (inside) {
       this.#heading();
@@ -177,10 +180,29 @@ class Approvals {
     title?.focus({ preventScroll: true });
   }
 
-  #show(question) {
+  /** What its session has read and may be endorsed: read before the question is shown, so that nothing moves then. */
+  async #sources(session) {
+    const place = h("div");
+    const told = h("div");
+    const draw = async () => {
+      const found = await endorsable(session, this.#frame, async (says) => {
+        await draw();
+        tell(told, this.#frame, says);
+      });
+      fill(place, told, found);
+    };
+    await draw().catch((error) => {
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+    });
+    return place;
+  }
+
+  #show(question, sources) {
     const waits = question.state === "pending";
     this.#answering = waits ? new Answering(question, this.#frame, (changed) => this.#answered(changed)) : null;
-    fill(this.#detail, questionInFull(question), this.#answering?.element ?? null);
+    fill(this.#detail, questionInFull(question, sources), this.#answering?.element ?? null);
     this.#tick();
   }
 

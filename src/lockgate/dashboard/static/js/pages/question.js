@@ -13,8 +13,8 @@ const STATES = {
   changed: "What it rested on has changed: another question takes its place",
 };
 
-/** All that a person has to see of a question (`Approval` of the API) before they answer it. */
-export function questionInFull(question) {
+/** All that a person has to see of a question (`Approval` of the API) before they answer it, and `sources` to endorse. */
+export function questionInFull(question, sources = null) {
   const waits = question.state === "pending";
   return [
     h(
@@ -68,6 +68,7 @@ export function questionInFull(question) {
         ? provenance(question.provenance)
         : h("p.muted", {}, "Nothing that gives it a label."),
     ),
+    sources,
     matches(question.guardrail),
     card(
       "Who asks",

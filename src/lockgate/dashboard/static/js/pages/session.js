@@ -2,6 +2,7 @@
 
 import { get, part } from "../api.js";
 import { fill, h, prose, untrusted, untrustedBlock } from "../dom.js";
+import { endorsable, tell } from "../endorsing.js";
 import { icon } from "../icons.js";
 import { callLine, card, empty, factsInTwo, head, provenance, sessionLink } from "../parts.js";
 import { to } from "../router.js";
@@ -21,17 +22,23 @@ const PICTURES = {
 /** The page of one session. */
 export async function session(name, frame) {
   const holder = h("div");
+  const told = h("div");
   let running = null;
   const load = async () => {
-    const told = await get(`sessions/${part(name)}`);
+    const found = await get(`sessions/${part(name)}`);
+    const results = await endorsable(found.session, frame, answered);
     const open = [...holder.querySelectorAll("details[open]")].map((each) => each.id);
-    fill(holder, whole(told));
+    fill(holder, whole(found, results));
     for (const id of open) {
       const again = document.getElementById(id);
       if (again) {
         again.open = true;
       }
     }
+  };
+  const answered = async (says) => {
+    await load();
+    tell(told, frame, says); // beside what is read anew, so that it stays
   };
   await load();
   const live = (event) => {
@@ -46,7 +53,7 @@ export async function session(name, frame) {
       later(holder, load);
     }
   };
-  return { title: `Session ${name}`, content: holder, live };
+  return { title: `Session ${name}`, content: h("div", {}, told, holder), live };
 }
 
 function later(holder, load) {
@@ -64,7 +71,7 @@ function later(holder, load) {
   holder.prepend(notice);
 }
 
-function whole(told) {
+function whole(told, results) {
   return [
     head(
       ["Session ", h("span.mono", {}, untrusted(told.session, { limit: 200 }))],
@@ -103,6 +110,7 @@ function whole(told) {
       ),
     ),
     timeline(told),
+    results,
     told.provenance.length > 0 ? card("Where its labels came from", provenance(told.provenance)) : null,
     told.agents.length > 0 ? card("Sub-agents", h("ul.bullets", {}, told.agents.map(agent))) : null,
     told.delegates.length > 0
