@@ -12,7 +12,7 @@ from lockgate.cli.approvals_state import clients, ids, opened_for_questions, que
 from lockgate.cli.person import require_approver
 from lockgate.errors import ApprovalError
 from lockgate.escape.approvals import demand_open
-from lockgate.escape.fetches import host_in
+from lockgate.escape.fetches import NO_FETCH, host_in
 
 _ONCE = "Let exactly this run, once?"
 READING_SECONDS = 1.0
@@ -44,9 +44,11 @@ def approve(approval: str, yes: bool, fetches: bool) -> None:
             raise click.ClickException(str(error)) from error
         if not text.is_whole(row):
             raise click.ClickException("this call is not kept whole, so that nobody can see what they would approve")
+        host = host_in(row) if fetches else ""
+        if fetches and not host:
+            raise click.ClickException(f"{NO_FETCH}: lockgate approve {row.approval[:12]}")
         if not yes:
             forget_what_was_typed()
-            host = host_in(row) if fetches else ""
             asked = f"Let this agent read every page of {host}, until it has another label?" if host else _ONCE
             click.confirm(asked, default=False, abort=True)
         settle(store, row.approval, approve=True, fetches=fetches)

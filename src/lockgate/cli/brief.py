@@ -32,7 +32,9 @@ def brief(brief: str) -> None:
             raise unreadable(error) from error
     if isinstance(row, delegates.Refusal):
         raise click.ClickException(row.because)
-    click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {row.state}")
+    waits = row.state == delegates.READ and not row.agent
+    state = "read by you, and waiting for your answer in the client" if waits else row.state
+    click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
     # Escapes make it longer: none of it may be left out.
     for line in visible_block(condensed(row.text), delegates.LONGEST * 8).split("\n"):
         click.echo(f"{_BAR}{line}")

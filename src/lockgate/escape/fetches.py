@@ -39,6 +39,10 @@ def host_of(tool: str, given: Mapping[str, Any], rows: Collection[str]) -> str:
     return found[1] if found else ""
 
 
+NO_FETCH = "this is no question about a page alone, or the session knows a secret: approve it once"
+"""Why a question cannot be answered for all fetches of a host."""
+
+
 def host_in(row: ApprovalRow) -> str:
     """The host whose fetches a question can be answered for; empty where it cannot."""
     about, whole = row.about, row.about.get("whole")
@@ -57,7 +61,7 @@ def for_all(row: ApprovalRow) -> ApprovalRow:
     """
     host = host_in(row)
     if not host:
-        raise ApprovalError("this is no question about a page alone, or the session knows a secret: approve it once")
+        raise ApprovalError(NO_FETCH)
     return row._replace(about={**row.about, FETCHES: {"host": host, "labels": sorted(_labels(row.about))}})
 
 
