@@ -165,6 +165,15 @@ def rejection(call: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in {**usual, **changes}.items() if value is not ...}
 
 
+WORDS: dict[str, Any] = {
+    "toolUseResult": "Error: The user doesn't want to proceed with this tool use. [...] the user said:\nnot that one",
+    "toolDenialBeforeRun": ...,
+    "userFeedback": "not that one",
+    "permissionDecision": {"decision": "reject", "source": "user_reject", "reasonCode": "unknown"},
+}
+"""What differs where the person has added words, as Claude Code 2.1.329 was seen to write it."""
+
+
 def test_calls_that_a_person_refused(tmp_path: Path) -> None:
     lines = [
         rejection("t1"),
@@ -174,11 +183,17 @@ def test_calls_that_a_person_refused(tmp_path: Path) -> None:
         rejection("in a list", toolUseResult=[{"type": "text", "text": "User rejected tool use"}]),
         rejection("not the user", type="assistant"),
         rejection("odd", message="User rejected tool use"),
+        rejection("with words", **WORDS),
+        rejection("words of a tool", **{**WORDS, "permissionDecision": ...}),
+        rejection("words when running", **{**WORDS, "toolDenialBeforeRun": False}),
+        rejection("accepted", **{**WORDS, "permissionDecision": {"decision": "accept"}}),
+        rejection("another kind", **{**WORDS, "toolDenialKind": "hook", "userFeedback": "user-rejected"}),
+        rejection("odd decision", **{**WORDS, "permissionDecision": ["reject"]}),
         rejection("t2"),
     ]
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines) + '"User rejected tool use')
-    assert claude_files.rejected_calls(str(transcript)) == ("t1", "older client", "t2")
+    assert claude_files.rejected_calls(str(transcript)) == ("t1", "older client", "with words", "t2")
     assert claude_files.rejected_calls(str(tmp_path / "none")) == ()
 
 

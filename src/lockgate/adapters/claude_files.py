@@ -66,6 +66,8 @@ _SETTINGS_MAX = 4 * 1024 * 1024
 _META_MAX = 64 * 1024
 _ANCESTORS = 12
 _REJECTED = b"User rejected tool use"
+_REJECTED_WITH_WORDS = b"user-rejected"
+"""The kind of a no to which the person has added words, in a field of the client's own (Claude Code 2.1.329)."""
 
 
 def read_file(path: str, limit: int) -> bytes | None:
@@ -226,13 +228,22 @@ def rejected_calls(transcript: str) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     for line in ends_of(transcript, _TRANSCRIPT_PART, only_end=True):
-        record = parse_json(line) if _REJECTED in line else None
-        if not isinstance(record, dict) or record.get("type") != "user" or record.get("toolDenialBeforeRun") is False:
-            continue
-        if record.get("toolUseResult") == _REJECTED.decode():
+        record = parse_json(line) if _REJECTED in line or _REJECTED_WITH_WORDS in line else None
+        if isinstance(record, dict) and _is_rejection(record):
             message = record.get("message")
             found.update(dict.fromkeys(_result_ids(message.get("content") if isinstance(message, dict) else None)))
     return tuple(found)
+
+
+def _is_rejection(record: dict[str, Any]) -> bool:
+    """Whether a line of a transcript is the client's own about a no before a call ran."""
+    if record.get("type") != "user" or record.get("toolDenialBeforeRun") is False:
+        return False
+    if record.get("toolUseResult") == _REJECTED.decode():
+        return True
+    decided = record.get("permissionDecision")
+    with_words = record.get("toolDenialKind") == _REJECTED_WITH_WORDS.decode()
+    return with_words and isinstance(decided, dict) and decided.get("decision") == "reject"
 
 
 def has_history(transcript: str) -> bool:
