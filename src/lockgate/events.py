@@ -67,6 +67,8 @@ class ToolFinished(Record):
     """A file in which the client keeps the whole of a result that is cut; empty where there is none."""
     shown: str = ""
     """The path of the text that shows the beginning of that file."""
+    untold: bool = False
+    """Whether the model may be shown what the client does not tell of, as a picture."""
 
 
 class ToolFailed(Record):

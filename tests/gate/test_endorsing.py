@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lockgate.adapters.results import finished
+from lockgate.events import ToolFinished
 from lockgate.gate.endorsing import endorse
 from lockgate.model import Verdict
 from lockgate.session.endorsements import Source, sources_of
@@ -114,3 +116,81 @@ def test_a_result_with_a_secret_in_it_is_not_kept(world: World) -> None:
     (source,) = sources(world)
     assert source.text == ""
     assert "not kept" in source.problem
+
+
+# ---------------------------------------------------------------- what nobody can read
+IMAGE = {"type": "image", "data": "iVBORw0KGgo", "mimeType": "image/png"}
+SHOT = "mcp__browser__screenshot"
+WORDS = {"type": "text", "text": "Screenshot of the page"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "result"),
+    [
+        pytest.param(SHOT, [WORDS, IMAGE], id="a picture beside a text"),
+        pytest.param(SHOT, {"content": [WORDS, IMAGE]}, id="the same in an envelope"),
+        pytest.param(SHOT, [WORDS, {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}], id="a sound"),
+        pytest.param(SHOT, [WORDS, {"type": "resource", "resource": {"uri": "a:b", "blob": "AAAA"}}], id="a file"),
+        pytest.param(SHOT, [WORDS, {"type": "image_url", "image_url": {"url": "https://e.example/x"}}], id="a link"),
+        pytest.param(SHOT, [WORDS, {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}], id="Gemini's"),
+        pytest.param(SHOT, [WORDS, {"hologram": "AAAA"}], id="what nobody knows"),
+        pytest.param(SHOT, [WORDS, {"content": [73, 103, 110]}], id="numbers that spell"),
+        pytest.param("WebFetch", {"result": "A page", "source": {"type": "base64", "data": "AA"}}, id="a source"),
+        pytest.param("WebFetch", {"result": "A page", "mimeType": "application/pdf"}, id="a document"),
+        pytest.param("Bash", {"stdout": "AAAA", "stderr": "", "isImage": True}, id="a picture of a command"),
+    ],
+)  # fmt: skip
+def test_what_the_text_does_not_tell_cannot_be_endorsed(world: World, tool: str, result: object) -> None:
+    world.start()
+    _, call = world.ask(tool, {"url": "https://e.example/", "command": "curl https://e.example/"})
+    text = "Screenshot of the page"
+    world.gate.handle(ToolFinished(world.context(), call, result, text))
+    assert_stays(world)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("A page\n" + "iVBORw0KGgo" * 20, id="base64"),
+        pytest.param("A page\n" + ("iVBORw0KGgo" * 6 + "\n") * 4, id="lines of base64"),
+        pytest.param("A page\n[data]", id="a name for bytes"),
+        pytest.param("[Image: 800x600]\nA page", id="a name for a picture"),
+        pytest.param("[a record without a text]", id="a record"),
+        pytest.param('{"content": [{"type": "image", "data": "AAAA"}]}', id="a picture in JSON"),
+    ],
+)
+def test_a_text_that_nobody_can_read_cannot_be_endorsed(world: World, text: str) -> None:
+    world.start()
+    world.run(SHOT, {}, text)
+    assert_stays(world)
+
+
+def test_where_the_client_does_not_tell_of_pictures_nothing_but_a_command_can_be_endorsed(world: World) -> None:
+    world.start()
+    _, call = world.ask(SHOT, {})
+    world.gate.handle(finished(world.context(), call, "Screenshot of the page", whole=False))
+    assert_stays(world)
+
+
+@pytest.mark.parametrize(
+    ("tool", "result"),
+    [
+        pytest.param(TOOL, [WORDS], id="a block of text"),
+        pytest.param(TOOL, {"content": [WORDS], "isError": False}, id="an envelope"),
+        pytest.param(
+            "WebFetch", {"bytes": 10, "code": 200, "codeText": "OK", "result": "A page"}, id="a client's tool"
+        ),
+        pytest.param("Bash", {"stdout": "A page", "stderr": "", "isImage": False}, id="a command"),
+    ],
+)
+def test_a_record_of_texts_can_be_endorsed(world: World, tool: str, result: object) -> None:
+    world.start()
+    _, call = world.ask(tool, {"url": "https://e.example/", "command": "curl https://e.example/"})
+    world.gate.handle(finished(world.context(), call, result))
+    endorse_all(world)
+    assert world.labels() == set()
+
+
+def assert_stays(world: World) -> None:
+    assert world.labels() == {"untrusted"}
+    assert [each.problem != "" and each.text == "" for each in sources(world)] == [True]

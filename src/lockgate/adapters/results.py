@@ -43,6 +43,7 @@ def finished(
         background=background,
         texts=texts,
         names=claude_output.names_of(result),
+        untold=not whole and call.tool != "Bash",
     )
 
 

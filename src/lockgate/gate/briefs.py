@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockgate.audit.record import happened
+from lockgate.digests import sha256
 from lockgate.escape import delegates
 from lockgate.events import Context
 from lockgate.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 STEP = "step"
 """The fact of a call that is a step of the brief under which it was made."""
+FOLDER = "folder"
+"""The fact of a call that asks for a delegate: the digest of the folder that its brief is meant for."""
+_FIELDS = frozenset({"command", "description", "timeout"})
+"""The fields of a step. Others, as the one that leaves the client's sandbox, nobody has read."""
 _SENDS = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})
 """What a step may do after its delegate has read something: all of it stands in its words, and runs nobody's code."""
 _ROWS = frozenset({"egress", "fetch"})
@@ -42,10 +47,22 @@ def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.Refusal:
     return row
 
 
+def folder_of(call: ToolCall) -> str:
+    """The digest of the folder in which a call is made."""
+    return sha256(call.cwd.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
-    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty."""
+    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty.
+
+    The same words mean another repository in another folder. So it must be the one in which the brief was put before
+    the person.
+    """
     brief = delegates.running_under(tx, subject)
-    if brief is None or call.tool != "Bash":
+    if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
+        return ""
+    asked = tx.call(subject.session, brief.call_id)
+    if asked is None or not call.cwd or asked.facts.get(FOLDER) != folder_of(call):
         return ""
     command = str(call.tool_input.get("command", "")).strip()
     allowed = delegates.steps(brief.text).count(command)

@@ -151,7 +151,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             asked = verdict is Verdict.ASK
             told = question.mask.analysis(ruling.analysis)
             masked = question.mask.call(call)
-            facts: dict[str, Any] = {"verdict": verdict.word, "step": step}
+            facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
             if question.taints or heard.turn or context.subject.agent:
                 facts["looks"] = _only_looks(call, ruling.analysis)
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
@@ -368,6 +368,14 @@ def _step(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     from lockgate.gate.briefs import step_of
 
     return step_of(tx, subject, call)
+
+
+def _folder(call: ToolCall, ruling: Ruling) -> str:
+    if not ruling.brief:
+        return ""
+    from lockgate.gate.briefs import folder_of
+
+    return folder_of(call)
 
 
 def _with_step(question: Question, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:

@@ -48,7 +48,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
         if not (event.agent and event.background):
             unseen = event.background or bool(event.kept)
             # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
-            keep = not (held or screening.withheld or screening.texts)
+            keep = not (held or screening.withheld or screening.texts) and _is_all_text(event)
             outcome = session.finished(
                 tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
             )
@@ -92,6 +92,15 @@ def refused(parts: Parts, event: ToolRefused) -> Answer:
         session.refused(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()
+
+
+def _is_all_text(event: ToolFinished) -> bool:
+    """Whether a person who reads the text of a result has seen what the model sees."""
+    if event.untold or isinstance(event.result, str):
+        return not event.untold
+    from lockgate.session.said import is_all_text
+
+    return is_all_text(event.call.tool, event.result)
 
 
 def _answered(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
