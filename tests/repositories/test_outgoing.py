@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from lockgate.repositories import repository
 from lockgate.repositories.outgoing import outgoing
 
 _WHO = {
@@ -67,6 +69,29 @@ def test_a_new_branch_sends_what_no_branch_of_the_remote_has(project: Path) -> N
     git(project, "checkout", "-qb", "topic")
     commit(project, new="x")
     assert list(sent(project, "origin", "topic") or ()) == ["new"]
+
+
+def test_the_folders_of_many_commits_are_compared_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        commit(project, a__deep__file="x", b__changed=str(number))
+    listed = Counter[str]()
+    before = repository.Repository._listed
+
+    def counted(self: repository.Repository, tree: str) -> list[tuple[int, str, str]]:
+        listed[tree] += 1
+        return before(self, tree)
+
+    monkeypatch.setattr(repository.Repository, "_listed", counted)
+    assert set(sent(project) or ()) == {"a/deep/file", "b/changed"}
+    assert listed[git(project, "rev-parse", "HEAD:a")] == 1
+
+
+def test_of_a_push_of_very_many_files_nothing_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "_MOST_SENT", 3)
+    commit(project, x="1", y="2", z="3")
+    assert set(sent(project) or ()) == {"x", "y", "z"}
+    commit(project, more="4")
+    assert sent(project) is None
 
 
 def test_a_stash_is_looked_into(project: Path) -> None:

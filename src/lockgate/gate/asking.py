@@ -130,10 +130,13 @@ def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> Approva
 
 def unanswered(tx: Transaction, context: Context, now: float) -> None:
     """The agent has got all results: a call that was asked about and has none was answered with no."""
+    from lockgate.gate import kept_files
+
     subject = context.subject
     for row in tx.approvals(session=subject.session, state="pending"):
         if row.agent == subject.agent and attending.in_dialog(row):
             _answered(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
+            kept_files.refused(tx, subject.session, row.call_id)
             session.refused(tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest="")
 
 

@@ -155,7 +155,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             if question.taints or heard.turn or context.subject.agent:
                 facts["looks"] = _only_looks(call, ruling.analysis)
             session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
-            _keep_files(question, ruling.analysis)
+            _keep_files(question, ruling.analysis, parts.store.fleet_key)
             _note_deployments(question, ruling, told)
             _message_flows(question)
         if news:
@@ -328,15 +328,20 @@ def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> Non
         question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
 
 
-def _keep_files(question: Question, analysis: Analysis) -> None:
+def _keep_files(question: Question, analysis: Analysis, key: bytes) -> None:
     """Note which files hold a secret, or code from the network, once the call has run."""
     call, matches = question.call, question.found.pattern_matches
     known = [match.detail for match in matches if match.rule.startswith(_KNOWN)]
-    if not (analysis.left or known or any(effect.kind is EffectKind.READ_SECRET for effect in analysis.effects)):
+    reads = any(effect.kind is EffectKind.READ_SECRET for effect in analysis.effects)
+    if not (analysis.left or known or reads or call.tool == "Write"):
         return
     from lockgate.gate import kept_files
 
-    kept_files.note(question.tx, question.context.subject.session, call, question.digest, analysis, known, question.now)
+    session_id, knows_secrets = question.context.subject.session, Label.SECRET in question.labels
+    kept_files.note(
+        question.tx, session_id, call, question.digest, analysis, known, question.now, key=key,
+        knows_secrets=knows_secrets,
+    )  # fmt: skip
 
 
 def _first_time(question: Question, verdict: Verdict) -> bool:

@@ -10,12 +10,16 @@ import json
 import posixpath
 from collections.abc import Mapping, Sequence
 
+from lockgate.analysis.redact import redact
 from lockgate.digests import sha1, sha256
 from lockgate.model import Analysis, EffectKind, Left, Origin, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
+from lockgate.session import is_out
+from lockgate.session.addresses import KEYED, address_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from lockgate.store.protocol import Store, Transaction
 
@@ -28,6 +32,8 @@ LARGEST = 1024 * 1024
 """Bytes of a file that is compared by its content."""
 FACT, CLEARED = "kept_files", "cleared_files"
 """Facts of a call: files to be looked at when it has come back, and those that it may have emptied of what mattered."""
+PUT = "put_files"
+"""The fact of a call that holds what was noted of its files, and what was known of them before."""
 _MOST_READ = 8
 _WRITING = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 """Tools that write the text in their input, and where they name the file."""
@@ -85,7 +91,16 @@ def look(store: Store, read: Callable[[str], bytes | None], exists: Callable[[st
 
 
 def note(
-    tx: Transaction, session: str, call: ToolCall, digest: str, analysis: Analysis, known: Sequence[str], now: float
+    tx: Transaction,
+    session: str,
+    call: ToolCall,
+    digest: str,
+    analysis: Analysis,
+    known: Sequence[str],
+    now: float,
+    *,
+    key: bytes,
+    knows_secrets: bool,
 ) -> None:
     """Note what a call that is let run will leave in files, and what is to be looked at when it has come back.
 
@@ -97,35 +112,66 @@ def note(
         analysis: What it can do.
         known: Which values of this machine's secrets stand in it.
         now: Seconds since the epoch.
+        key: What addresses are hashed with.
+        knows_secrets: Whether the agent may write a secret that it has read.
     """
-    left = [*analysis.left, *_written(call, known)]
-    holding = [each for each in left if each.origins]
-    for each in holding:
-        _put(tx, Kept(each.path, each.origins, now))
-    facts = {
-        FACT: [*(each.path for each in holding), *_read(call, analysis)],
+    left = [*analysis.left, *_written(tx, call, known, knows_secrets=knows_secrets)]
+    holding = {each.path: Kept(each.path, tuple(_stored(o, key) for o in each.origins), now) for each in left}
+    holding = {path: kept for path, kept in holding.items() if kept.origins}
+    facts: dict[str, Any] = {
+        FACT: [*holding, *_read(call, analysis)],
         CLEARED: [each.path for each in left if not each.origins],
+        PUT: [[tx.setting(_name(path)), json.dumps(kept)] for path, kept in holding.items()],
     }
+    for kept in holding.values():
+        _put(tx, kept)
     row = tx.call(session, call.call_id or f"sha256:{digest}")
     if row is not None and any(facts.values()):
         tx.put_call(row._replace(facts={**row.facts, **facts}))
 
 
-def _written(call: ToolCall, known: Sequence[str]) -> list[Left]:
+def _stored(origin: Origin, key: bytes) -> Origin:
+    """Where code comes from, as it is kept: addresses may let somebody in. Of the whole one only a keyed hash stays."""
+    if not origin.origin:
+        return origin
+    address = origin.address
+    if address and not address.startswith(KEYED):
+        address = KEYED + address_key(key, address).hex()
+    return origin._replace(what=_told(origin.what), address=address)
+
+
+def _told(what: str) -> str:
+    """An address for a person, without the user and what stands behind the path."""
+    before, scheme, rest = what.partition("?")[0].partition("#")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return redact(f"{before}{scheme}{host.rpartition('@')[2]}{slash}{path}")
+
+
+def _written(tx: Transaction, call: ToolCall, known: Sequence[str], *, knows_secrets: bool) -> list[Left]:
     """The file that a tool for files writes, with the secrets that stand in what it writes."""
     path = call.tool_input.get(_WRITING.get(call.tool, ""))
-    if not known or not isinstance(path, str) or not path:
+    if not isinstance(path, str) or not path:
         return []
+    place = posixpath.normpath(posixpath.join(call.cwd, path))
     origins = tuple(Origin(name) for name in dict.fromkeys(known) if name)
-    return [Left(posixpath.normpath(posixpath.join(call.cwd, path)), origins[:_MOST_READ])]
+    if origins:
+        return [Left(place, origins[:_MOST_READ])]
+    anew = call.tool == "Write" and not known and not knows_secrets and _at(tx, place) is not None
+    return [Left(place)] if anew else []
 
 
 def settle(
-    tx: Transaction, facts: Mapping[str, Sequence[str]], read: Callable[[str], bytes | None], now: float, *, done: bool
+    tx: Transaction, facts: Mapping[str, Any], read: Callable[[str], bytes | None], now: float, *, done: bool
 ) -> None:
     """Look at the files of a call that has come back; ``done`` where it did what it was to do."""
     for path in facts.get(CLEARED, ()) if done else ():
-        tx.put_setting(_name(path), None)
+        kept, data = _at(tx, path), read(path)
+        if kept is not None and not (data and kept.content == sha256(data).hexdigest()):
+            tx.put_setting(_name(path), None)
+    for _, put in facts.get(PUT, ()):
+        kept = _kept(put)  # gone where the call was taken to be refused
+        if kept is not None and _at(tx, kept.path) is None:
+            _put(tx, kept)
     for path in facts.get(FACT, ()):
         data = read(path)
         if not data:
@@ -134,6 +180,15 @@ def settle(
         origins = before.origins if before is not None else (Origin(path),)
         content, blob = sha256(data).hexdigest(), sha1(b"blob %d\0" % len(data) + data).hexdigest()
         _put(tx, Kept(path if before is not None else "", origins, now, content, blob))
+
+
+def refused(tx: Transaction, session: str, key: str) -> None:
+    """Forget what was noted of the files of a call that was not run after all, where nothing was noted since."""
+    row = tx.call(session, key)
+    for before, put in row.facts.get(PUT, ()) if row is not None and is_out(row) else ():
+        kept = _kept(put)
+        if kept is not None and tx.setting(_name(kept.path)) == put:
+            tx.put_setting(_name(kept.path), before)
 
 
 def _read(call: ToolCall, analysis: Analysis) -> list[str]:

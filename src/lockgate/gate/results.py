@@ -84,11 +84,14 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
 
 def refused(parts: Parts, event: ToolRefused) -> Answer:
     """The client or the person refused a call."""
+    from lockgate.gate import kept_files
+
     context, call = event.context, parts.original(event.context, event.call)
     digest = call_digest(call)
     with parts.store.transaction() as tx:
         now = parts.clock()
         parts.enter(tx, context, now)
+        kept_files.refused(tx, context.subject.session, session.call_key(call, digest))
         session.refused(tx, context.subject, call, digest=digest)
         tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
     return Answer()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_FILES = 50_000
 """Most files of a revision that are looked at."""
+_MOST_SENT = 5_000
+"""Most files that a push is found to send: beyond that nothing is told, as it takes too long."""
 _MOST_FOLDERS = 5_000
 _MOST_ENTRIES = 400_000
 """Most names in folders of all revisions that are looked at."""
@@ -99,6 +101,8 @@ class Repository:
         self._left = _MOST_ENTRIES
         self._entries: dict[str, list[tuple[int, str, str]]] = {}
         self._trees: dict[str, Mapping[str, str] | None] = {}
+        self._compared: set[tuple[str, str, str]] = set()
+        """Pairs of folders that were compared for a push, and where they lie: commits have most of them in common."""
 
     def tree(self, revision: str) -> Mapping[str, str] | None:
         """The files of a revision, or of the index where it is empty, each with the name of its content."""
@@ -172,6 +176,7 @@ class Repository:
         except (OSError, LookupError, ValueError):
             return None
         found: dict[str, str] = {}
+        self._compared.clear()
         for base in (f"{remote}/{revision}", *(f"{remote}/{name}" for name in ("HEAD", "main", "master", "develop"))):
             commits = self.commits(f"refs/remotes/{base}", revision)
             if commits is None:
@@ -191,6 +196,9 @@ class Repository:
 
     def _differences(self, one: str, other: str, above: str, found: dict[str, str]) -> None:
         """Add the files of a folder that another one does not have like this."""
+        if (one, other, above) in self._compared:
+            return
+        self._compared.add((one, other, above))
         before = {path: (mode, content) for mode, path, content in self._listed(one)} if one else {}
         for mode, path, content in self._listed(other):
             if before.get(path) == (mode, content):
@@ -200,7 +208,7 @@ class Repository:
                 self._differences(same if kind >> 12 == 0o4 else "", content, f"{above}{path}/", found)
             else:
                 found[above + path] = content
-            if len(found) > MOST_FILES:
+            if len(found) > _MOST_SENT:
                 raise LookupError(other)
 
     def _files(self, revision: str) -> dict[str, str]:

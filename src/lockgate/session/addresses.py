@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 _PERSON = b"lockgate address"  # at most 16 bytes
+KEYED = "keyed:"
+"""What begins a keyed hash, hexadecimal, that stands for an address: no address begins so."""
 
 
 def address_key(key: bytes, address: str) -> bytes:
@@ -26,4 +28,10 @@ def remember(tx: Transaction, key: bytes, session: str, addresses: Iterable[str]
 
 def knows(tx: Transaction, key: bytes, session: str, address: str, *, human_only: bool = False) -> bool:
     """Whether a session has seen an address. An empty address, which is one composed at run time, is never known."""
-    return bool(address) and tx.knows_address(session, address_key(key, address), human_only=human_only)
+    if not address:
+        return False
+    try:
+        digest = bytes.fromhex(address.removeprefix(KEYED)) if address.startswith(KEYED) else address_key(key, address)
+    except ValueError:
+        return False
+    return tx.knows_address(session, digest, human_only=human_only)
