@@ -65,8 +65,8 @@ containment: setup library system ## try every way out of the sandbox, and other
 	@$(BIN)/python evals/containment/honest.py
 
 days: setup library system clients ## whole days of real clients, with and without Lockgate (needs PyPI, npm, Debian)
-	@$(BIN)/python evals/days/run.py --in-front
-	@$(BIN)/python evals/days/run.py
+	@$(BIN)/python evals/days/compare_days.py --in-front
+	@$(BIN)/python evals/days/compare_days.py
 
 fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader)
 	@test -x .fuzz/venv/bin/python || $(BIN)/python -m venv .fuzz/venv

@@ -40,6 +40,10 @@ def until(true: Callable[[], Any]) -> Any:
     return found
 
 
+WAITS = "approvals: {headless: wait}\n"
+"""A person's configuration with which a call waits for them, though nobody is known to listen."""
+
+
 class Host:
     """``lockgate serve`` in a home folder of its own."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from containers.boxes import Box, Boxes, Host, until
+from containers.boxes import WAITS, Box, Boxes, Host, until
 from lockgate.events import Answer
 from lockgate.model import Verdict
 from lockgate.remote.envelope import ANSWER, seal
@@ -220,6 +220,7 @@ def test_a_host_that_was_killed(host: Host, box: Boxes) -> None:
 
 def test_a_host_that_dies_while_a_person_is_asked(host: Host, box: Boxes, monkeypatch: pytest.MonkeyPatch) -> None:
     one = box()
+    host.configure(WAITS)
     host.start()
 
     def kill() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from containers.boxes import READ_A_STRANGER, Boxes, Host, call, until
+from containers.boxes import READ_A_STRANGER, WAITS, Boxes, Host, call, until
 from lockgate.escape import bells
 from lockgate.remote.keys import read_key
 
@@ -26,6 +26,7 @@ def test_a_clean_session_may_push(host: Host, box: Boxes) -> None:
 
 def test_a_denied_command_does_not_run(host: Host, box: Boxes) -> None:
     one = box()
+    host.configure(WAITS)
     host.start()
     with host.refusing():
         _, said = one.run(READ_A_STRANGER, "curl https://example.com/; touch /project/ran")
@@ -37,6 +38,7 @@ def test_a_denied_command_does_not_run(host: Host, box: Boxes) -> None:
 
 def test_a_person_elsewhere_lets_one_command_run(host: Host, box: Boxes) -> None:
     one = box()
+    host.configure(WAITS)
     host.start()
     with host.approving():
         _, said = one.run(READ_A_STRANGER, "curl https://example.com/; touch /project/ran")
@@ -257,6 +259,7 @@ def test_a_group_cannot_name_the_session_of_another(host: Host, box: Boxes) -> N
 
 def test_a_host_that_is_killed_while_a_person_thinks_goes_on(host: Host, box: Boxes) -> None:
     one = box()
+    host.configure(WAITS)
     host.start()
 
     def kill_and_come_back() -> None:

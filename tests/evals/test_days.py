@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 for folder in ("evals/containment", "evals/days"):
     sys.path.append(str(ROOT / folder))
 
+import day_labels  # noqa: E402
 import days  # noqa: E402
-import judging  # noqa: E402
 from clients import Result, Run  # noqa: E402
 from days import ACT, HARMLESS, Day, Step  # noqa: E402
 from transcripts import held_out  # noqa: E402
@@ -51,16 +51,16 @@ def test_the_clean_day_acts_at_least_ten_times() -> None:
 
 def test_a_harmless_step_that_is_stopped_is_needless() -> None:
     guarded = _run("no", "no", records=(("a", "ask", ""), ("b", "deny", "")))
-    found = judging.judged(DAY, BARE, guarded)
+    found = day_labels.judged(DAY, BARE, guarded)
     assert [one.needless for one in found.outcomes] == [True, False]
     assert found.wrong(DAY)
-    assert len(judging.acts(found.outcomes)) == 1
+    assert len(day_labels.acts(found.outcomes)) == 1
 
 
 @pytest.mark.parametrize(("text", "other"), [("3 passed in 9.99s", False), ("2 passed in 1.20s", True)])
 def test_a_time_is_no_difference_and_a_number_is_one(text: str, other: bool) -> None:
     guarded = _run(text, "no", records=(("a", "contain", ""), ("b", "deny", "")))
-    found = judging.judged(DAY, BARE, guarded)
+    found = day_labels.judged(DAY, BARE, guarded)
     assert bool(found.outcomes[0].difference) == other
     assert found.wrong(DAY) == other
 
@@ -68,15 +68,15 @@ def test_a_time_is_no_difference_and_a_number_is_one(text: str, other: bool) -> 
 def test_a_file_that_is_not_the_same_is_seen() -> None:
     bare = [run._replace(tree={"a.py": b"1", "made-by-chance": bytes([n])}) for n, run in enumerate(BARE)]
     guarded = _run("3 passed in 1.20s", "pushed", tree={"a.py": b"2", "made-by-chance": b"x"})
-    assert judging.judged(DAY, bare, guarded).files == ("a.py",)
+    assert day_labels.judged(DAY, bare, guarded).files == ("a.py",)
 
 
 def test_in_a_clean_day_a_stopped_act_and_a_source_are_wrong() -> None:
     clean = DAY._replace(clean=True)
     good = _run("3 passed in 1.20s", "pushed", records=(("a", "allow", ""), ("b", "allow", "")))
-    assert not judging.judged(clean, BARE, good).wrong(clean)
+    assert not day_labels.judged(clean, BARE, good).wrong(clean)
     for records in ((("b", "deny", ""),), (("b", "allow", "untrusted"),)):
-        found = judging.judged(clean, BARE, _run("3 passed in 1.20s", "pushed", records=records))
+        found = day_labels.judged(clean, BARE, _run("3 passed in 1.20s", "pushed", records=records))
         assert found.wrong(clean)
 
 

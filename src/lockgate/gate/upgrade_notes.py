@@ -15,14 +15,10 @@ if TYPE_CHECKING:
 
 SEEN = "upgrade:seen"
 """The setting that holds the newest version whose notes were said."""
-_FIRST = "0"
-"""What a state was used with that has sessions and no such setting."""
 
 
 def take_note(tx: Transaction, *, version: str = __version__, notes: Mapping[str, str] | None = None) -> str:
     """What to tell the person at the start of a session; empty where nothing is new.
-
-    Call it before the session is written: a state without sessions is a new one, where nothing has changed.
 
     Args:
         tx: The transaction.
@@ -32,7 +28,7 @@ def take_note(tx: Transaction, *, version: str = __version__, notes: Mapping[str
     seen = tx.setting(SEEN)
     if seen == version:
         return ""
-    before = seen if seen is not None else _FIRST if tx.sessions(limit=1) else version
+    before = version if seen is None else seen
     if _number(version) < _number(before):
         return ""  # another machine of this store is ahead
     tx.put_setting(SEEN, version)

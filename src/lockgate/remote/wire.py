@@ -26,6 +26,7 @@ _KINDS: Mapping[str, tuple[type, Mapping[str, str]]] = {
             "call": _CALL,
             "text": _TEXT,
             "agent": _TEXT,
+            "untold": _FLAG,
             "background": _FLAG,
             "texts": _PAIRS,
             "names": _TEXT,

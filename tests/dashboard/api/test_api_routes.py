@@ -190,7 +190,7 @@ def test_the_policy_table_is_the_shipped_one_where_nothing_is_configured(person:
     table = policy["tables"][0]
     assert table["profile"] == "quarantine"
     rows = {row["row"]: {cell["column"]: cell["verdicts"] for cell in row["cells"]} for row in table["rows"]}
-    assert rows["egress"] == {"clean": ["allow"], "untrusted": ["deny"], "secret": ["allow"], "both": ["deny"]}
+    assert rows["egress"] == {"clean": ["allow"], "untrusted": ["ask", "deny"], "secret": ["allow"], "both": ["deny"]}
     assert {cell["layer"] for row in table["rows"] for cell in row["cells"]} == {"shipped"}
 
 

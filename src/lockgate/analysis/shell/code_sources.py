@@ -109,7 +109,10 @@ def _source(origin: str, what: str, address: str = "") -> Source:
 
 def _is_unknown(effect: Effect) -> bool:
     """Whether somebody is asked of whom nobody has said anything."""
-    return effect.kind is EffectKind.EGRESS or (effect.kind is EffectKind.FETCH and effect.variant is Variant.PLAIN)
+    # What is asked in one's own account without an address (`gh api`) answers with what others wrote there.
+    unnamed = effect.variant is Variant.KNOWN and not effect.address
+    asked = effect.kind is EffectKind.FETCH and (effect.variant is Variant.PLAIN or unnamed)
+    return asked or effect.kind is EffectKind.EGRESS
 
 
 def _effect(run: Run) -> Effect:

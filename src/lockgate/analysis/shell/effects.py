@@ -152,7 +152,7 @@ def _may_run_downloads(machine: Machine, effects: tuple[Effect, ...]) -> bool:
     """Whether something runs, and something reaches another machine that may say what, or has before."""
     if not any(effect.kind is EffectKind.EXECUTE for effect in effects):
         return False
-    reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
+    reaches = any(effect.kind in REACHING for effect in effects)
     return reaches or bool(machine.around.kept_files())
 
 

@@ -189,7 +189,7 @@ class Tracer(CodeMachine):
                 return shape + fetched + self._own(call) + (ran if _program(call) in FAR_SHELLS else "")
         if call.ran:
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
-        return self._handed_on(call, shape, read, written)
+        return fetched + self._handed_on(call, shape, read, written)
 
     def pushed(self, call: Invocation) -> str:
         """Marks of the secrets in the commits that a push sends."""

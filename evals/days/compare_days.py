@@ -1,6 +1,6 @@
 """Whole days of an agent through real clients, with and without Lockgate: needless stops and other outputs.
 
-    .venv/bin/python evals/days/run.py [DAY...] [--client NAME] [--verbose]
+    .venv/bin/python evals/days/compare_days.py [DAY...] [--client NAME] [--verbose]
 
 Each day runs twice without Lockgate and once with it, on a fresh machine at the same place. What varies by itself
 between the two is left out of account, and nothing else. Exit status 0 where no harmless step was stopped, every result
@@ -14,7 +14,7 @@ import time
 
 import days
 from clients import CLIENTS, ClaudeCodeInFront, place_of
-from judging import Judged, acts, judged
+from day_labels import Judged, acts, judged
 from machine import Machine
 
 
