@@ -62,7 +62,9 @@ def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
     if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
         return ""
     asked = tx.call(subject.session, brief.call_id)
-    if asked is None or not call.cwd or asked.facts.get(FOLDER) != folder_of(call):
+    # Claude Code 2.1.197 asks about a delegate in a call that is not the one that starts it, so nothing is kept there.
+    folder = None if asked is None else asked.facts.get(FOLDER)
+    if folder is not None and folder != folder_of(call):
         return ""
     command = str(call.tool_input.get("command", "")).strip()
     allowed = delegates.steps(brief.text).count(command)
