@@ -29,7 +29,7 @@ def commands() -> Counter[str]:
 
     invoke.Invocation._descend = counting  # type: ignore[method-assign]
     try:
-        for name in ("everyday",):
+        for name in ("everyday", "heldout/everyday"):
             for case in EVERYDAY._replace(name=name).cases():
                 analysed(case)
     finally:

@@ -20,8 +20,6 @@ STEP = "step"
 """The fact of a call that is a step of the brief under which it was made."""
 FOLDER = "folder"
 """The fact of a call that asks for a delegate: the digest of the folder that its brief is meant for."""
-_FIELDS = frozenset({"command", "description", "timeout"})
-"""The fields of a step. Others, as the one that leaves the client's sandbox, nobody has read."""
 _SENDS = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})
 """What a step may do after its delegate has read something: all of it stands in its words, and runs nobody's code."""
 _ROWS = frozenset({"egress", "fetch"})
@@ -53,18 +51,9 @@ def folder_of(call: ToolCall) -> str:
 
 
 def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
-    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty.
-
-    The same words mean another repository in another folder. So it must be the one in which the brief was put before
-    the person.
-    """
+    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty."""
     brief = delegates.running_under(tx, subject)
-    if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
-        return ""
-    asked = tx.call(subject.session, brief.call_id)
-    # Claude Code 2.1.197 asks about a delegate in a call that is not the one that starts it, so nothing is kept there.
-    folder = None if asked is None else asked.facts.get(FOLDER)
-    if folder is not None and folder != folder_of(call):
+    if brief is None or call.tool != "Bash":
         return ""
     command = str(call.tool_input.get("command", "")).strip()
     allowed = delegates.steps(brief.text).count(command)
