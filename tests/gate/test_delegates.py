@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lockgate.escape.delegates import Refusal
+from lockgate.events import ToolRequested
 from lockgate.gate.briefs import read
 from lockgate.gate.parts import call_digest
 from lockgate.model import ToolCall, Verdict
@@ -205,6 +206,26 @@ def test_a_step_that_is_written_twice_runs_twice(world: World) -> None:
 )
 def test_what_is_not_written_word_by_word_is_no_step(world: World, command: str) -> None:
     assert begin(world)("Bash", command=command) is DENY
+
+
+@pytest.mark.parametrize(
+    ("more", "folder"),
+    [
+        pytest.param({}, f"{WORK}/sub", id="a folder below"),
+        pytest.param({}, "/home/u/other", id="another repository"),
+        pytest.param({}, "", id="a folder that is not told"),
+        pytest.param({"dangerouslyDisableSandbox": True}, WORK, id="out of the client's sandbox"),
+        pytest.param({"run_in_background": True}, WORK, id="in the background"),
+    ],
+)
+def test_a_step_is_the_whole_call_in_the_folder_of_the_brief(world: World, more: dict[str, bool], folder: str) -> None:
+    begin(world)
+    for number, (given, where, then) in enumerate(
+        [(more, folder, DENY), ({"timeout": 9, "description": "push"}, WORK, ALLOW)]
+    ):
+        call = ToolCall("Bash", {"command": SECOND, **given}, where, f"z{number}")
+        answer = world.gate.handle(ToolRequested(world.context("d1", agent_type=TYPE), call))
+        assert answer.verdict is then
 
 
 def test_a_command_in_prose_is_no_step(world: World) -> None:

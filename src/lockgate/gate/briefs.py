@@ -20,6 +20,8 @@ STEP = "step"
 """The fact of a call that is a step of the brief under which it was made."""
 FOLDER = "folder"
 """The fact of a call that asks for a delegate: the digest of the folder that its brief is meant for."""
+_FIELDS = frozenset({"command", "description", "timeout"})
+"""The fields of a step. Others, as the one that leaves the client's sandbox, nobody has read."""
 _SENDS = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})
 """What a step may do after its delegate has read something: all of it stands in its words, and runs nobody's code."""
 _ROWS = frozenset({"egress", "fetch"})
@@ -51,9 +53,16 @@ def folder_of(call: ToolCall) -> str:
 
 
 def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
-    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty."""
+    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty.
+
+    The same words mean another repository in another folder. So it must be the one in which the brief was put before
+    the person.
+    """
     brief = delegates.running_under(tx, subject)
-    if brief is None or call.tool != "Bash":
+    if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
+        return ""
+    asked = tx.call(subject.session, brief.call_id)
+    if asked is None or not call.cwd or asked.facts.get(FOLDER) != folder_of(call):
         return ""
     command = str(call.tool_input.get("command", "")).strip()
     allowed = delegates.steps(brief.text).count(command)
