@@ -15,7 +15,7 @@ from adapters.payloads import WHOLE, tool
 from hook.process import HOOK, Told, run
 from lockgate import __version__
 from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import Launch
+from lockgate.adapters.claude_command import REPORTS, Launch
 from lockgate.adapters.claude_install import write_launch_record
 from lockgate.folders import Folders
 
@@ -62,14 +62,14 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path / "h o'me" if (tmp_path / "h o'me").mkdir() is None else tmp_path)
 
 
-def test_every_event_is_hooked_and_none_fails_open() -> None:
+def test_every_event_is_hooked_and_none_that_decides_fails_open() -> None:
     assert tuple(HOOKS) == EVENTS
     for event, groups in HOOKS.items():
         ((group,), (entry,)) = groups, groups[0]["hooks"]
         assert set(group) == {"hooks"}
         assert f'run.sh" {event} ' in entry["command"]
-        assert entry["command"].endswith("|| exit 2")
-        assert entry["onFailure"] == "block"
+        assert entry["command"].endswith("|| exit 1" if event in REPORTS else "|| exit 2")
+        assert entry.get("onFailure") == (None if event in REPORTS else "block")
 
 
 def test_it_runs_the_program_that_was_recorded(machine: Machine) -> None:
@@ -126,7 +126,7 @@ def test_switching_itself_off_is_refused(machine: Machine, enabled: dict[str, bo
 @pytest.mark.parametrize("event", EVENTS)
 def test_without_the_program_everything_blocks(machine: Machine, event: str) -> None:
     told = machine.hook(event)
-    assert told.code == 2
+    assert told.code == (1 if event in REPORTS else 2)
     assert "lockgate is not installed. A person can install it" in told.stderr
 
 

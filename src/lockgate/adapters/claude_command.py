@@ -26,6 +26,13 @@ Both observed versions take any positive number; their own default for these hoo
 CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before"})
 """What the clients call the event of a call that is about to run."""
 
+REPORTS = frozenset({"PostToolBatch", "Stop"})
+"""Events that only tell the gate something. Where their hook fails, nothing is blocked.
+
+Observed with 2.1.197 and 2.1.329: a batch that is blocked ends the turn, and the model never sees the results. An end
+of a turn that is blocked makes the model go on, and end again.
+"""
+
 
 def hook_timeout(event: str | None) -> int:
     """Seconds that the client waits for the hook of an event."""
@@ -86,7 +93,7 @@ def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str
     """Build the shell command for one event of a client.
 
     Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
-    program that is missing, crashes or is killed blocks too.
+    program that is missing, crashes or is killed blocks too. That of an event which only reports never blocks.
     """
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
@@ -94,18 +101,14 @@ def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str
     shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
     return (
         f'{shown} || {{ r=$?; [ "$r" -eq 2 ] || echo "lockgate: the hook could not run (exit code $r); '
-        'run: lockgate doctor" >&2; exit 2; }'
+        f'run: lockgate doctor" >&2; exit {1 if event in REPORTS else 2}; }}'
     )
 
 
 def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
     """Build the hook entry for one event, as it stands in the settings."""
-    return {
-        "type": "command",
-        "command": hook_command(launch, event),
-        "timeout": hook_timeout(event),
-        "onFailure": "block",
-    }
+    entry = {"type": "command", "command": hook_command(launch, event), "timeout": hook_timeout(event)}
+    return entry if event in REPORTS else {**entry, "onFailure": "block"}
 
 
 def either_client(launch: Launch) -> tuple[Launch, ...]:

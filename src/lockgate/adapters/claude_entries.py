@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.adapters.claude_command import is_own_command
+from lockgate.adapters.claude_command import REPORTS, is_own_command
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, A
     """List the events for which entries of this program stand in the settings and none holds every call.
 
     An entry of another version, or of another place, still holds. One does not that is for some tools only, that the
-    client does not wait for, whose failure lets the call run, or whose command goes on behind the gate's answer.
+    client does not wait for, whose failure lets the call run, or whose command goes on behind the gate's answer. Events
+    that only report hold nothing, so they are not looked at.
 
     Args:
         settings: The parsed settings.
@@ -30,6 +31,8 @@ def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, A
     hooks = settings.get("hooks") if isinstance(settings, dict) else None
     found = []
     for event, valid in entries.items():
+        if event in REPORTS:
+            continue
         own = [pair for pair in _pairs(hooks.get(event) if isinstance(hooks, dict) else None) if _is_own(pair[1])]
         if own and not any(_is_for_all(group) and _holds(entry, valid[0]) for group, entry in own):
             found.append(event)
