@@ -13,9 +13,10 @@ import argparse
 import time
 
 import days
-from clients import CLIENTS, ClaudeCodeInFront, place_of
+from clients import ClaudeCodeInFront, place_of
 from day_labels import Judged, acts, judged
 from machine import Machine
+from other_clients import CLIENTS
 
 
 def main() -> None:

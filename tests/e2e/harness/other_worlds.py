@@ -27,9 +27,6 @@ _TRIPLES = {"linux": "unknown-linux-musl", "darwin": "apple-darwin"}
 class OtherWorld(World):
     """Folders of one test, and a client in them that needs no account."""
 
-    client = ""
-    """Its name for ``lockgate install``."""
-
     def _answer_first_run_questions(self) -> None:
         raise NotImplementedError
 
@@ -44,10 +41,6 @@ class OtherWorld(World):
     def argv(self, model: OtherModel, prompt: str) -> tuple[list[str], dict[str, str]]:
         """Command line, and variables beside those of every program."""
         raise NotImplementedError
-
-    def install(self, package: Path | None = None) -> None:
-        """Install Lockgate as a person does; ``package`` is a copy of it."""
-        self.lockgate("install", self.client, package=package)
 
     def ask(self, model: OtherModel, prompt: str = "please go on") -> str:
         """Run the client without a terminal until it ends; returns what it printed."""

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from e2e.harness.clients import ROOT, claude_code
 from e2e.harness.scripted_model import ScriptedModel
@@ -19,6 +19,16 @@ from e2e.harness.terminal import Terminal
 from support.prepared import give_state
 
 KEY = "sk-ant-api03-no-such-key-no-such-key-no-such-key"
+CLIENT_VARIABLES = {
+    "ANTHROPIC_API_KEY": KEY,
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "ENABLE_TOOL_SEARCH": "0",  # else MCP tools hide behind a search tool
+    "IS_SANDBOX": "1",  # lets root use --dangerously-skip-permissions
+}
+"""What Claude Code needs beside the variables of every program, to work without an account."""
 _BYPASS = "--dangerously-skip-permissions"
 """The mode with nothing but Lockgate in the way."""
 _READY = {
@@ -48,6 +58,8 @@ class World:
     version: str
     arguments: list[str] = field(default_factory=list)
     """Further arguments for the client."""
+    client: ClassVar[str] = "claude-code"
+    """Its name for ``lockgate install``."""
 
     def __post_init__(self) -> None:
         for folder in (self.home / ".claude", self.project, self.programs, self.root / "tmp"):
@@ -61,8 +73,7 @@ class World:
         subprocess.run([git, "init", "--quiet", str(self.project)], check=True, env=self.environment)
         (self.project / "notes.txt").write_text("first line\n")
         give_state(self.home / ".local" / "state" / "lockgate")
-        self._answer_first_run_questions()
-        self._declare_mcp_server()
+        self.set_up_client()
 
     # ---------------------------------------------------------------- places
     @property
@@ -109,16 +120,15 @@ class World:
             "SHELL": "/bin/bash",
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
-            "ANTHROPIC_API_KEY": KEY,
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "ENABLE_TOOL_SEARCH": "0",  # else MCP tools hide behind a search tool
-            "IS_SANDBOX": "1",  # lets root use --dangerously-skip-permissions
+            **CLIENT_VARIABLES,
         }
 
     # ---------------------------------------------------------------- setting up
+    def set_up_client(self) -> None:
+        """Answer what the client asks at its first run, and declare the tracker."""
+        self._answer_first_run_questions()
+        self._declare_mcp_server()
+
     def _answer_first_run_questions(self) -> None:
         project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         answers = {
@@ -128,6 +138,7 @@ class World:
             "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
             "projects": {str(self.project): project},
         }
+        (self.home / ".claude").mkdir(exist_ok=True)
         (self.home / ".claude.json").write_text(json.dumps(answers))
 
     def _declare_mcp_server(self) -> None:
@@ -161,6 +172,10 @@ class World:
     def use_plugin(self) -> None:
         """Load the project's plugin into the client."""
         self.arguments += ["--plugin-dir", str(ROOT / "plugin")]
+
+    def install(self, package: Path | None = None) -> None:
+        """Install Lockgate as a person does; ``package`` is a copy of it."""
+        self.lockgate("install", self.client, package=package)
 
     # ---------------------------------------------------------------- running
     def command(self, model: ScriptedModel, *arguments: str) -> tuple[list[str], dict[str, str]]:
