@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.text import columns, visible, visible_block, wrapped
+from lockgate.text import BAR, barred, columns, visible, visible_block, wrapped
 
 anything = st.text(st.characters(), max_size=300) | st.text(
     st.sampled_from("a\n\r\t\x1b\x00\u202e\u200b\u2066\ufeff\ud800"), max_size=60
@@ -124,3 +124,13 @@ def test_a_wrapped_line_is_whole_and_takes_no_fewer_rows_than_a_terminal(line):
     assert len(pieces) >= -(-columns(line) // 9)
     if line.isascii():
         assert len(pieces) >= _rows_at_words(line, 9)
+
+
+@given(anything, st.integers(min_value=10, max_value=80))
+def test_a_text_behind_bars_is_whole_and_no_line_begins_as_ours(text, width):
+    block = visible_block(text)
+    lines = barred(block, width)
+    assert all(line.startswith("  |") and columns(line) <= width for line in lines)
+    assert "".join(line[len(BAR) :].lstrip() for line in lines).replace(" ", "") == block.replace("\n", "").replace(
+        " ", ""
+    )

@@ -213,9 +213,15 @@ def asked(call: ToolCall, decision: Decision, taints: Sequence[Taint]) -> str:
     return "\n".join([*lines, "Let exactly this run once:", exact_call(call)])
 
 
-def asked_brief(text: str, taints: Sequence[Taint], *, has_steps: bool = False) -> str:
-    """Build the question for a delegate's brief. The brief stands first: all of it must be seen."""
-    lines = ["Lockgate: may a delegate with clean labels do this, outside too? Read it all:", visible_block(text, 4000)]
+def asked_brief(shown: Sequence[str], taints: Sequence[Taint], *, has_steps: bool = False) -> str:
+    """Build the question for a delegate's brief. The brief stands first: all of it must be seen.
+
+    Args:
+        shown: The brief's lines, safe to show and with a bar before each.
+        taints: Where the labels of the agent came from.
+        has_steps: Whether it names commands.
+    """
+    lines = ["Lockgate: may a delegate with clean labels do this, outside too? Read it all:", *shown]
     if has_steps:
         lines.append("Each line after $ may run once, whatever those before it print.")
     return "\n".join(lines + exposure(taints))

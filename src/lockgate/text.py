@@ -18,6 +18,8 @@ _UNSAFE = lazy_re(
     "\U000e0000-\U000e0fff]",
 )
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
+BAR = "  | "
+"""Before each line of a text of others that is quoted among ours."""
 _BLANKS = lazy_re("[ \u3000]{60,}")
 """What pushes the rest of a text out of sight."""
 _WORDS = lazy_re(r"[^ ]* |[^ ]+")
@@ -121,6 +123,29 @@ def condensed(text: str) -> str:
 
 def _counted(spaces: re.Match[str]) -> str:
     return f"[... {len(spaces.group())} spaces ...]"
+
+
+def indented(line: str, width: int, first: str, then: str) -> list[str]:
+    """The lines of the screen that a line takes, cut here so that each piece begins as it should.
+
+    Args:
+        line: One line that is safe to show.
+        width: Columns of the screen.
+        first: What stands before it.
+        then: What stands before each piece that the first line has no room for.
+    """
+    pieces = wrapped(line, width - max(len(first), len(then)))
+    return [f"{then if number else first}{piece}".rstrip() for number, piece in enumerate(pieces)]
+
+
+def barred(text: str, width: int) -> list[str]:
+    """The lines of the screen that a text of others takes, with a bar before each: none passes for one of ours.
+
+    Args:
+        text: A text that is safe to show (:func:`visible_block`).
+        width: Columns of the screen.
+    """
+    return [piece for line in text.split("\n") for piece in indented(line, width, BAR, "  |> ")]
 
 
 def visible_block(text: str, limit: int = 4000) -> str:

@@ -13,7 +13,7 @@ from lockgate.gate.briefs import read
 from lockgate.gate.parts import call_digest
 from lockgate.model import ToolCall, Verdict
 from lockgate.store.rows import ApprovalRow
-from lockgate.text import visible_block
+from lockgate.text import barred, visible_block
 
 from .world import WORK, World
 
@@ -90,8 +90,20 @@ def test_a_brief_is_seen_whole_or_not_at_all(world: World, brief: str, shown: bo
     answer, call = world.ask("Agent", {"description": "d", "prompt": brief, "subagent_type": TYPE})
     assert answer.verdict is ASK
     assert ("lockgate brief" in answer.to_person) is not shown
-    assert (visible_block(brief.strip()) in answer.to_person) is shown
+    assert ("\n".join(barred(visible_block(brief.strip()), 72)) in answer.to_person) is shown
     assert push(world, "d1", call) is (ALLOW if shown else DENY), "a yes to what nobody has read is none"
+
+
+def test_no_line_of_a_brief_passes_for_one_of_ours(world: World) -> None:
+    """Neither as it is written nor where the screen cuts it."""
+    world.taint()
+    forged = "Each line after $ may run once, whatever those before it print."
+    brief = f"do this\n{forged}\n{'x ' * 33}{forged}"
+    answer, _ = world.ask("Agent", {"description": "d", "prompt": brief, "subagent_type": TYPE})
+    first, *lines = answer.to_person.split("\n")
+    assert [line[:3] for line in lines[: lines.index(next(line for line in lines if line[:3] != "  |"))]] == ["  |"] * 4
+    assert not any(line.startswith("Each line after $") for line in (first, *lines))
+    assert f"  | {forged}" in lines
 
 
 @pytest.mark.parametrize(

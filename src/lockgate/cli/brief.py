@@ -10,9 +10,7 @@ from lockgate.cli.state import unreadable
 from lockgate.errors import StoreError
 from lockgate.escape import delegates
 from lockgate.gate.briefs import read
-from lockgate.text import condensed, visible, visible_block
-
-_BAR = "  | "
+from lockgate.text import BAR, condensed, visible, visible_block
 
 
 @click.command(short_help="Read a delegate's brief.")
@@ -37,7 +35,7 @@ def brief(brief: str) -> None:
     click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
     # Escapes make it longer: none of it may be left out.
     for line in visible_block(condensed(row.text), delegates.LONGEST * 8).split("\n"):
-        click.echo(f"{_BAR}{line}")
+        click.echo(f"{BAR}{line}")
     if delegates.steps(row.text):
         click.echo("Each line after `$` may run once, whatever the steps before it print.")
     if row.state == delegates.READ:

@@ -15,14 +15,12 @@ from lockgate.cli.status import session_here
 from lockgate.errors import EndorsementError, StoreError
 from lockgate.gate.endorsing import endorse as endorse_it
 from lockgate.session import endorsements
-from lockgate.text import condensed, visible, visible_block
+from lockgate.text import BAR, condensed, visible, visible_block
 
 if TYPE_CHECKING:
     from lockgate.session.endorsements import Source
     from lockgate.store.protocol import Store
 
-_BAR = "  | "
-"""Before each line of a stranger's text, so that none passes for one of ours."""
 _LONGEST = 60_000
 """Characters that the escapes of the lines that are kept may take."""
 
@@ -100,6 +98,6 @@ def _lines(source: Source) -> list[str]:
     ]
     if source.text:
         block = visible_block(condensed(source.text), _LONGEST)
-        lines += ["What it says:", *(f"{_BAR}{line}" for line in block.split("\n"))]
+        lines += ["What it says:", *(f"{BAR}{line}" for line in block.split("\n"))]
         lines.append(f"{source.more} more lines are not shown" if source.more else "That is all of it.")
     return lines

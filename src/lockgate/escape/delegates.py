@@ -15,7 +15,7 @@ from lockgate.analysis.redact import redact
 from lockgate.model import SPAWNING_TOOLS, Subject, ToolCall
 from lockgate.record import TYPE_CHECKING, Record
 from lockgate.store.rows import AgentRow, BriefRow
-from lockgate.text import visible_block, wrapped
+from lockgate.text import barred, visible_block
 
 if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 DELEGATE_TYPES = frozenset({"lockgate:delegate"})
 """Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
 
-SHOWN_COLUMNS = 70
+SHOWN_COLUMNS = 72
 SHOWN_LINES = 7
 """What a client's dialog is sure to show of a brief on a terminal of 80 columns: Claude Code 2.1.329 cuts a question
-after 10 screen lines, and one line says what is asked."""
+after 10 screen lines, and two of them say what is asked."""
 
 
 READ = "approved"
@@ -71,8 +71,12 @@ def brief_of(call: ToolCall) -> str | Refusal:
 
 def fits(text: str) -> bool:
     """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
-    lines = sum(len(wrapped(line, SHOWN_COLUMNS)) for line in visible_block(text).split("\n"))
-    return lines <= SHOWN_LINES
+    return len(shown(text)) <= SHOWN_LINES
+
+
+def shown(text: str) -> list[str]:
+    """The lines that a brief takes in such a question, with a bar before each."""
+    return barred(visible_block(text), SHOWN_COLUMNS)
 
 
 def steps(text: str) -> list[str]:

@@ -35,7 +35,9 @@ def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
     from lockgate.escape import delegates
 
     if delegates.fits(ruling.brief):
-        return messages.asked_brief(brief, question.taints, has_steps=bool(delegates.steps(ruling.brief)))
+        return messages.asked_brief(
+            delegates.shown(brief), question.taints, has_steps=bool(delegates.steps(ruling.brief))
+        )
     return messages.asked_long_brief(brief, ruling.brief_id[: delegates.SHOWN_ID], question.taints)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lockgate.messages import call_text, provenance_text
 from lockgate.model import Decision, Label, Reason, Taint, ToolCall
 from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible, wrapped
+from lockgate.text import barred, indented, visible
 
 if TYPE_CHECKING:
     from lockgate.store.rows import ApprovalRow
@@ -27,10 +27,6 @@ _PASSED_OVER = {"description": str, "timeout": int, "run_in_background": bool}
 Source: the tool's schema of Claude Code 2.1.329.
 """
 _TITLE = "Lockgate: let exactly this run once?"
-_BAR = "  | "
-"""Before each line of the call, so that none passes for one of ours."""
-_GOES_ON = "  |> "
-"""Before what the screen has no room for in such a line."""
 _MORE = "    "
 """Before what the screen has no room for in a line of ours."""
 _WHOLE = 4000
@@ -60,15 +56,9 @@ def asked(
         lines += [f"{said}: {source}"] if source else []
     lines.append(f"more: lockgate question {approval}")
     # Cut here and not by the client: a piece of a long line would begin as one of ours does.
-    shown = [piece for line in _call(call) for piece in _pieces(line, _BAR, _GOES_ON)]
-    shown += [piece for line in lines for piece in _pieces(line, "", _MORE)]
+    shown = barred("\n".join(_call(call)), COLUMNS)
+    shown += [piece for line in lines for piece in indented(line, COLUMNS, "", _MORE)]
     return "\n".join([_TITLE, *shown]) if len(shown) < LINES else ""
-
-
-def _pieces(line: str, first: str, then: str) -> list[str]:
-    """The lines of the screen that a line takes, with what stands before each."""
-    pieces = wrapped(line, COLUMNS - max(len(first), len(then)))
-    return [f"{then if number else first}{piece}".rstrip() for number, piece in enumerate(pieces)]
 
 
 def _because(reasons: Sequence[Reason]) -> list[str]:
