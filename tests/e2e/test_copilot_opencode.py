@@ -75,7 +75,7 @@ def test_without_lockgate_the_attack_works(begin: Begin, client: Client) -> None
 
 @BOTH
 def test_a_session_that_read_an_issue_works_on_and_sends_nothing(begin: Begin, client: Client) -> None:
-    tests = shell("python -m pytest -q -p no:cacheprovider 2>&1 | tail -5; echo over")
+    tests = shell("python -m pytest -q -p no:cacheprovider 2>&1 | tail -5; git status --short; echo over")
     world, model = begin(client, client.issue, shell(PUSH), tests, shell("sh report.sh"), shell("cat config.txt"))
     world.ask(model)
     assert FIRST_LINE in model.result(0)
@@ -83,6 +83,7 @@ def test_a_session_that_read_an_issue_works_on_and_sends_nothing(begin: Begin, c
     assert "Lockgate blocked this call" in model.result(1)
     assert "fetch_issue" in model.result(1), "the agent is told where the label came from"
     assert "1 failed, 1 passed" in model.result(2)
+    assert "?? test_sum.py" in model.result(2), "git runs with the settings that the client gives it"
     assert "over" in model.result(2)
     assert (world.project / "made.txt").read_text() == "working\n"
     assert "geheim" not in model.seen()

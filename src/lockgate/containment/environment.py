@@ -23,6 +23,11 @@ _SERVICES = lazy_re(
 )
 """Names that lead to a service of this machine or to an account: nobody answers a contained command there."""
 
+_GIT_SETTING = lazy_re(r"GIT_CONFIG_(COUNT|KEY_[0-9]+|VALUE_[0-9]+)")
+_GIT_COUNT = lazy_re(r"[1-9][0-9]?")
+_LETS_IN = lazy_re(r"(?i)extraheader|@")
+"""In the name of a setting of Git: its value, or an address in the name itself, may let somebody in."""
+
 _IMPATIENT = {
     "npm_config_fetch_retries": "0",
     "YARN_HTTP_RETRY": "0",
@@ -55,7 +60,7 @@ def contained(environ: Mapping[str, str], home: str) -> dict[str, str]:
         environ: The environment that the command would have without containment.
         home: The home folder.
     """
-    kept = {name: value for name, value in environ.items() if _is_kept(name, value)}
+    kept = {name: value for name, value in environ.items() if _is_kept(name, value)} | _git_settings(environ)
     for name in ("TMPDIR", "TMP", "TEMP", "TEMPDIR"):
         if name in kept:
             kept[name] = TEMPORARY
@@ -65,7 +70,28 @@ def contained(environ: Mapping[str, str], home: str) -> dict[str, str]:
     return {**_IMPATIENT, **kept, "LOCKGATE_CONTAINED": "1"}
 
 
+def _git_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Git's settings that stand in variables, without those that let somebody in, counted anew.
+
+    Git refuses to run where one of them is missing (its manual, ``GIT_CONFIG_COUNT``), and Copilot CLI gives each
+    command three. Where one is missing already, or there are too many, none is given.
+    """
+    count = environ.get("GIT_CONFIG_COUNT", "")
+    numbers = range(int(count) if _GIT_COUNT.fullmatch(count) else 0)
+    pairs = [(environ.get(f"GIT_CONFIG_KEY_{each}"), environ.get(f"GIT_CONFIG_VALUE_{each}")) for each in numbers]
+    found = [(key, value) for key, value in pairs if key is not None and value is not None]
+    kept = [(key, value) for key, value in found if not _LETS_IN.search(key) and _is_kept(key, value)]
+    if not kept or len(found) < len(pairs):
+        return {}
+    given = {"GIT_CONFIG_COUNT": str(len(kept))}
+    for number, (key, value) in enumerate(kept):
+        given |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return given
+
+
 def _is_kept(name: str, value: str) -> bool:
+    if _GIT_SETTING.fullmatch(name):
+        return False
     if _SERVICES.fullmatch(name) or _SECRET_NAME.search(name):
         return False
     return redact(value) == value
