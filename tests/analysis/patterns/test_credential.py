@@ -278,6 +278,7 @@ def test_prose_in_another_script_may_hold_a_digit_and_a_password_too() -> None:
     [
         ("js-tokens", "npm:^4.0.0", '"', ": "),
         ("pass", "exit_code=0", '"', "("),
+        ("pass", "unix_socket_perms=0o660", "`", " "),
         ("pass", "mt-0", "`", " "),
         ("pass", "content-no-js", "`", ": "),
         ("password", "x-oauth-basic", '"', "==="),

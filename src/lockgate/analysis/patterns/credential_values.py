@@ -90,8 +90,8 @@ _LABEL = lazy_re(r"[^\d]*[:…]$|.*\.\.\.$")
 
 _THINGS = known("things")
 """What has a password: names of such say ``mysql-root-password``."""
-_CONDITION = lazy_re(r"[a-z]+(?:_[a-z]+)*=(?:\d{1,3}|true|false|none|null)$")
-"""A field and what it is: ``exit_code=0``."""
+_CONDITION = lazy_re(r"[a-z]+(?:_[a-z]+)*=(?:\d{1,3}|0[xob][0-9a-f]{1,8}|true|false|none|null)$")
+"""A field and what it is: ``exit_code=0``, ``mode=0o660``."""
 _LONGEST_PHRASE, _STOPS = 32, frozenset("\u3002\u3001")
 """Characters of a password in a script other than the Latin one, and the marks that part sentences in some."""
 _TYPE = lazy_re(r"(?:[A-Z]{0,3}[A-Z][a-z]{2,}){2,}$")
