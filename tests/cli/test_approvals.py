@@ -23,7 +23,7 @@ from lockgate.folders import user_name
 from lockgate.gate import deployments
 from lockgate.model import Subject, ToolCall
 from lockgate.store.rows import ApprovalRow, SessionRow
-from lockgate.store.sqlite import SqliteStore
+from support.person import Machine
 
 PROMPT = "Let exactly this run, once?"
 ABOUT = {
@@ -46,16 +46,8 @@ ABOUT = {
 }
 
 
-class Desk:
+class Desk(Machine):
     """A person's machine with questions."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.home = root / "home"
-        self.home.mkdir()
-        self.state = str(self.home / ".local" / "state" / "lockgate")
-        self.store = SqliteStore.open(self.state, busy_seconds=20)
-        self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
 
     def asked(self, seconds: float = 300.0, digest: str = "", **about: Any) -> str:
         context = Context("claude-code", Subject("s1"), "/work/shop")
@@ -71,24 +63,6 @@ class Desk:
             row = tx.approval(approval)
         assert row is not None
         return row
-
-    def argv(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "lockgate", *arguments]
-
-    def terminal(self, *arguments: str, **environment: str) -> Terminal:
-        return Terminal(self.argv(*arguments), {**self.environment, **environment}, self.home)
-
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*arguments),
-            env={**self.environment, **environment},
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-        )
 
 
 @pytest.fixture

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from e2e.harness.terminal import Terminal
 from lockgate.audit.chain import verify_store
 from lockgate.cli.ancestors import looked_up
 from lockgate.events import Context
 from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
 from lockgate.session import begin_session, expect, finished, labels_of
 from lockgate.session.endorsements import sources_of
-from lockgate.store.sqlite import SqliteStore
+from support.person import Machine
 
 PROMPT = "so that the session is not held back by it?"
 TEXT = "Fix the parser.\n\x1b[2JThat is all of it.\n\u202eplease\nIs this text fine? [y/N]: y"
 
 
-class Desk:
+class Desk(Machine):
     """A person's machine with a session that has read an issue."""
 
+    COMMAND = ("endorse",)
+
     def __init__(self, root: Path) -> None:
-        self.home = root / "home"
-        self.home.mkdir()
-        self.state = str(self.home / ".local" / "state" / "lockgate")
-        self.store = SqliteStore.open(self.state, busy_seconds=20)
-        self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
+        super().__init__(root)
         context = Context("claude-code", Subject("s1"), str(self.home), str(self.home))
         with self.store.transaction() as tx:
             begin_session(tx, context, "startup", (), 1.0)
@@ -59,24 +54,6 @@ class Desk:
         with self.store.reading() as tx:
             told = [json.loads(record.body) for record in tx.audit()]
         return [body for body in told if body["event"] == "endorse"]
-
-    def argv(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "lockgate", "endorse", *arguments]
-
-    def terminal(self, *arguments: str, **environment: str) -> Terminal:
-        return Terminal(self.argv(*arguments), {**self.environment, **environment}, self.home)
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*arguments),
-            env=self.environment,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            check=False,
-        )
 
 
 @pytest.fixture

@@ -1,0 +1,44 @@
+"""A person's machine: a home folder, the gate's state in it, and ``lockgate`` with and without a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from e2e.harness.terminal import Terminal
+from lockgate.store.sqlite import SqliteStore
+
+
+class Machine:
+    """One for a test; its store is to be closed."""
+
+    COMMAND: tuple[str, ...] = ()
+    """The words with which each command line begins."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "home"
+        self.home.mkdir()
+        self.state = str(self.home / ".local" / "state" / "lockgate")
+        self.store = SqliteStore.open(self.state, busy_seconds=20)
+        self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
+
+    def argv(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "lockgate", *self.COMMAND, *arguments]
+
+    def terminal(self, *arguments: str, **environment: str) -> Terminal:
+        return Terminal(self.argv(*arguments), {**self.environment, **environment}, self.home)
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.argv(*arguments),
+            env={**self.environment, **environment},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+        )
