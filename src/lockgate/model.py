@@ -216,16 +216,16 @@ class Flow(Record):
 
 
 class Origin(Record):
-    """Where the content of a file comes from that matters wherever it is copied to."""
+    """Where a text comes from, or the content of a file, that matters wherever it is copied to."""
 
     text: str
-    """The secret, as :class:`Flow` names it; empty for code from the network."""
+    """The secret, as :class:`Flow` names it; empty for what is none."""
     through: tuple[str, ...] = ()
     """The programs that it has passed."""
     picked: str = ""
     """The name of the one value of a file that is left of it."""
     only_named: bool = False
-    """Whether nothing but the file's name says that it holds a secret."""
+    """Whether nothing but the file's name says that it holds a secret: ``credentials.json`` of a project."""
     origin: str = ""
     """For code from the network ``download`` or ``connection``, with where it comes from and the whole address."""
     what: str = ""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,18 +16,16 @@ from lockgate.escape import approvals
 from lockgate.events import Context
 from lockgate.model import Subject, ToolCall
 from lockgate.session import begin_session
-from lockgate.store.sqlite import SqliteStore
+from support.person import Machine
 
 
-class Desk:
+class Desk(Machine):
     """A person's machine with a session in which calls were stopped."""
 
+    COMMAND = ("needless",)
+
     def __init__(self, root: Path) -> None:
-        self.home = root / "home"
-        self.home.mkdir()
-        self.state = self.home / ".local" / "state" / "lockgate"
-        self.store = SqliteStore.open(str(self.state), busy_seconds=20)
-        self.environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8"}
+        super().__init__(root)
         self.context = Context("claude-code", Subject("s1"), str(self.home), str(self.home))
         with self.store.transaction() as tx:
             begin_session(tx, self.context, "startup", (), 1.0)
@@ -57,14 +53,8 @@ class Desk:
         with self.store.transaction() as tx:
             return approvals.ask(tx, self.context, call, "d", "b", about, now, 300.0).approval
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "lockgate", "needless", *arguments]
-        return subprocess.run(
-            argv, env=self.environment, cwd=self.home, capture_output=True, text=True, timeout=60, check=False
-        )
-
     def reports(self) -> list[Path]:
-        return sorted((self.state / "reports").glob("*"))
+        return sorted(Path(self.state, "reports").glob("*"))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from e2e.harness.other_worlds import CopilotWorld, OpenCodeWorld
 from e2e.harness.script import Call, Script, Turn
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
-from support.gates import end_gates
 
 FIRST_LINE = ISSUE.partition("\n")[0]
 TOKEN = "glpat-" + "x8Kq2Wv7Zr4TnB9cYf3L"
@@ -94,20 +93,10 @@ def test_a_session_that_read_an_issue_works_on_and_sends_nothing(begin: Begin, c
     assert "pending" not in world.lockgate("status", "--json").replace('"pending": []', "")
 
 
-def _state_is_garbage(world: Worlds) -> None:
-    end_gates(world.root)  # one that is running has what it needs in memory and in the log
-    (world.home / ".local" / "state" / "lockgate" / "lockgate.db").write_text("not a database")
-
-
 @BOTH
 def test_a_gate_that_breaks_in_the_middle_blocks(begin: Begin, client: Client) -> None:
     world, model = begin(client)
-    touch = Turn([shell("touch ran.txt")], before=lambda: _state_is_garbage(world))
-    model.script = Script.of(shell("touch before.txt"), touch)
-    world.ask(model)
-    assert (world.project / "before.txt").exists()
-    assert not (world.project / "ran.txt").exists()
-    assert "lockgate" in model.result(1).lower()
+    world.breaks_in_the_middle(model, shell, world.make_state_garbage)
 
 
 @BOTH

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from e2e.harness.other_models import GeminiModel, OtherModel, ResponsesModel
-from e2e.harness.other_worlds import CodexWorld, GeminiWorld
-from e2e.harness.script import Call, Script, Turn
+from e2e.harness.other_worlds import CodexWorld, GeminiWorld, OtherWorld
+from e2e.harness.script import Call, Script
 from e2e.harness.tracker_server import ISSUE
 from e2e.harness.world import PUSH
 from support.gates import end_gates
@@ -96,11 +96,6 @@ def test_a_secret_in_a_result_does_not_reach_the_model(begin: Begin, client: Cli
     assert "REDACTED" in model.result(0)
 
 
-def _state_is_garbage(world: OtherWorlds) -> None:
-    end_gates(world.root)  # one that is running has what it needs in memory and in the log
-    (world.home / ".local" / "state" / "lockgate" / "lockgate.db").write_text("not a database")
-
-
 def _code_is_gone(world: OtherWorlds) -> None:
     # Another installation's files: the entries must stay as they are, because Codex trusts them by their text.
     (world.root / "library" / "lockgate" / "hook.py").unlink()
@@ -108,25 +103,20 @@ def _code_is_gone(world: OtherWorlds) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("broken", [_state_is_garbage, _code_is_gone])
+@pytest.mark.parametrize("broken", [OtherWorld.make_state_garbage, _code_is_gone])
 def test_a_gate_that_breaks_in_the_middle_blocks(
     begin: Begin, client: Client, broken: Callable[[OtherWorlds], None]
 ) -> None:
     world, model = begin(client, installed=False)
     world.install(package=world.copy_of_lockgate())
-    touch = Turn([client.shell("touch ran.txt")], before=lambda: broken(world))
-    model.script = Script.of(client.shell("touch before.txt"), touch)
-    world.ask(model)
-    assert (world.project / "before.txt").exists()
-    assert not (world.project / "ran.txt").exists()
-    assert "lockgate" in model.result(1).lower()
+    world.breaks_in_the_middle(model, client.shell, lambda: broken(world))
 
 
 @BOTH
 def test_a_gate_that_is_broken_from_the_start_blocks(begin: Begin, client: Client) -> None:
     """Not even the prompt gets through."""
     world, model = begin(client, client.shell("touch ran.txt"))
-    _state_is_garbage(world)
+    world.make_state_garbage()
     world.ask(model)
     assert not (world.project / "ran.txt").exists()
 

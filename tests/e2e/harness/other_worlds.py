@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ import pytest
 
 from e2e.harness.clients import ROOT
 from e2e.harness.other_models import OtherModel
+from e2e.harness.script import Call, Script, Turn
 from e2e.harness.world import World
+from support.gates import end_gates
 
 _MODULES = ROOT / ".clients" / "node_modules"
 _PATIENCE = 120
@@ -56,6 +59,19 @@ class OtherWorld(World):
         )
         assert done.returncode == 0, f"the client failed: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done.stdout
+
+    def make_state_garbage(self) -> None:
+        """Break the gate's memory."""
+        end_gates(self.root)  # one that is running has what it needs in memory and in the log
+        (self.home / ".local" / "state" / "lockgate" / "lockgate.db").write_text("not a database")
+
+    def breaks_in_the_middle(self, model: OtherModel, shell: Callable[[str], Call], breaks: Callable[[], None]) -> None:
+        """Run the client, with a gate that breaks between two calls: the second must not run."""
+        model.script = Script.of(shell("touch before.txt"), Turn([shell("touch ran.txt")], before=breaks))
+        self.ask(model)
+        assert (self.project / "before.txt").exists()
+        assert not (self.project / "ran.txt").exists()
+        assert "lockgate" in model.result(1).lower()
 
 
 class CodexWorld(OtherWorld):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.marks import FIRST_MARK, OPAQUE, marks_of, without_marks
 from lockgate.analysis.shell.scope import Scope
-from lockgate.analysis.shell.secret_sources import Source, SourceMachine, place_of
+from lockgate.analysis.shell.secret_sources import SourceMachine, place_of
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind, Variant
+from lockgate.model import Effect, EffectKind, Origin, Variant
 from lockgate.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def run_effects(runs: dict[Run, None]) -> list[Effect]:
     return list(dict.fromkeys(map(_effect, runs)))
 
 
-def _source(origin: str, what: str, address: str = "") -> Source:
-    return Source("", origin=origin, what=without_marks(what), address=address)
+def _source(origin: str, what: str, address: str = "") -> Origin:
+    return Origin("", origin=origin, what=without_marks(what), address=address)
 
 
 def _is_unknown(effect: Effect) -> bool:

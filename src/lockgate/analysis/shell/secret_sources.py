@@ -19,7 +19,6 @@ from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Left, Origin
-from lockgate.record import Record
 
 _WILD = lazy_re(r"[*?\[\x00-\x02]")
 _PLAIN_NAME = lazy_re(
@@ -36,24 +35,10 @@ _MANY = "one of many addresses"
 _MOST_LEFT, _MOST_ORIGINS = 20, 8
 
 
-class Source(Record):
-    """Where a text comes from, and the programs that it has passed."""
-
-    text: str
-    """``$VARIABLE``, a path, or the program that shows it; empty for what is no secret."""
-    through: tuple[str, ...] = ()
-    picked: str = ""
-    """The name of the one value of a file that is left of it."""
-    only_named: bool = False
-    """Whether nothing but the file's name says that it holds a secret: ``credentials.json`` of a project."""
-    origin: str = ""
-    """Where it is no secret but code from the network: ``download`` or ``connection``, with where that comes from."""
-    what: str = ""
-    address: str = ""
-
-    def held(self, *, given: bool) -> Held:
-        """What it is, as far as its name says."""
-        return Held(f"${self.picked}" if self.picked else self.text, given, plain=_AS_IT_WAS.issuperset(self.through))
+def held_as(source: Origin, *, given: bool) -> Held:
+    """What a secret is, as far as its name says."""
+    name = f"${source.picked}" if source.picked else source.text
+    return Held(name, given, plain=_AS_IT_WAS.issuperset(source.through))
 
 
 class SourceMachine(Machine):
@@ -61,9 +46,9 @@ class SourceMachine(Machine):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(around)
-        self.sources: dict[Source, str] = {}
+        self.sources: dict[Origin, str] = {}
         """Each source with its mark."""
-        self.by_mark: dict[str, Source] = {}
+        self.by_mark: dict[str, Origin] = {}
         self.full = False
         """Whether there were more sources than can be told apart."""
         self.files: dict[str, str] = {}
@@ -81,7 +66,7 @@ class SourceMachine(Machine):
 
     # ------------------------------------------------------------ marks
 
-    def mark(self, source: Source) -> str:
+    def mark(self, source: Origin) -> str:
         """The mark of a source, empty where there are too many."""
         self.full |= source not in self.sources and len(self.sources) >= _MOST_MARKS
         if source not in self.sources and not self.full:
@@ -90,7 +75,7 @@ class SourceMachine(Machine):
             self.by_mark[mark] = source
         return self.sources.get(source, "")
 
-    def source(self, mark: str) -> Source | None:
+    def source(self, mark: str) -> Origin | None:
         """The source of a mark, or of a weak one."""
         return self.by_mark.get(chr(ord(mark) - ord(WEAK) + ord(FIRST_MARK)) if mark >= WEAK else mark)
 
@@ -131,9 +116,9 @@ class SourceMachine(Machine):
 
     def _begin_with(self, name: str, scope: Scope) -> None:
         if is_secret_name(name) and not name.upper().endswith("TOKENS"):  # a number of tokens
-            scope.variables[name] = OPAQUE + self.mark(Source(f"${name}"))
+            scope.variables[name] = OPAQUE + self.mark(Origin(f"${name}"))
         elif _PLAIN_NAME.fullmatch(name) is not None:
-            mark = self.mark(Source(""))
+            mark = self.mark(Origin(""))
             scope.variables[name] = OPAQUE + mark
             self.plain = (OPAQUE + mark, OPAQUE + weaker(mark))
 
@@ -142,7 +127,7 @@ class SourceMachine(Machine):
         text = without_marks(text)
         secret = {effect.what: effect.rule == NAMED_SO for effect in found if effect.kind is EffectKind.READ_SECRET}
         marks = [
-            self.mark(Source(self.named(what if known(text) else shown(text)), only_named=only_named))
+            self.mark(Origin(self.named(what if known(text) else shown(text)), only_named=only_named))
             for what, only_named in secret.items()
         ]
         held = marks_of("".join(marks) + self.held(place_of(text, scope))) or self.alike(place_of(text, scope))
@@ -153,19 +138,19 @@ class SourceMachine(Machine):
         """Marks of what a file holds, by its content."""
         if not known(place):
             return ""
-        return "".join(self.mark(Source(*origin)) for origin in self.around.kept_content(place))
+        return "".join(self.mark(origin) for origin in self.around.kept_content(place))
 
     def lying_in(self, path: str) -> str:
         """Marks of what lies in a file that was written, by this script or by an earlier call."""
         if path not in self.files and path in self.earlier:
-            marks = "".join(self.mark(self._of_earlier(Source(*origin))) for origin in self.earlier[path])
+            marks = "".join(self.mark(self._of_earlier(origin)) for origin in self.earlier[path])
             self.files[path] = self.kept[path] = marks
         return self.files.get(path, "")
 
-    def _of_earlier(self, source: Source) -> Source:
+    def _of_earlier(self, source: Origin) -> Origin:
         """What an earlier call left. Of much code from the network only that it is some: secrets need the marks."""
         many = source not in self.sources and len(self.sources) >= _MOST_MARKS // 2
-        return Source("", origin=source.origin, what=_MANY) if many and source.origin else source
+        return Origin("", origin=source.origin, what=_MANY) if many and source.origin else source
 
     def _written(self) -> dict[str, object]:
         return dict.fromkeys([*self.earlier, *self.files])
@@ -175,7 +160,7 @@ class SourceMachine(Machine):
         found = []
         for path, marks in self.files.items():
             sources = dict.fromkeys(filter(None, map(self.source, marks)))
-            origins = tuple(Origin(*source) for source in sources if source.text or source.origin)[:_MOST_ORIGINS]
+            origins = tuple(source for source in sources if source.text or source.origin)[:_MOST_ORIGINS]
             plain = path.startswith("/") and not path.startswith(("/dev/", "/proc/")) and known(path)
             if any(e.kind is EffectKind.READ_SECRET for e in read_effects(path, "", self.around)):
                 continue  # its name says what it holds

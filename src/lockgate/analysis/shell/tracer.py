@@ -25,12 +25,12 @@ from lockgate.analysis.shell.options import Option
 from lockgate.analysis.shell.payloads import Place, is_payload
 from lockgate.analysis.shell.picks import picked
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.shell.secret_sources import NAMED_SO, Source, place_of
+from lockgate.analysis.shell.secret_sources import NAMED_SO, held_as, place_of
 from lockgate.analysis.shell.syntax import Redirect, Script
 from lockgate.analysis.shell.words import expand
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
-from lockgate.model import REACHING, Effect, EffectKind, Flow, Variant
+from lockgate.model import REACHING, Effect, EffectKind, Flow, Origin, Variant
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Tracer(CodeMachine):
         if word in ("source", "."):
             self.sourced = marks_of(self.sourced + self.content())
         if word in _LISTING and all(arg.text.startswith("-") for arg in args):
-            return shape + self.mark(Source(word))
+            return shape + self.mark(Origin(word))
         if word not in ("echo", "printf", "print"):
             return shape
         lost = set("".join(marks_of(arg.text) for arg in args)) - set(shape)
@@ -203,8 +203,8 @@ class Tracer(CodeMachine):
             for path, origins in (files or {}).items():
                 found = read_effects(path, call.scope.cwds[0], self.around)
                 named = any(e.kind is EffectKind.READ_SECRET and e.rule != NAMED_SO for e in found)
-                marks += self.mark(Source(path)) if named else ""
-                marks += "".join(self.mark(Source(*origin)) for origin in origins)
+                marks += self.mark(Origin(path)) if named else ""
+                marks += "".join(self.mark(origin) for origin in origins)
         return marks_of(marks)
 
     def _handed_on(self, call: Invocation, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
@@ -235,7 +235,7 @@ class Tracer(CodeMachine):
         """Marks of the secrets that a program shows that are in no file."""
         shows = any(e.kind is EffectKind.READ_SECRET and e.rule.startswith(_SHOWN) for e in call.own)
         name = " ".join([call.what, *(arg.text for arg in call.matched.operands[:1] if arg.static is not None)])
-        return self.mark(Source(name)) if shows else ""
+        return self.mark(Origin(name)) if shows else ""
 
     def _sent(self, call: Invocation, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
         """Keep which secrets a program that sends gets to see."""
@@ -282,7 +282,7 @@ class Tracer(CodeMachine):
             source = self.source(mark)
             if source is None or not source.text:
                 continue
-            held = source.held(given=given)
+            held = held_as(source, given=given)
             own = source.only_named and place.how == "file" and _runs_file(call)
             for effect in (sink._replace(what=plainly(sink.what)) for sink in sinks):
                 whom = destination(call, effect) if not own and is_payload(call, place, held, effect) else ""
