@@ -87,7 +87,12 @@ def _cloned(call: Invocation) -> str:
 def _star(call: Invocation, options: list[Option]) -> str:
     said = _said(call, options)
     repository = _repository(call)
-    found = changes(said, repository) if said else None
+    if call.entry.name.startswith("gh/"):
+        from lockgate.analysis.shell.gh_stacks import stack_changes
+
+        found = stack_changes(call, repository) if said else None
+    else:
+        found = changes(said, repository) if said else None
     if found is None:
         return "write-tree"
     if repository is None:

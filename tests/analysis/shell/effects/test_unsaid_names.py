@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pytest
 
 from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.analysis.surroundings import ScriptFile, Surroundings
 from lockgate.model import EffectKind, Label, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
@@ -459,3 +460,65 @@ def test_a_person_reads_which_file_a_revision_brings(kind):
     (effect,) = analyse_shell("git checkout C", PROJECT, around).effects
     assert (effect.kind, effect.what, effect.rule) == (kind, ".claude/settings.json", "shell:revision")
     assert "the revision has another `.claude/settings.json` than lies there now" in effect.because
+
+
+# ---------------------------------------------------------------- GitHub's extension for stacks of branches
+def stacked(*branches: str, trunk: str = "main") -> str:
+    """The file of the extension, with one stack."""
+    refs = [{"branch": name, "head": "1a2b"} for name in branches]
+    return json.dumps({"schemaVersion": 1, "stacks": [{"trunk": {"branch": trunk}, "branches": refs}]})
+
+
+def stack_verdict(command: str, file: str | None, repository: Told = PLAIN) -> Verdict:
+    """What is decided where the file of stacks holds a text, or is not there."""
+    text = None if file is None else ScriptFile(file)
+    around = Surroundings(
+        home=HOME,
+        workspace=PROJECT,
+        variables={"HOME": HOME, "PATH": "/usr/bin:/bin"},
+        repository=lambda _: repository,
+        read_script={f"{PROJECT}/.git/gh-stack": text}.get,
+    )
+    effects = analyse_shell(command, PROJECT, around).effects
+    labels = frozenset({Label.UNTRUSTED, Label.SECRET})
+    return decide(effects, labels, shipped()["quarantine"], able=frozenset({Verdict.CONTAIN})).verdict
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["gh stack up", "gh stack down 2", "gh stack top", "gh stack trunk", "gh stack checkout 12", "gh stack checkout main",
+     "gh stack rebase", "gh stack rebase --upstack --remote origin"],
+)  # fmt: skip
+def test_a_stack_whose_branches_are_known_is_moved_in(command):
+    plain = PLAIN._replace(picks={("main", "src-only"): ("main",)})
+    assert stack_verdict(command, stacked("src-only"), plain) is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("gh stack up", stacked("src-only", "C")),
+        ("gh stack top", stacked("src-only", trunk="C")),
+        ("gh stack up", stacked("unknown")),
+        ("gh stack up", stacked("stash@{1}")),
+        ("gh stack up", stacked(*["src-only"] * 100)),
+        ("gh stack up", "{}"),
+        ("gh stack up", '{"stacks": [{"trunk": 1}]}'),
+        ("gh stack up", "[" * 100_000),
+        ("gh stack up", None),
+        ("gh stack checkout C", stacked("src-only")),
+        ("gh stack checkout $branch", stacked("src-only")),
+        ("gh stack rebase", stacked("src-only")),
+        ("gh stack init x", stacked("src-only")),
+        ("echo x > .git/gh-stack; gh stack up", stacked("src-only")),
+        ("git branch -f src-only C; gh stack up", stacked("src-only")),
+        ("cd $dir && gh stack up", stacked("src-only")),
+    ],
+)
+def test_a_stack_that_may_hold_anything_is_moved_in_contained(command, file):
+    assert stack_verdict(command, file) >= Verdict.CONTAIN
+
+
+@pytest.mark.parametrize("command", ["gh stack push", "gh stack submit --auto", "gh stack sync", "gh stack link 1 2", "gh stack merge --yes"])
+def test_a_stack_is_not_pushed_unasked(command):
+    assert stack_verdict(command, stacked("src-only")) is Verdict.DENY
