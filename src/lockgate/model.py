@@ -74,6 +74,8 @@ class EffectKind(StrEnum):
 REACHING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 """Kinds of effects that talk to somebody else, and can carry something out."""
 
+OWN_PACKAGE = "registry:own-package"
+"""The rule of a question to a registry about a package that the project's own files name."""
 SPAWNING_TOOLS = frozenset({"Agent", "Task"})
 """Tools that start a sub-agent; ``subagent_type`` in their input names its type."""
 

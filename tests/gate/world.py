@@ -97,7 +97,15 @@ class World:
 
     def _around(self, context: Context, rules: Rules) -> Surroundings:
         own = (str(self.folder / "state"),)
-        around = Surroundings(home=HOME, workspace=WORK, own_paths=own, read_script=self.scripts.get, rules=rules)
+        around = Surroundings(
+            home=HOME,
+            workspace=WORK,
+            own_paths=own,
+            read_script=self.scripts.get,
+            is_there=self.scripts.__contains__,
+            names_in=self._names_in,
+            rules=rules,
+        )
         return around._replace(repository=lambda _: self.repository)
 
     def _earlier(self, around: Surroundings) -> Surroundings:
@@ -131,6 +139,10 @@ class World:
 
     def prompt(self, text: str, *, human: bool = True, rejected: tuple[str, ...] = (), outside: bool = False) -> Answer:
         return self.gate.handle(PromptSubmitted(self.context(), text, human, rejected, outside))
+
+    def _names_in(self, folder: str) -> tuple[str, ...]:
+        below = [path.removeprefix(f"{folder}/") for path in self.scripts if path.startswith(f"{folder}/")]
+        return tuple(dict.fromkeys(path.partition("/")[0] for path in below))
 
     def ask(
         self,

@@ -16,6 +16,7 @@ from lockgate.gate.findings import enforced, joined, stricter
 from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
 from lockgate.model import (
+    OWN_PACKAGE,
     SPAWNING_TOOLS,
     Analysis,
     Decision,
@@ -309,7 +310,7 @@ def _with_own_scripts(question: Question, analysis: Analysis) -> Analysis:
     def own(effect: Effect) -> Effect:
         if effect.changed is None or effect.changed < began - _COARSE:
             return effect
-        variant = Variant.PLAIN if effect.variant is Variant.SCRIPT else effect.variant
+        variant = Variant.PLAIN if effect.variant is Variant.SCRIPT or effect.rule == OWN_PACKAGE else effect.variant
         because = f"{effect.because}; it was written after this session had read untrusted text"
         return effect._replace(variant=variant, because=because)
 

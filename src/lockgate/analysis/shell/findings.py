@@ -60,6 +60,7 @@ WORDS: dict[str, tuple[Template, ...]] = {
     "fetch-known": (_KNOWN, _INGEST),
     "query": (_FETCH, _INGEST),
     "fetch-own": (_FETCH, _INGEST),
+    "fetch-package": (_FETCH, _INGEST),
     "egress": (_EGRESS,),
     "connect": (_EGRESS, _INGEST),
     "execute": (_EXECUTE,),

@@ -36,6 +36,12 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     if word == "fetch-known":
         travels = "local..." in call.entry.operands or "local" in call.entry.operands
         return "fetch" if travels and any(OPAQUE in arg.text for arg in call.matched.operands) else word
+    if word == "fetch-package":
+        from lockgate.analysis.shell.package_queries import about_own_package
+
+        found = about_own_package(call)
+        call.own += found
+        return "" if found else "fetch"
     if word == "fetch-own":
         whole = [arg.static for arg in call.args]
         return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"

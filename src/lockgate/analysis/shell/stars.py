@@ -30,7 +30,7 @@ _MOST_NAMES = 64
 _PLAIN = lazy_re(r"[A-Za-z0-9_./ ,@%+:=?*-]+")
 """Words whose marks mean the same in each shell and whatever its options are: stars within one name, and ``?``."""
 _ENTERING = frozenset({"cd", "chdir", "pushd", "popd"})
-_LOOKING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
+LOOKING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
 
 
 def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
@@ -47,13 +47,16 @@ def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: 
     return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
 
 
-def settled(machine: Machine, programs: int | None = None, *, also: str = "") -> bool:
+def settled(
+    machine: Machine, programs: int | None = None, *, also: str = "", kinds: frozenset[EffectKind] = LOOKING
+) -> bool:
     """Whether the disk still is as it was: all that was met so far has only looked, or removed.
 
     Args:
         machine: What was met.
         programs: How many of the programs ran before; all of them by default.
         also: A program that counts as one that only looks: who asks knows what it did.
+        kinds: What the commands may do that were met so far.
     """
     # A shell that is started inside looks for names in its own way; who asks for a program's sake does not mind.
     if machine.made or (len(machine.texts) > 1 and not also) or machine.levels or machine.frames or machine.interrupts:
@@ -64,7 +67,7 @@ def settled(machine: Machine, programs: int | None = None, *, also: str = "") ->
     found = machine.findings
     return (
         still.issuperset(found.programs[:programs])
-        and all(effect.kind in _LOOKING for effect in found.effects)
+        and all(effect.kind in kinds for effect in found.effects)
         and all(command.words[0].literal in still for command in beside)
         and not any(map(_may_lead_elsewhere, found.commands))
     )

@@ -486,9 +486,17 @@ def stack_verdict(command: str, file: str | None, repository: Told = PLAIN) -> V
 
 @pytest.mark.parametrize(
     "command",
-    ["gh stack up", "gh stack down 2", "gh stack top", "gh stack trunk", "gh stack checkout 12", "gh stack checkout main",
-     "gh stack rebase", "gh stack rebase --upstack --remote origin"],
-)  # fmt: skip
+    [
+        "gh stack up",
+        "gh stack down 2",
+        "gh stack top",
+        "gh stack trunk",
+        "gh stack checkout 12",
+        "gh stack checkout main",
+        "gh stack rebase",
+        "gh stack rebase --upstack --remote origin",
+    ],
+)
 def test_a_stack_whose_branches_are_known_is_moved_in(command):
     plain = PLAIN._replace(picks={("main", "src-only"): ("main",)})
     assert stack_verdict(command, stacked("src-only"), plain) is Verdict.ALLOW
@@ -519,6 +527,8 @@ def test_a_stack_that_may_hold_anything_is_moved_in_contained(command, file):
     assert stack_verdict(command, file) >= Verdict.CONTAIN
 
 
-@pytest.mark.parametrize("command", ["gh stack push", "gh stack submit --auto", "gh stack sync", "gh stack link 1 2", "gh stack merge --yes"])
+@pytest.mark.parametrize(
+    "command", ["gh stack push", "gh stack submit --auto", "gh stack sync", "gh stack link 1 2", "gh stack merge --yes"]
+)
 def test_a_stack_is_not_pushed_unasked(command):
     assert stack_verdict(command, stacked("src-only")) is Verdict.DENY
