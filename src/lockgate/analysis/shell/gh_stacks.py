@@ -12,9 +12,8 @@ from lockgate.analysis.shell.git_revisions import INDEX, Change
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.analysis.shell.git_revisions import Changes
-    from lockgate.analysis.shell.invoke import Invocation
-    from lockgate.analysis.surroundings import Repository
+    from lockgate.analysis.shell.git_revisions import Changes, Said
+    from lockgate.analysis.surroundings import Repository, Surroundings
 
 _FILE = ".git/gh-stack"
 _MOVES = frozenset({"up", "down", "top", "bottom", "trunk", "switch", "checkout"})
@@ -22,17 +21,18 @@ _MOST = 60
 """Branches, and commits of all of them, that are looked at."""
 
 
-def stack_changes(call: Invocation, repository: Repository | None) -> Changes:
+def stack_changes(said: Said, repository: Repository | None, around: Surroundings) -> Changes:
     """What a command writes into the work tree; ``None`` where the file of stacks does not tell.
 
     What it fetches comes from the configured remote, and was not made here.
 
     Args:
-        call: The command, all of whose words are known.
+        said: The command.
         repository: The repository that it runs in.
+        around: The surroundings.
     """
-    verb = call.entry.name.removeprefix("gh/stack/")
-    file = call.machine.around.read_script(f"{repository.root}/{_FILE}") if repository is not None else None
+    verb = said.verb.removeprefix("stack/")
+    file = around.read_script(f"{repository.root}/{_FILE}") if repository is not None else None
     if repository is None or file is None or verb not in {*_MOVES, "rebase"}:
         return None
     stacks = _stacks(file.text)
@@ -40,7 +40,7 @@ def stack_changes(call: Invocation, repository: Repository | None) -> Changes:
         return None
     moved = [Change(branch, INDEX) for stack in stacks for branch in stack]
     if verb in _MOVES:
-        named = call.matched.operands[0].text if verb == "checkout" and call.matched.operands else ""
+        named = said.operands[0] if verb == "checkout" and said.operands else ""
         return [*moved, *([Change(named, INDEX)] if named and repository.knows(named) else [])]
     picked: list[Change] = []
     for trunk, *branches in stacks:

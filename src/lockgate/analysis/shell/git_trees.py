@@ -90,7 +90,7 @@ def _star(call: Invocation, options: list[Option]) -> str:
     if call.entry.name.startswith("gh/"):
         from lockgate.analysis.shell.gh_stacks import stack_changes
 
-        found = stack_changes(call, repository) if said else None
+        found = stack_changes(said, repository, call.machine.around) if said else None
     else:
         found = changes(said, repository) if said else None
     if found is None:

@@ -10,55 +10,44 @@ from __future__ import annotations
 import json
 import posixpath
 
-from lockgate.analysis.shell.findings import made_by
-from lockgate.analysis.shell.stars import LOOKING, settled
 from lockgate.analysis.spelling import inside
 from lockgate.lazy import lazy_re
-from lockgate.model import OWN_PACKAGE, EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.surroundings import ScriptFile, Surroundings
-    from lockgate.model import Effect
 
 _MANIFEST, _SETTINGS = "package.json", ".npmrc"
 _DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _SPEC = lazy_re(r"(@[a-z0-9._~-]+/[a-z0-9._~-]+|[a-z0-9._~-]+)(?:@[\w.^~<>=*+-]{1,40})?")
 """A package with a version or a tag, neither of which travels: npm asks for the whole record of a package."""
 _SCOPE = lazy_re(r"@[a-z0-9._~-]+")
-_ASKING = LOOKING | {EffectKind.FETCH}
-"""What npm may have done before in the same command: it has asked, and kept nothing in the project."""
 _MOST_FOLDERS, _MOST_MANIFESTS = 12, 60
-_BECAUSE = "`{what}` asks the registry about a package that `package.json` names"
 _FIELDS = frozenset({"npm/view"})
 """Commands of which only the first word is a package: the others pick fields of the answer."""
 _FIRST = frozenset({"npm/access/list", "npm/access/get"})
 """Commands whose first word says what is listed."""
 
 
-def about_own_package(call: Invocation) -> tuple[Effect, ...]:
-    """The effects of a question about packages that the project names; none where one of them is another's."""
-    around, cwds = call.machine.around, call.scope.cwds
-    words = [arg.static for arg in call.matched.operands]
-    if call.entry.name in _FIRST:
-        words = words[1:]
-    if call.entry.name in _FIELDS:
-        words = words[:1]
-    whole = all(arg.static is not None for arg in call.args) and len(cwds) == 1 and inside(cwds[0], around.workspace)
-    as_ever = settled(call.machine, call.before - 1, also="npm", kinds=_ASKING)
-    if not (whole and as_ever) or (call.machine.scripts is not None and call.machine.scripts.depth):
-        return ()
-    found = _look(cwds[0], around)
-    if found is None or not all(_is_named(word or "", found[0]) for word in words):
-        return ()
-    because = _BECAUSE.format(what=call.what)
-    return tuple(
-        effect._replace(because=because, changed=found[1]) for effect in made_by("fetch-known", call.what, OWN_PACKAGE)
-    )
+def own_packages(name: str, words: Sequence[str], folder: str, around: Surroundings) -> float | None:
+    """When the newest file was changed that says that a question is about the project's own packages.
+
+    Args:
+        name: The command, as its entry is called (``npm/view``).
+        words: Its operands.
+        folder: Where it runs, absolute.
+        around: The surroundings.
+
+    Returns:
+        Seconds since the epoch; ``None`` where one of the packages is not the project's, or nobody can tell.
+    """
+    words = words[1:] if name in _FIRST else words
+    words = words[:1] if name in _FIELDS else words
+    found = _look(folder, around) if inside(folder, around.workspace) else None
+    return found[1] if found is not None and all(_is_named(word, found[0]) for word in words) else None
 
 
 def _is_named(word: str, names: frozenset[str]) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from lockgate.analysis.shell.findings import made_by
 from lockgate.analysis.shell.marks import OPAQUE
 from lockgate.lazy import lazy_re
+from lockgate.model import OWN_PACKAGE, EffectKind
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.analysis.shell.invoke import Invocation
     from lockgate.analysis.shell.options import Option
+    from lockgate.model import Effect
 
 _NAMED_IN_FULL = lazy_re(
     r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/|\b(?:gcr\.io|pkg\.dev)/"
@@ -37,9 +40,7 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
         travels = "local..." in call.entry.operands or "local" in call.entry.operands
         return "fetch" if travels and any(OPAQUE in arg.text for arg in call.matched.operands) else word
     if word == "fetch-package":
-        from lockgate.analysis.shell.package_queries import about_own_package
-
-        found = about_own_package(call)
+        found = _about_own_package(call)
         call.own += found
         return "" if found else "fetch"
     if word == "fetch-own":
@@ -49,3 +50,23 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     words = [*call.named, *call.matched.operands, *(value for option in told for value in option.value)]
     fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in call.entry.commands) for arg in words)
     return "fetch-known" if fixed and not call.matched.unknown else "fetch"
+
+
+def _about_own_package(call: Invocation) -> tuple[Effect, ...]:
+    """The effects of a question to a registry about packages that the project names; none where it is another one."""
+    from lockgate.analysis.shell.package_queries import own_packages
+    from lockgate.analysis.shell.stars import LOOKING, settled
+
+    cwds, machine = call.scope.cwds, call.machine
+    whole = all(arg.static is not None for arg in call.args) and len(cwds) == 1 and bool(cwds[0])
+    # What npm has asked before in the same command has kept nothing in the project.
+    as_ever = settled(machine, call.before - 1, also="npm", kinds=LOOKING | {EffectKind.FETCH})
+    if not (whole and as_ever) or (machine.scripts is not None and machine.scripts.depth):
+        return ()
+    words = [arg.text for arg in call.matched.operands]
+    changed = own_packages(call.entry.name, words, cwds[0], machine.around)
+    if changed is None:
+        return ()
+    because = f"`{call.what}` asks the registry about a package that `package.json` names"
+    made = made_by("fetch-known", call.what, OWN_PACKAGE)
+    return tuple(effect._replace(because=because, changed=changed) for effect in made)
