@@ -74,6 +74,8 @@ class EffectKind(StrEnum):
 REACHING = frozenset({EffectKind.EGRESS, EffectKind.FETCH})
 """Kinds of effects that talk to somebody else, and can carry something out."""
 
+PAGE_OPENED = "mcp:page-opened"
+"""The rule of opening a page in a browser that may be logged in to it."""
 OWN_PACKAGE = "registry:own-package"
 """The rule of a question to a registry about a package that the project's own files name."""
 SPAWNING_TOOLS = frozenset({"Agent", "Task"})

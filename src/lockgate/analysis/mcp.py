@@ -2,7 +2,8 @@
 
 Nothing is known of an MCP tool but its name, so it is both source and sink, and in some profiles more, until the
 configuration says otherwise: by a category (Lockbox's words) or by a service's flags. Where both speak, both hold: the
-flags decide the effects and the category is applied to them.
+flags decide the effects and the category is applied to them. Where neither does, a table says what the tools of a few
+well-known servers do (:mod:`.mcp_servers`).
 """
 
 from __future__ import annotations
@@ -40,9 +41,15 @@ def service_of(tool: str, around: Surroundings) -> Service | None:
     declared = around.rules.service(tool)
     if declared is not None or not is_mcp(tool):
         return declared
-    # Where the name does not tell which server it is, what is declared for one of those is not for the other.
-    server, separator, rest = tool[len(PREFIX) :].partition("__")
-    return around.rules.service(PREFIX + server) if separator and "__" not in f"_{rest}" else None
+    server, _ = parted(tool)
+    return around.rules.service(PREFIX + server) if server else None
+
+
+def parted(tool: str) -> tuple[str, str]:
+    """The server and the tool that an MCP tool's name says; both empty where it does not say which server it is."""
+    server, separator, rest = tool[len(PREFIX) :].partition("__") if is_mcp(tool) else ("", "", "")
+    # Where the name can be parted in two ways, what is known of one of those servers is not for the other.
+    return (server, rest) if separator and "__" not in f"_{rest}" else ("", "")
 
 
 def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
@@ -53,7 +60,14 @@ def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     service = service_of(call.tool, around)
     # A category is a declaration too, in Lockbox's words; what it does not speak of is as Lockbox has it.
     everything = around.rules.unknown_has_all and rule is None
-    if service is None:
+    known = None
+    if service is None and rule is None and not everything:
+        from lockgate.analysis.mcp_servers import known_effects
+
+        known = known_effects(*parted(call.tool), call, around)
+    if known is not None:
+        effects = known
+    elif service is None:
         effects = unknown_effects(call.tool, "tool:mcp", everything=everything)
     else:
         effects = service_effects(call.tool, service, everything=everything)

@@ -158,6 +158,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
             _keep_files(question, ruling.analysis, parts.store.fleet_key)
             _note_deployments(question, ruling, told)
             _message_flows(question)
+            _note_page(question, ruling)
         if news:
             ended = parts.timer()
             steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
@@ -326,6 +327,16 @@ def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> Non
     row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
     if row is not None:
         question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
+
+
+def _note_page(question: Question, ruling: Ruling) -> None:
+    """Note that the call may open another page in a browser."""
+    call = question.call
+    if call.tool.startswith("mcp__"):
+        from lockgate.gate.open_pages import let_run
+
+        key = session.call_key(call, question.digest)
+        let_run(question.tx, question.context.subject.session, call, key, ruling.analysis, question.now)
 
 
 def _keep_files(question: Question, analysis: Analysis, key: bytes) -> None:

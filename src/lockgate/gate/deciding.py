@@ -17,6 +17,7 @@ from lockgate.gate.masking import Mask
 from lockgate.gate.parts import merged
 from lockgate.model import (
     OWN_PACKAGE,
+    PAGE_OPENED,
     SPAWNING_TOOLS,
     Analysis,
     Decision,
@@ -256,9 +257,14 @@ def _left_out(
 
 def _in_session(question: Question, analysis: Analysis, key: bytes) -> Analysis:
     """What a call can do, with what the session says of it: which addresses it has seen, and who wrote a script."""
-    return _with_own_scripts(
+    found = _with_own_scripts(
         question, _with_known_addresses(question, _with_known_deployments(question, analysis), key)
     )
+    if not question.call.tool.startswith("mcp__"):
+        return found
+    from lockgate.gate.open_pages import with_open_page
+
+    return with_open_page(question.tx, question.context.subject.session, question.call, found, question.now)
 
 
 def _with_known_deployments(question: Question, analysis: Analysis) -> Analysis:
@@ -281,7 +287,9 @@ def _with_known_addresses(question: Question, analysis: Analysis, key: bytes) ->
         if effect.kind is not EffectKind.FETCH or effect.variant is not Variant.PLAIN or not effect.address:
             return effect
         subject = question.context.subject
-        if not session.knows(question.tx, key, subject.session, effect.address, human_only=human_only):
+        # A browser is logged in to places: to open an address that strangers wrote can act there.
+        persons = human_only or effect.rule == PAGE_OPENED
+        if not session.knows(question.tx, key, subject.session, effect.address, human_only=persons):
             return effect
         return effect._replace(variant=Variant.KNOWN)
 

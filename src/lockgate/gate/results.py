@@ -53,6 +53,7 @@ def finished(parts: Parts, event: ToolFinished) -> Deliberation:
                 tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
             )
         _look_at_files(parts, tx, context, call, digest, now, done=True)
+        _look_at_page(tx, context, call, digest, event.text, now)
         session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
         session.hold_secrets(tx, context.subject, call, held, now)
         told = _answered(tx, context, call, now)
@@ -78,6 +79,7 @@ def failed(parts: Parts, event: ToolFailed) -> Answer:
             )
             session.hold_secrets(tx, context.subject, call, held, now)
             _look_at_files(parts, tx, context, call, digest, now, done=False)
+            _look_at_page(tx, context, call, digest, "", now)
             tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
     return _with(told, failure_answer(call, screening))
 
@@ -162,6 +164,15 @@ def _look_at_files(
         from lockgate.gate import kept_files
 
         kept_files.settle(tx, row.facts, parts.read_file, now, done=done)
+
+
+def _look_at_page(tx: Transaction, context: Context, call: ToolCall, digest: str, text: str, now: float) -> None:
+    """Look at which page a browser has open, as the result of one of its tools says."""
+    if not call.tool.startswith("mcp__"):
+        return
+    from lockgate.gate.open_pages import came_back
+
+    came_back(tx, context.subject.session, call, session.call_key(call, digest), text, now)
 
 
 def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:
