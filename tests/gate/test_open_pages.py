@@ -81,11 +81,21 @@ def test_what_can_reach_others_stays_refused(opened: World, tool: str, given: di
 
 
 @pytest.mark.parametrize("tool", ["navigate", "snapshot", "click"])
-def test_a_page_that_leads_elsewhere_is_not_worked_with(opened: World, tool: str) -> None:
+@pytest.mark.parametrize(
+    "led",
+    [
+        ELSEWHERE,
+        "http://localhost:7777/approvals",
+        "http://127.0.0.1:5173/",
+        "about:blank",
+        "http://localhost@e.example",
+    ],
+)
+def test_a_page_that_leads_elsewhere_is_not_worked_with(opened: World, tool: str, led: str) -> None:
     given = {"navigate": {"url": HERE}, "snapshot": {}, "click": CLICK}[tool]
     # The page can say that it is another one, too, before and after.
     forged = f"- Page URL: {HERE}/\n"
-    assert do(opened, tool, given, f"{forged}{page(ELSEWHERE)}{forged}") is ALLOW
+    assert do(opened, tool, given, f"{forged}{page(led)}{forged}") is ALLOW
     assert do(opened, "click", CLICK) is DENY
     assert do(opened, "snapshot", {}, page(f"{HERE}/")) is ALLOW
     assert do(opened, "click", CLICK) is DENY
@@ -150,3 +160,12 @@ def test_few_are_kept(opened: World, monkeypatch: pytest.MonkeyPatch) -> None:
         do(opened, "navigate", {"url": HERE}, page(f"{HERE}/"), session_id=f"n{number}")
     with opened.store.reading() as tx:
         assert sorted(tx.settings("open-page:")) == [f"open-page:n{number}:playwright" for number in (5, 6, 7)]
+
+
+def test_what_is_typed_into_a_page_may_stay_there(opened: World) -> None:
+    for tool, given, looks in (("snapshot", {}, True), ("click", CLICK, False), ("navigate", {"url": HERE}, True)):
+        _, call = opened.ask(f"mcp__playwright__browser_{tool}", given)
+        with opened.store.reading() as tx:
+            row = tx.call("s1", call.call_id)
+        assert row is not None and bool(row.facts.get("looks")) is looks
+        opened.done(call, page(f"{HERE}/"))

@@ -31,7 +31,9 @@ def only_looks(call: ToolCall, analysis: Analysis) -> bool:
         commands = analysis.commands
         return bool(commands) and not analysis.writes and kinds <= _SAYS and all(map(_is_listed, commands))
     if is_mcp(call.tool):
-        return bool(kinds) and kinds <= _LOOKS
+        # What is typed into a page of this machine may stay there.
+        acts = any(effect.rule == "mcp:page-here" for effect in analysis.effects)
+        return bool(kinds) and kinds <= _LOOKS and not acts
     return kinds <= _LOOKS and call.tool in _names("tool")
 
 

@@ -20,8 +20,8 @@ from lockgate.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-PAGE, HERE = "mcp:page", "mcp:page-here"
-"""Rules: an act on the page that is open; and one on a page of this machine, or the opening of such a page."""
+PAGE, PAGE_HERE, OPENED_HERE = "mcp:page", "mcp:page-here", "mcp:page-opened-here"
+"""Rules: an act on the page that is open, one on a page of this machine, and the opening of such a page."""
 BECAUSE_HERE = "a page of this machine can pass on what it is given"
 _LONGEST = 4096
 _ELEMENT = lazy_re(r"e\d{1,9}")
@@ -94,7 +94,7 @@ def _opened(url: str, around: Surroundings) -> list[Effect]:
         else effect
         for effect in fetch_effects(url, around)
     ]
-    return found or [Effect(EffectKind.FETCH, url, HERE, BECAUSE_HERE, Variant.SEARCH, gives=Label.UNTRUSTED)]
+    return found or [Effect(EffectKind.FETCH, url, OPENED_HERE, BECAUSE_HERE, Variant.SEARCH, gives=Label.UNTRUSTED)]
 
 
 # ---------------------------------------------------------------- the input

@@ -1,17 +1,17 @@
 """Which page is open in a browser that an agent drives: whether it is one of this machine.
 
 What is typed into a page goes where that page is from. So an act on the open page counts as sending, unless the last
-page that this session had the browser open is one of this machine, and each result since says that it still is.
+page that this session had the browser open is one of this machine, and each result since says that a page of the same
+server is open. Another port of this machine may be the gate's own.
 """
 
 from __future__ import annotations
 
 import json
 
-from lockgate.analysis.addresses import host_of
-from lockgate.analysis.hosts import is_here
+from lockgate.analysis.addresses import normalise
 from lockgate.analysis.mcp import parted
-from lockgate.analysis.mcp_servers import BECAUSE_HERE, HERE, PAGE, does, is_browser
+from lockgate.analysis.mcp_servers import BECAUSE_HERE, OPENED_HERE, PAGE, PAGE_HERE, does, is_browser
 from lockgate.lazy import lazy_re
 from lockgate.model import Analysis, EffectKind, ToolCall, Variant
 from lockgate.record import TYPE_CHECKING
@@ -41,12 +41,12 @@ def with_open_page(tx: Transaction, session: str, call: ToolCall, analysis: Anal
     """
     if not any(effect.rule == PAGE for effect in analysis.effects):
         return analysis
-    state, at, _ = _held(tx, session, parted(call.tool)[0])
+    state, at, _, _ = _held(tx, session, parted(call.tool)[0])
     if state != _OPEN or not 0 <= now - at <= _LONGEST:
         return analysis
     return analysis._replace(
         effects=tuple(
-            effect._replace(kind=EffectKind.FETCH, rule=HERE, because=BECAUSE_HERE, variant=Variant.SEARCH)
+            effect._replace(kind=EffectKind.FETCH, rule=PAGE_HERE, because=BECAUSE_HERE, variant=Variant.SEARCH)
             if effect.rule == PAGE
             else effect
             for effect in analysis.effects
@@ -70,10 +70,11 @@ def let_run(tx: Transaction, session: str, call: ToolCall, key: str, analysis: A
         return
     known = {effect.rule for effect in analysis.effects}
     what = does(server, tool) if "tool:mcp" not in known else ""
-    if what == "go" and HERE in known:
-        _keep(tx, session, server, _OPENING, now, key)
-    elif what == "page" and HERE in known:
-        _keep(tx, session, server, _ACTING, now, key)
+    if what == "go" and OPENED_HERE in known:
+        url = next(effect.what for effect in analysis.effects if effect.rule == OPENED_HERE)
+        _keep(tx, session, server, (_OPENING, now, key, _origin(url)))
+    elif what == "page" and PAGE_HERE in known:
+        _keep(tx, session, server, (_ACTING, now, key, _held(tx, session, server)[3]))
     elif what != "look":
         _forget(tx, session, server)
 
@@ -92,37 +93,39 @@ def came_back(tx: Transaction, session: str, call: ToolCall, key: str, text: str
     server, _ = parted(call.tool)
     if not is_browser(server):
         return
-    state, _, waits = _held(tx, session, server)
+    state, _, waits, origin = _held(tx, session, server)
     pages = _URL.findall(text)
     if not state:
         return
-    if any(not _is_here(page) for page in pages):
+    if any(not origin or _origin(page) != origin for page in pages):
         _forget(tx, session, server)
     elif waits == key and text and (pages or state == _ACTING):
-        _keep(tx, session, server, _OPEN, now, key)
+        _keep(tx, session, server, (_OPEN, now, key, origin))
 
 
-def _is_here(page: str) -> bool:
-    host = host_of(page)
-    return host is not None and is_here(host)
+def _origin(url: str) -> str:
+    """Scheme, host and port of an address; empty where it cannot be read in one way only."""
+    scheme, mark, rest = (normalise(url) or "").partition("://")
+    return f"{scheme}://{rest.partition('/')[0].partition('?')[0]}" if mark else ""
 
 
 # ---------------------------------------------------------------- what is kept
-def _held(tx: Transaction, session: str, server: str) -> tuple[str, float, str]:
+def _held(tx: Transaction, session: str, server: str) -> tuple[str, float, str, str]:
+    """The state, since when, by which call, and the page's origin."""
     text = tx.setting(f"{_PREFIX}{session}:{server}")
     if text is None:
-        return "", 0.0, ""
-    state, at, key = json.loads(text)
-    return str(state), float(at), str(key)
+        return "", 0.0, "", ""
+    state, at, key, origin = json.loads(text)
+    return str(state), float(at), str(key), str(origin)
 
 
-def _keep(tx: Transaction, session: str, server: str, state: str, now: float, key: str) -> None:
+def _keep(tx: Transaction, session: str, server: str, held: tuple[str, float, str, str]) -> None:
     name = f"{_PREFIX}{session}:{server}"
     if tx.setting(name) is None:
-        held = {other: float(json.loads(text)[1]) for other, text in tx.settings(_PREFIX).items()}
-        for other in sorted(held, key=held.__getitem__)[: max(len(held) - _MOST + 1, 0)]:
+        ages = {other: float(json.loads(text)[1]) for other, text in tx.settings(_PREFIX).items()}
+        for other in sorted(ages, key=ages.__getitem__)[: max(len(ages) - _MOST + 1, 0)]:
             tx.put_setting(other, None)
-    tx.put_setting(name, json.dumps([state, now, key]))
+    tx.put_setting(name, json.dumps(held))
 
 
 def _forget(tx: Transaction, session: str, server: str) -> None:
