@@ -8,6 +8,7 @@ from lockgate.analysis.patterns.credential import is_basic_auth, is_credential
 from lockgate.analysis.patterns.credential_names import (
     KEY,
     NOTHING,
+    PASS,
     PASSWORD,
     SECRET,
     SOME_KEY,
@@ -66,6 +67,14 @@ def assigned(key: str, value: str, quote: str = '"', operator: str = " = ", afte
         ("clientSecretName", NOTHING),
         ("bypass", NOTHING),
         ("compass", NOTHING),
+        ("renderPass", NOTHING),
+        ("passArchitecture", PASS),
+        ("passProd", PASSWORD),
+        ("passUser", PASSWORD),
+        ("passWord", PASSWORD),
+        ("pass_prod", PASSWORD),
+        ("PASS_BOB", PASSWORD),
+        ("appPass", PASSWORD),
     ],
 )
 def test_names_say_what_they_hold(name: str, kind: NameKind) -> None:
@@ -202,6 +211,21 @@ def test_secrets_that_machines_ask_for_may_be_sentences() -> None:
 def test_what_passes_is_no_password(key: str) -> None:
     assert is_credential(assigned(key, "green", operator=": ")) is False
     assert is_credential(assigned(key, "green42", operator=": ")) is None
+
+
+def test_a_pass_over_something_has_a_name_and_a_password_more() -> None:
+    assert is_credential(assigned("passArchitecture", "single", operator=": ", quote="'")) is False
+    assert is_credential(assigned("passArchitecture", "Single2019!", operator=": ", quote="'")) is None
+    assert is_credential(assigned("passAdmin", "sunshine", operator=": ", quote="'")) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "after"),
+    [("s*bearers+", ")[a-z0-9._-]+/gi"), ("k9[A-Za-z0-9_-]{20,}", ""), (r"k9[\w-]+", ""), (RANDOM, "[0-9]+")],
+)
+def test_a_regular_expression_holds_no_example(value: str, after: str) -> None:
+    assert is_credential(assigned("authorization", value, quote="", operator=":", after=after)) is False
+    assert is_credential(assigned("authorization", RANDOM, quote="", operator=":")) is None
 
 
 def test_a_pass_phrase_has_words_and_a_number() -> None:

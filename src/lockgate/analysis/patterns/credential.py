@@ -73,6 +73,9 @@ _CAN_BE_SAID = lazy_re(r"[^\W\d_][^\W\d_A-Z]*$")
 _TOO_HARD = lazy_re(r"[bcdfghjklmnpqrstvwxz]{5}|[aeiouy]{4}|q(?!u)|[jvwxz]{2}|^(?!.{0,3}[^\Wbcdfghjklmnpqrstvwxz]).{4}")
 _LONGEST_WORD, _RANDOM_WORD = 16, 0.5
 """Characters of a plain word, and the rarity from which letters are none."""
+_CLASS = lazy_re(r"\[\^?(?:[A-Za-z]-[A-Za-z]|\d-\d|\\[wdsWDS])")
+"""A class of characters: a regular expression looks for what it has no example of."""
+_CLASS_BEHIND = lazy_re(r"\)?\[\^?(?:[A-Za-z]-[A-Za-z]|\d-\d)")
 _LINE_NUMBER = lazy_re(r"\d{1,7}[:-]")
 _GOES_ON = lazy_re(r"[(\[]|\.[A-Za-z_]")
 _FILE = lazy_re(r".*\.[a-z]{1,5}$")
@@ -145,11 +148,12 @@ def _is_refused(candidate: Candidate, value: str, kind: NameKind) -> bool:
         return True
     if value.isdigit() and not people_choose:
         return True
-    if credential_values.is_prose(value):
+    if credential_values.is_prose(value) or _CLASS.search(value):
         return True
     quoted = is_quoted(candidate)
-    if candidate.key and not quoted and (_GOES_ON.match(candidate.after) or _is_type(candidate, value, kind)):
-        return True  # a call, an element, a member, a type
+    behind = _GOES_ON.match(candidate.after) or _CLASS_BEHIND.match(candidate.after)
+    if candidate.key and not quoted and (behind or _is_type(candidate, value, kind)):
+        return True  # a call, an element, a member, a part of a pattern, a type
     if kind is PASS and "`" in _operator(candidate) and _CODE_NAME.match(value):
         return True  # "callers pass `mt-0`"
     return credential_values.is_no_value(value, quoted=quoted)

@@ -20,7 +20,7 @@ class NameKind(Record):
 PASSWORD = NameKind("password", 2.0)
 """People choose passwords: any word may be one."""
 PASS = NameKind("pass", 1.5)
-"""``pass`` alone: people choose it, but checks and tests pass too."""
+"""``pass`` alone, or of something: people choose it, but checks and tests pass too."""
 SECRET = NameKind("secret", 1.5)
 """People choose some of these, most are made by machines."""
 KEY = NameKind("key", 1.0)
@@ -47,6 +47,9 @@ _NOT_BEFORE = known("not_before")
 _ALWAYS_NOT_BEFORE = known("always_not_before")
 """These wherever they stand before; the others only as the first word."""
 
+_HAVING = known("things") | known("whose")
+"""What has a password, and whose it is: ``passAdmin`` is one, ``passArchitecture`` a pass over something."""
+
 _WORD = lazy_re(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 
 
@@ -70,8 +73,19 @@ def kind_of(name: str) -> NameKind:
             continue
         if (parts[0] in _NOT_BEFORE and place > 0) or not _ALWAYS_NOT_BEFORE.isdisjoint(parts[:place]):
             return NOTHING
-        return _strongest(parts[: place + 1], kind)
+        if parts[place] == "pass" and len(parts) > 1:
+            kind = _pass_among(name, parts, place)
+        return NOTHING if kind is NOTHING else _strongest(parts[: place + 1], kind)
     return NOTHING
+
+
+def _pass_among(name: str, parts: Sequence[str], place: int) -> NameKind:
+    """What ``pass`` says beside other words: ``renderPass`` is none, and ``passArchitecture`` hardly one."""
+    if place > 0 and f"{parts[place - 1]}pass" in _NO_PASSWORDS:
+        return NOTHING
+    behind = parts[place + 1] if place + 1 < len(parts) else ""
+    in_code = place == 0 and behind and name.startswith(f"pass{behind.capitalize()}")
+    return PASS if in_code and behind not in _HAVING else PASSWORD
 
 
 def _kind_of_word(parts: Sequence[str], place: int) -> NameKind:
