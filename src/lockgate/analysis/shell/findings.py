@@ -61,6 +61,7 @@ WORDS: dict[str, tuple[Template, ...]] = {
     "query": (_FETCH, _INGEST),
     "fetch-own": (_FETCH, _INGEST),
     "fetch-package": (_FETCH, _INGEST),
+    "fetch-graphql": (_EGRESS, _INGEST),
     "egress": (_EGRESS,),
     "connect": (_EGRESS, _INGEST),
     "execute": (_EXECUTE,),

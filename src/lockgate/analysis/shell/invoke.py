@@ -31,7 +31,9 @@ _ZSH = """
 """
 _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
-_ASKED = frozenset({"query", "fetch-own", "fetch-known", "fetch-package", "compose-file", "write-tree"})
+_ASKED = frozenset(
+    {"query", "fetch-own", "fetch-known", "fetch-package", "fetch-graphql", "compose-file", "write-tree"}
+)
 """Words for effects that depend on what else a command says."""
 _ELSEWHERE = frozenset({"connect", "egress"})
 """Words beside which ``destroy`` is of what is on another machine (``where: remote`` in the design's words)."""

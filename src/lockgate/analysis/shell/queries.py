@@ -18,6 +18,12 @@ _NAMED_IN_FULL = lazy_re(
 )
 """A resource with its owner: an address, an ARN of Amazon's, a path of Google's or Microsoft's."""
 
+_QUERY = lazy_re(r"\s*(?:query\b[^{}]*)?\{")
+"""How a document of GraphQL begins that reads. In one with several operations another may act."""
+_ACTS = lazy_re(r"mutation|subscription")
+_OF_A_QUERY = frozenset({"send", "static", "local"})
+"""Roles of options with which nothing goes elsewhere, and no file is sent."""
+
 
 def asked(call: Invocation, word: str, options: list[Option]) -> str:
     """What a word for an effect comes to that depends on what else a command says; empty for none.
@@ -43,6 +49,11 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
         found = _about_own_package(call)
         call.own += found
         return "" if found else "fetch"
+    if word == "fetch-graphql":
+        if not _only_reads(call, options):
+            return "connect"
+        call.contact.sends = ""  # nothing but the fields, which were taken for data
+        word = "fetch-own"
     if word == "fetch-own":
         whole = [arg.static for arg in call.args]
         return "fetch" if None in whole or _NAMED_IN_FULL.search("\n".join(map(str, whole))) else "fetch-known"
@@ -50,6 +61,23 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     words = [*call.named, *call.matched.operands, *(value for option in told for value in option.value)]
     fixed = all(arg.static is not None and (arg.text.isdigit() or arg.text in call.entry.commands) for arg in words)
     return "fetch-known" if fixed and not call.matched.unknown else "fetch"
+
+
+def _only_reads(call: Invocation, options: list[Option]) -> bool:
+    """Whether the fields of a request are a query of GraphQL, which reads, and variables; and all of it is known."""
+    if any(arg.static is None for arg in call.args) or not {option.role for option in options} <= _OF_A_QUERY:
+        return False
+    fields = {"-f": False, "--raw-field": False, "-F": True, "--field": True}
+    query = ""
+    for option in options:
+        if option.name not in fields:
+            continue
+        name, mark, value = (option.value[0].text if option.value else "").partition("=")
+        # A value that is typed is read from a file behind ``@``.
+        if not mark or (fields[option.name] and value.startswith("@")):
+            return False
+        query = value if name == "query" else query
+    return _QUERY.match(query) is not None and _ACTS.search(query) is None
 
 
 def _about_own_package(call: Invocation) -> tuple[Effect, ...]:
