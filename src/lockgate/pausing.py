@@ -16,6 +16,7 @@ from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.configuration import Configuration
+    from lockgate.system.uptime import Instant
 
 LONGEST = 8 * 3600.0
 """Seconds that a pause lasts at most."""
@@ -24,40 +25,48 @@ FORBIDDEN = "forbidden"
 _MOST_BYTES = 200
 
 
-def paused_until(state: str, now: float) -> float:
+def paused_until(state: str, now: Instant) -> float:
     """When the pause ends that a person has begun, in seconds since the epoch; 0 where there is none.
 
-    A file that cannot be read, or says what :func:`begin` cannot have written, is no pause.
+    A file that cannot be read, or says what :func:`begin` cannot have written, is no pause. Nor is one of another start
+    of the machine.
 
     Args:
         state: The state folder.
-        now: The time, in seconds since the epoch.
+        now: This moment.
     """
     try:
-        began, until = json.loads(read_regular(os.path.join(state, PAUSE), _MOST_BYTES, follow=False))
-        # A clock that was set back would make it longer than a person has said.
-        return float(until) if began - 1 <= now < until <= began + LONGEST else 0.0
+        boot, up, up_until, began, until = json.loads(
+            read_regular(os.path.join(state, PAUSE), _MOST_BYTES, follow=False)
+        )
+        # A clock that was set back would bring back a pause that is over. One that goes on where the machine as a whole
+        # was stopped ends it in time.
+        runs = boot == now.boot and up <= now.up < up_until <= up + LONGEST
+        return float(until) if now.boot and runs and began - 1 <= now.at < until <= began + LONGEST else 0.0
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         return 0.0
 
 
-def begin(state: str, now: float, seconds: float) -> float:
+def begin(state: str, now: Instant, seconds: float) -> float:
     """Begin a pause, or change the one that there is; gives when it ends.
 
     Args:
         state: The state folder, which must be there.
-        now: The time, in seconds since the epoch.
+        now: This moment.
         seconds: How long, at most :data:`LONGEST`.
 
     Raises:
         OSError: It cannot be written.
-        ValueError: It would be longer, or no time at all.
+        ValueError: It would be longer, or no time at all, or the system does not tell one start from another.
     """
     if not 0 < seconds <= LONGEST:
         raise ValueError(f"a pause lasts more than 0 and at most {LONGEST:.0f} seconds")
-    path = os.path.join(state, PAUSE)
-    replace(path, json.dumps([now, now + seconds]).encode(), draft=f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
-    return now + seconds
+    if not now.boot:
+        raise ValueError("a clock that is set back could bring the pause back")
+    path, until = os.path.join(state, PAUSE), now.at + seconds
+    kept = json.dumps([now.boot, now.up, now.up + seconds, now.at, until])
+    replace(path, kept.encode(), draft=f"{path}.{os.getpid()}.{os.urandom(4).hex()}")
+    return until
 
 
 def end(state: str) -> bool:

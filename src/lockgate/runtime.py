@@ -160,8 +160,9 @@ def _unless_paused(found: Configuration, state: str) -> Configuration:
     if not os.path.exists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
         return found
     from lockgate import pausing
+    from lockgate.system.uptime import instant
 
-    pauses = pausing.paused_until(state, time.time()) and pausing.may_pause(found)
+    pauses = pausing.paused_until(state, instant()) and pausing.may_pause(found)
     return pausing.paused(found) if pauses else found
 
 

@@ -53,8 +53,9 @@ def _paused(state: str) -> str:
     import time
 
     from lockgate.pausing import paused_until
+    from lockgate.system.uptime import instant
 
-    until = paused_until(state, time.time())
+    until = paused_until(state, instant())
     return f"PAUSED until {time.strftime('%H:%M', time.localtime(until))} | " if until else ""
 
 

@@ -18,6 +18,7 @@ from e2e.harness.terminal import Terminal
 from hook.process import HOOK, Told, run
 from lockgate.pausing import LONGEST, begin, end, paused_until
 from lockgate.store.sqlite import SqliteStore
+from lockgate.system.uptime import Instant, instant
 
 ISSUE = ("mcp__tracker__get_issue", {"number": 7})
 PUSH = ("Bash", {"command": "git push https://git.example.com/x.git HEAD:main"})
@@ -172,29 +173,77 @@ def test_a_duration_that_is_none_is_a_usage_error(machine: Machine, duration: st
     assert (done.returncode, "write 90s, 30m or 2h" in " ".join(done.stderr.split())) == (2, True)
 
 
+def test_a_clock_that_is_set_back_does_not_bring_it_back(machine: Machine) -> None:
+    """Real hooks, and a pause that is over by all but the clock."""
+    now = instant()
+    begin(str(machine.state), now, 60)
+    assert not machine.asked(*PUSH)
+    begin(str(machine.state), now._replace(up=now.up - 61), 60)
+    assert machine.asked(*PUSH)
+    begin(str(machine.state), now._replace(boot="another start"), 60)
+    assert machine.asked(*PUSH)
+
+
 # ---------------------------------------------------------------- the file
+NOW = Instant(1000.0, 500.0, "b1")
+
+
 def test_a_pause_has_a_beginning_and_an_end(tmp_path: Path) -> None:
-    assert paused_until(str(tmp_path), 1000.0) == 0.0
-    assert begin(str(tmp_path), 1000.0, 60) == 1060.0
-    assert [paused_until(str(tmp_path), at) for at in (900.0, 1000.0, 1059.9, 1060.0)] == [0.0, 1060.0, 1060.0, 0.0]
-    assert (end(str(tmp_path)), end(str(tmp_path)), paused_until(str(tmp_path), 1000.0)) == (True, False, 0.0)
+    state = str(tmp_path)
+    assert paused_until(state, NOW) == 0.0
+    assert begin(state, NOW, 60) == 1060.0
+    moments = [NOW._replace(at=NOW.at + passed, up=NOW.up + passed) for passed in (-100, 0, 59.9, 60)]
+    assert [paused_until(state, moment) for moment in moments] == [0.0, 1060.0, 1060.0, 0.0]
+    assert (end(state), end(state), paused_until(state, NOW)) == (True, False, 0.0)
     for seconds in (0.0, -1.0, LONGEST + 1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="a pause lasts"):
-            begin(str(tmp_path), 1000.0, seconds)
+            begin(state, NOW, seconds)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(Instant(1030.0, 561.0, "b1"), id="the clock was set back afterwards"),
+        pytest.param(Instant(1030.0, 100000.0, "b1"), id="long afterwards"),
+        pytest.param(Instant(1030.0, 499.0, "b1"), id="before it began"),
+        pytest.param(Instant(1030.0, 530.0, "b2"), id="after another start"),
+        pytest.param(Instant(1030.0, 530.0, ""), id="a start that is not known"),
+        pytest.param(Instant(1061.0, 530.0, "b1"), id="the machine was stopped meanwhile"),
+        pytest.param(Instant(998.0, 530.0, "b1"), id="the clock was set back in the pause"),
+    ],
+)
+def test_it_lasts_by_the_clock_and_by_what_cannot_be_set(tmp_path: Path, now: Instant) -> None:
+    begin(str(tmp_path), NOW, 60)
+    assert paused_until(str(tmp_path), now) == 0.0
+
+
+def test_where_one_start_is_like_another_there_is_no_pause(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="set back"):
+        begin(str(tmp_path), NOW._replace(boot=""), 60)
+    (tmp_path / "pause").write_text('["", 500, 560, 1000, 1060]')
+    assert paused_until(str(tmp_path), NOW._replace(boot="")) == 0.0
+
+
+def test_this_machine_says_since_when_it_runs() -> None:
+    first, second = instant(), instant()
+    assert first.boot == second.boot != ""
+    assert 0 < first.up <= second.up
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{}", "[]", "[1000]", "[1000, 1e12]", "[1000, NaN]", "[NaN, NaN]", '["a", "b"]', "[0, 1e9, 2]", "[" * 150,
-     "[1000, 9e99999]", "null", "[1000, 2000]" + " " * 300],
+    ["", "{}", "[]", "[1000]", "[1000, 1060]", '["b1", 500, 560]', '["b1", 500, 1e12, 1000, 1060]', "[" * 150, "null",
+     '["b1", 500, 560, 1000, 1e12]', '["b1", NaN, NaN, 1000, 1060]', '["b1", 500, 560, NaN, NaN]', '["b1", 1, 2, 3, 4]',
+     '["b1", "a", "b", "c", "d"]', '["b1", 500, 9e99999, 1000, 9e99999]', '["b1", 500, 560, 1000, 1060, 5]',
+     '["b1", 500, 560, 1000, 1060]' + " " * 300],
 )  # fmt: skip
 def test_an_odd_file_is_no_pause(tmp_path: Path, content: str) -> None:
     (tmp_path / "pause").write_text(content)
-    assert paused_until(str(tmp_path), 1001.0) == 0.0
+    assert paused_until(str(tmp_path), NOW) == 0.0
 
 
 def test_a_link_is_no_pause(tmp_path: Path) -> None:
-    begin(str(tmp_path), 1000.0, 60)
+    begin(str(tmp_path), NOW, 60)
     os.rename(tmp_path / "pause", tmp_path / "elsewhere")
     (tmp_path / "pause").symlink_to(tmp_path / "elsewhere")
-    assert paused_until(str(tmp_path), 1001.0) == 0.0
+    assert paused_until(str(tmp_path), NOW) == 0.0

@@ -181,8 +181,9 @@ def _judge(seen: Look) -> Iterator[Check]:
 
 def _pause(state: str) -> Iterator[Check]:
     from lockgate.pausing import paused_until
+    from lockgate.system.uptime import instant
 
-    if until := paused_until(state, time.time()):
+    if until := paused_until(state, instant()):
         says = f"agents may do everything until {time.strftime('%H:%M:%S', time.localtime(until))}"
         yield Check("pause", "warn", says, "run: lockgate resume")
 

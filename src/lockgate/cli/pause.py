@@ -15,6 +15,7 @@ from lockgate.cli.state import UNREADABLE, made, record_act
 from lockgate.configuration import load_for_cli
 from lockgate.errors import StoreError
 from lockgate.folders import state_dir
+from lockgate.system.uptime import instant
 from lockgate.text import visible
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -72,8 +73,11 @@ def resume() -> None:
 
 
 def _begun(seconds: float) -> float:
+    now = instant()
+    if not now.boot:
+        raise click.ClickException("this system does not tell one start from another, so a pause might not end")
     try:
-        return pausing.begin(state_dir(), time.time(), seconds)
+        return pausing.begin(state_dir(), now, seconds)
     except OSError as error:
         raise _unusable(error) from error
 

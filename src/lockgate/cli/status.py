@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -195,12 +194,13 @@ def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
     from lockgate.configuration import load_for_cli
     from lockgate.folders import state_dir
     from lockgate.pausing import may_pause, paused_until
+    from lockgate.system.uptime import instant
 
     try:
         configuration = load_for_cli(folder)
     except StoreError as error:
         raise unreadable(error) from error
-    until = paused_until(state_dir(), time.time()) if may_pause(configuration) else 0.0
+    until = paused_until(state_dir(), instant()) if may_pause(configuration) else 0.0
     return configuration.policies, until
 
 
