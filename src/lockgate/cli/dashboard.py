@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 import click
 
@@ -101,6 +102,7 @@ def tools() -> Tools:
     from lockgate.cli.doctor import findings
     from lockgate.cli.explain_json import whole
     from lockgate.cli.explaining import explained, forget
+    from lockgate.cli.needless import report
     from lockgate.dashboard.desk import Tools
     from lockgate.model import ToolCall
 
@@ -108,7 +110,11 @@ def tools() -> Tools:
         forget()  # what was configured when another call was explained
         return whole(explained(call))
 
-    return Tools(explain, findings)
+    def needless(body: Mapping[str, object]) -> str:
+        forget()
+        return report(body)
+
+    return Tools(explain, findings, needless)
 
 
 # -- tokens

@@ -54,20 +54,30 @@ def write(body: Mapping[str, Any]) -> str:
     Raises:
         click.ClickException: The call cannot be explained any more, or the file not be written.
     """
-    given = body.get("input")
-    call = ToolCall(str(body.get("tool", "")), given if isinstance(given, dict) else {}, str(body.get("cwd", "")))
-    name = f"needless-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}.md"
-    path = os.path.join(state_dir(), REPORTS, name)
     try:
-        from lockgate.cli.explain_report import recorded, text
-
-        told = f"{text(explained(call), 'allow')}\n\n{recorded(body)}\n"
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        replace(path, told.encode("utf-8", "backslashreplace"), draft=f"{path}.draft")
+        return report(body)
     except StoreError as error:
         raise unreadable(error) from error
     except (LockgateError, OSError) as error:
         raise click.ClickException(visible(str(error), 600)) from error
+
+
+def report(body: Mapping[str, Any]) -> str:
+    """The same, for who is no command line.
+
+    Raises:
+        LockgateError: The call cannot be explained any more.
+        OSError: The file cannot be written.
+    """
+    from lockgate.cli.explain_report import recorded, text
+
+    given = body.get("input")
+    call = ToolCall(str(body.get("tool", "")), given if isinstance(given, dict) else {}, str(body.get("cwd", "")))
+    name = f"needless-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}.md"
+    path = os.path.join(state_dir(), REPORTS, name)
+    told = f"{text(explained(call), 'allow')}\n\n{recorded(body)}\n"
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    replace(path, told.encode("utf-8", "backslashreplace"), draft=f"{path}.draft")
     return path
 
 

@@ -8,7 +8,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Header
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from lockgate.dashboard import problems, routes, routes_access, routes_policy, routes_results
+from lockgate.dashboard import problems, routes, routes_access, routes_policy, routes_reports, routes_results
 from lockgate.dashboard.access import CSRF_HEADER, Caller
 from lockgate.dashboard.desk import Desk, caller
 from lockgate.dashboard.events import MEDIA_TYPE, Feed, Stream
@@ -59,7 +59,7 @@ def make_api(desk: Desk) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     problems.install(app)
-    rooms = (routes, routes_results, routes_policy, routes_access)
+    rooms = (routes, routes_results, routes_reports, routes_policy, routes_access)
     for router in (*(each.router(desk) for each in rooms), _events(desk)):
         app.include_router(router, prefix=API.rstrip("/"))
     app.openapi = lambda: _contract(app)  # type: ignore[method-assign]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lockgate.dashboard import calls, said
 from lockgate.dashboard.problems import Refused
@@ -79,12 +80,22 @@ def whole(tx: Transaction, seq: int, gate: str = "") -> Decision:
     Raises:
         Refused: There is no decision with this number.
     """
+    row, about = find(tx, seq, gate)
+    query = AuditQuery(session=said.text(about.get("session")), call=said.text(about.get("call")))
+    return calls.decision(row, list(_related(tx, query, seq, gate)))
+
+
+def find(tx: Transaction, seq: int, gate: str = "") -> tuple[AuditRow, Mapping[str, Any]]:
+    """The record of one decision, and what it says.
+
+    Raises:
+        Refused: There is no decision with this number.
+    """
     row = next(iter(tx.audit(after=seq - 1, limit=1, gate=gate)), None)
     about = said.body_of(row.body) if row is not None else {}
     if row is None or row.seq != seq or about.get("event") != "decision":
         raise Refused(404, "there is no decision with this number")
-    query = AuditQuery(session=said.text(about.get("session")), call=said.text(about.get("call")))
-    return calls.decision(row, list(_related(tx, query, seq, gate)))
+    return row, about
 
 
 def _related(tx: Transaction, query: AuditQuery, seq: int, gate: str) -> Iterator[AuditRow]:

@@ -49,6 +49,9 @@ class Tools(Record):
     """What ``lockgate explain --json`` says. Raises ``LockgateError``."""
     doctor: Callable[[str], Sequence[Finding]]
     """What ``lockgate doctor`` finds for a project's folder."""
+    report: Callable[[Mapping[str, Any]], str]
+    """Writes what ``lockgate needless`` does of a recorded decision, and gives the file. Raises ``LockgateError``, and
+    ``OSError`` where it cannot be written."""
 
 
 class Desk:

@@ -19,7 +19,7 @@ from lockgate.store.rows import AuditQuery
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _ID = "^[0-9a-z]{1,32}$"
-_SEQ = 2**62
+SEQ = 2**62
 """The greatest number of a record that can be asked about: both stores keep 64 bits."""
 ApprovalId = Annotated[str, Path(pattern=_ID, description="The question's id.")]
 Tier = Literal["labels", "local", "table", "containment", "judge", "person", "patterns", "rules"]
@@ -47,7 +47,7 @@ class SessionQuery(Asked):
     text: str = Field(default="", max_length=200, description="Stands in the id, the folder or the client.")
     live: bool = Field(default=False, description="Only those that have not ended.")
     limit: int = Field(default=50, ge=1, le=200)
-    offset: int = Field(default=0, ge=0, le=_SEQ)
+    offset: int = Field(default=0, ge=0, le=SEQ)
 
 
 class GateQuery(Asked):
@@ -70,7 +70,7 @@ class DecisionQuery(GateQuery):
     rule: str = Field(default="", max_length=200, description="The rule of a reason, or of a pattern that matched.")
     since: Time | None = None
     until: Time | None = None
-    before: int = Field(default=0, ge=0, le=_SEQ, description="`next` of the page before.")
+    before: int = Field(default=0, ge=0, le=SEQ, description="`next` of the page before.")
     limit: int = Field(default=50, ge=1, le=200)
 
 
@@ -132,7 +132,7 @@ def _add_decisions(api: APIRouter, desk: Desk) -> None:
             return decisions.page(tx, wanted, query.before, query.limit, query.gate)
 
     @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
-    def one_decision(seq: Annotated[int, Path(ge=1, le=_SEQ)], query: Annotated[GateQuery, Query()]) -> Decision:
+    def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> Decision:
         """One decision, with its evidence and what came of it."""
         with desk.looking() as tx:
             if tx is None:

@@ -226,3 +226,9 @@ class Deny(Given):
     """A no."""
 
     reason: Annotated[str, Field(max_length=MOST_REASON)] = Field(default="", description="What the agent is told.")
+
+
+class Reported(Model):
+    """The case of a needless stop, as a file without credentials and folders. Nothing was sent."""
+
+    file: Shown = Field(description="Where it lies, on the machine of the dashboard.")

@@ -34,6 +34,7 @@ ROUTES = [
 CHANGES = [
     ("approvals/{}/approve", {"shown": "0" * 64}),
     ("approvals/{}/deny", {}),
+    ("approvals/{}/needless", {}),
     ("results/0123456789abcdef/endorse", {"session": "s1", "shown": "0" * 64}),
 ]
 

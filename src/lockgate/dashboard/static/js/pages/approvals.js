@@ -4,6 +4,7 @@ import { Answering } from "../answering.js";
 import { ApiError, get, part } from "../api.js";
 import { fill, h, untrusted } from "../dom.js";
 import { endorsable, tell } from "../endorsing.js";
+import { needless } from "../needless.js";
 import { callLine, command, empty, head } from "../parts.js";
 import { to } from "../router.js";
 import { visible } from "../visible.js";
@@ -202,7 +203,12 @@ class Approvals {
   #show(question, sources) {
     const waits = question.state === "pending";
     this.#answering = waits ? new Answering(question, this.#frame, (changed) => this.#answered(changed)) : null;
-    fill(this.#detail, questionInFull(question, sources), this.#answering?.element ?? null);
+    fill(
+      this.#detail,
+      questionInFull(question, sources),
+      this.#answering?.element ?? null,
+      needless(`approvals/${part(question.approval)}`, this.#frame),
+    );
     this.#tick();
   }
 

@@ -3,6 +3,7 @@
 import { get, part } from "../api.js";
 import { h, untrusted } from "../dom.js";
 import { effectList } from "../effects.js";
+import { needless } from "../needless.js";
 import { card, facts, factsInTwo, head, matches, provenance, sessionLink, values } from "../parts.js";
 import { to } from "../router.js";
 import { VERDICTS, column, moment, verdict } from "../words.js";
@@ -18,8 +19,10 @@ const DECIDED_BY = {
   rules: "a rule or a plugin, whatever the table says",
 };
 
+const STOPS = new Set(["ask", "deny"]);
+
 /** The page of one decision. */
-export async function decision(seq) {
+export async function decision(seq, frame) {
   const told = await get(`decisions/${part(seq)}`);
   const word = told.verdict ?? "unknown";
   return {
@@ -90,6 +93,7 @@ export async function decision(seq) {
             ),
           )
         : null,
+      STOPS.has(told.verdict) ? needless(`decisions/${part(seq)}`, frame) : null,
       card(
         "In the audit chain",
         facts(

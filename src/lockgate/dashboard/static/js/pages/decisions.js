@@ -19,9 +19,9 @@ const TIMES = [
 const NAMES = ["text", "verdict", "tool", "session", "within"];
 
 /** The search; `#/decisions/SEQ` is one of them. The search stands in the address, so that it can be linked to. */
-export async function decisions(place) {
+export async function decisions(place, frame) {
   if (place.parts[0]) {
-    return decision(place.parts[0]);
+    return decision(place.parts[0], frame);
   }
   const search = new Search(place.query);
   await search.load();
