@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
@@ -13,6 +12,7 @@ from lockgate.analysis.patterns.scanning import Scanner
 from lockgate.guardrails.cache import beside_path, read_artefact
 from lockgate.guardrails.layers import gather
 from lockgate.guardrails.making import artefact_name, compiled
+from lockgate.guardrails.opening import ProcessorTime
 
 KEY = bytes(32)
 
@@ -22,4 +22,4 @@ def open_scanner() -> Scanner:
     library = gather(None, ()).linked.library
     data = read_artefact(beside_path(artefact_name(library))) or compiled(library)
     hyperscan: Any = import_module("hyperscan._hs_ext")
-    return Scanner(Matcher(data, hyperscan, lambda: re2), time.thread_time, KEY)
+    return Scanner(Matcher(data, hyperscan, lambda: re2), ProcessorTime(), KEY)

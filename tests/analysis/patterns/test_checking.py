@@ -16,7 +16,7 @@ from lockgate.analysis.patterns.checking import Check
 from lockgate.analysis.patterns.engine import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
 from lockgate.analysis.patterns.fields import Field, fields_of
 from lockgate.analysis.patterns.known import KnownHit, KnownKind
-from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
+from lockgate.analysis.patterns.model import Candidate, GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
 from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
 from lockgate.analysis.patterns.request import Request
 from lockgate.analysis.patterns.scanning import Scanner
@@ -310,6 +310,21 @@ def test_a_value_that_was_refused_often_is_not_judged_again() -> None:
     assert [match.start for match in check_.result().pattern_matches] == [1304]
     assert max(check_._judge.refused.values()) == 16
     assert len(check_._judge.refused) <= 3
+
+
+def test_rules_with_the_same_pattern_ask_once_whether_a_match_is_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def is_credential(candidate: Candidate, form: float | None = None) -> bool | None:
+        asked.append(candidate.value)
+        return None if candidate.after.startswith("!") else False
+
+    monkeypatch.setattr("lockgate.analysis.patterns.credential.is_credential", is_credential)
+    pattern, judged = r"(?P<key>password)=(?P<value>\w+)", (("credential", None),)
+    made = library(rule(pattern, "one", validate=judged), rule(pattern, "two", validate=judged))
+    found = check(made, "password=k8w2qzj5x7 password=k8w2qzj5x7!").pattern_matches
+    assert asked == ["k8w2qzj5x7"] * 2
+    assert {match.start for match in found} == {29}
 
 
 def test_a_value_that_counts_for_nothing_somewhere_counts_elsewhere() -> None:

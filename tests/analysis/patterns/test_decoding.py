@@ -289,3 +289,18 @@ def test_a_hash_is_no_base64_but_the_first_line_of_some_may_be_of_its_digits() -
     assert long_runs(digits + b"g", 0) == [40]
     assert long_runs(digits + b"\n" + rest + b"\n", 0) == [40]
     assert long_runs(b"- " + digits + b"\n\n" + rest, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("following", "runs"),
+    [
+        (b" \\\n    --hash=sha256:" + b"01" * 32, []),
+        (b"\nrequests==2.32.1 \\\n", []),
+        (b"\n--AbC=", [40]),
+        (b"\n--hash=", [40]),
+        (b"\nQUJD==", [40]),
+        (b"\nQUJD==QUJD", [40]),
+    ],
+)
+def test_the_next_option_or_package_of_a_list_does_not_go_on_with_a_hash(following: bytes, runs: list[int]) -> None:
+    assert long_runs(b"0123456789abcdef" * 4 + following, 0) == runs

@@ -163,7 +163,9 @@ _QUOTED = rb"(?:[0-2][0-9A-F]|3[A-F]|40|5[B-F]|60|7[B-F]|[C-F][0-9A-F](?:=[89AB]
 """What stands behind ``=`` in quoted-printable: the codes of characters that nobody may or would leave as they are."""
 _BARE = lazy_re(rb"=(?!=?" + _QUOTED + rb"|[ \t]*\r?\Z)")
 _ESCAPED = lazy_re(b"=" + _QUOTED)
-_PADDED = lazy_re(rb"[A-Za-z0-9+/_-]{11,}=\Z")
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_LEAST_PADDED = 12
+"""Characters of base64 that end in a ``=``."""
 _USUAL = range(70, 78)
 """Characters of a line that an encoder breaks: RFC 2045 allows 76, and encoders come near."""
 _LONGEST_LINE = 1000
@@ -176,6 +178,8 @@ def _quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: i
         return
     for start, end in _windows(data, marked(data, b"=")):
         for low, high in _cut_at_padding(data, start, end):
+            if data.find(b"=", low, high - 1) < 0:
+                continue  # what stands for something goes on behind its mark
             if budget.over():
                 return
             made = QUOTED_PRINTABLE.apply(data[low:high])
@@ -193,17 +197,17 @@ def _cut_at_padding(data: bytes, start: int, end: int) -> Iterator[tuple[int, in
 
 def _is_soft(data: bytes, place: int, behind: int) -> bool:
     """Whether the ``=`` at the end of a line joins it to the next: both look as an encoder leaves them."""
-    line = data[data.rfind(b"\n", max(0, place - _LONGEST_LINE), place) + 1 : place + 1]
+    lowest = max(0, place - _LONGEST_LINE)
+    line = data[max(lowest, data.rfind(b"\n", lowest, place) + 1) : place + 1]
+    padded = len(line) - len(line[:-1].rstrip(_BASE64))
+    escaped = data.find(b"=", place - len(line) + 1, place) >= 0 and _ESCAPED.search(line) is not None
+    if padded >= _LEAST_PADDED and padded % 4 == 0 and not escaped:
+        return False
     stop = data.find(b"\n", behind, behind + _LONGEST_LINE)
     following = data[behind : stop if stop >= 0 else behind + _LONGEST_LINE]
     if _BARE.search(line.rpartition(b" ")[2]) or _BARE.search(following):
         return False
-    if _ESCAPED.search(line):
-        return True
-    padded = _PADDED.search(line)
-    if padded is not None and len(padded.group()) % 4 == 0:
-        return False
-    return len(line) in _USUAL or _ESCAPED.search(following) is not None
+    return escaped or len(line) in _USUAL or _ESCAPED.search(following) is not None
 
 
 def _inline(name: str, respelling: Respelling, mark: bytes) -> Decoder:

@@ -18,8 +18,14 @@ _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _HEX = b"0123456789abcdefABCDEF"
 _GAP = rb"(?:[ \t]*\\?\r?\n[ \t]*|(?:\\r)?\\n[ \t]*|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
 
-_RUN = lazy_re(rb"[A-Za-z0-9+/_-]+")
-_NEXT_LINE = lazy_re(_GAP + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
+_NO_MORE = rb"(?!--[a-z]+=[A-Za-z0-9]|[A-Za-z0-9_-]+==[0-9]{1,4}\.)"
+_NEXT_LINE = lazy_re(_GAP + _NO_MORE + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
+"""A line that goes on with a run. The next option of a command and the next package of a list do not
+(``--hash=sha256:...``, ``name==1.2``), though they look like the end of base64 with its padding."""
+_BEFORE_GAP = frozenset((b" ", b"\t", b"\\", b"\r", b"\n", b"'", b'"'))
+"""What a run has behind it where the next line may go on with it."""
+_BEFORE_DIGITS = frozenset((b"\\", b"\r", b"\n"))
+"""The same of hexadecimal digits."""
 _HEX_RUN = lazy_re(rb"[0-9A-Fa-f]+(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
 PAIR_GAP = rb"(?:[:\- ]|,[ \t]?|[,\s]\s{0,16}0x)"
 _PAIRS = lazy_re(rb"[0-9A-Fa-f]{2}(?:" + PAIR_GAP + rb"[0-9A-Fa-f]{2}){7,}")
@@ -33,7 +39,6 @@ _IN_HEX = table_of(_HEX)
 _IN_PAIRS = table_of(_HEX + b"xX:,- \t\r\n\v\f")
 _IN_CODES = table_of(b"0123456789, \t\r\n\v\f")
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_LOOK_BACK = 4096
 _SHORTEST = 16
 _LEAST_WIDE = 24
 """Bytes of which each other one is zero in UTF-16, behind a mark of the order of bytes."""
@@ -57,11 +62,12 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
     """
     runs: list[tuple[bytes, int, int]] = []
     covered = 0
+    mask = data.translate(_IN_BASE64)
     for spot in ends:
         if spot <= covered:
             continue
-        start = _begin(data, spot, covered, _BASE64)
-        run, covered = _wrapped(data, start)
+        start = max(covered, mask.rfind(0, covered, max(covered, spot - 1)) + 1)
+        run, covered = _wrapped(data, mask, start)
         if len(run) >= _SHORTEST and run not in budget.dull and run.translate(None, _HEX):
             runs.append((run, start, covered))
         if len(runs) == _TOGETHER:
@@ -123,7 +129,7 @@ def long_runs(data: bytes, start: int) -> list[int]:
     return [
         begin + _LONG_RUN
         for begin, end in stretches(data, _IN_BASE64, _LONG_RUN, start)
-        if data[begin:end].translate(None, _HEX) or _NEXT_LINE.match(data, end)
+        if data[begin:end].translate(None, _HEX) or _next_line(data, end)
     ]
 
 
@@ -131,15 +137,14 @@ def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) ->
     """Runs of hexadecimal digits, in one line or more, from the first spot on."""
     runs: list[tuple[bytes, int, int]] = []
     covered = 0
-    for start, _ in stretches(data, _IN_HEX, _SHORTEST, min(ends, default=len(data))):
+    for start, end in stretches(data, _IN_HEX, _SHORTEST, min(ends, default=len(data))):
         if start < covered:
             continue
-        found = _HEX_RUN.match(data, start)
-        if found is not None:
-            covered = found.end()
-            run = _only_digits(found.group())
-            if run not in budget.dull:
-                runs.append((run, start, covered))
+        run, covered = data[start:end], end
+        if data[end : end + 1] in _BEFORE_DIGITS and (found := _HEX_RUN.match(data, start)) is not None:
+            run, covered = _only_digits(found.group()), found.end()
+        if run not in budget.dull:
+            runs.append((run, start, covered))
         if len(runs) == _TOGETHER:
             yield from _hex_runs(runs, budget, depth)
             runs = []
@@ -214,31 +219,27 @@ def _digits(run: bytes, start: int, end: int, budget: Budget, depth: int) -> Ite
         yield from worth_a_look(odd, start, end, "hex", budget, depth, LONG)
 
 
-def _begin(data: bytes, spot: int, floor: int, alphabet: bytes) -> int:
-    """Where the run begins that the byte before ``spot`` is in, but not before ``floor``."""
-    start = max(floor, spot - 1)
-    while start > floor:
-        low = max(floor, start - _LOOK_BACK)
-        kept = len(data[low:start].rstrip(alphabet))
-        start = low + kept
-        if kept:
-            break
-    return start
+def _next_line(data: bytes, end: int) -> re.Match[bytes] | None:
+    """The line that goes on with the run that ends there."""
+    return _NEXT_LINE.match(data, end) if data[end : end + 1] in _BEFORE_GAP else None
 
 
-def _wrapped(data: bytes, start: int) -> tuple[bytes, int]:
+def _wrapped(data: bytes, mask: bytes, start: int) -> tuple[bytes, int]:
     """The run that begins there, with the lines that go on with it, and its end.
 
     A line goes on with the one before if nothing else stands in it. If they do not belong together, they are still
     decoded, because every place where one may begin is tried.
+
+    Args:
+        data: The text.
+        mask: Has 0 where it has no character of the alphabet.
+        start: An offset.
     """
-    found = _RUN.match(data, start)
-    if found is None:  # not at a spot
-        return b"", start
-    end = found.end()
-    lines = [found.group()]
+    end = mask.find(0, start)
+    end = len(mask) if end < 0 else end
+    lines = [data[start:end]]
     while len(lines[-1]) >= _SHORTEST:
-        found = _NEXT_LINE.match(data, end)
+        found = _next_line(data, end)
         if found is None:
             break
         lines.append(found.group(1))

@@ -10,6 +10,9 @@ _AROUND = 80
 """Characters beside a match that validators see."""
 _OFTEN = 16
 """So many times a match is judged again after it was refused: a log says the same very often."""
+_REMEMBERED = 1024
+"""Matches of which it is remembered whether they are credentials."""
+_CREDENTIAL = "credential"
 _NEAR = 8
 """Bytes on each side that must be the same too: else whoever wrote a value where it counts for nothing, a few times,
 could then write it where it counts."""
@@ -28,6 +31,8 @@ class Judge:
         """Nothing was refused yet."""
         self.refused: dict[tuple[int, bytes], int] = {}
         """How often the same match with the same beside it was, by rule."""
+        self._credentials: dict[tuple[float | None, Candidate], bool | None] = {}
+        """Answers that cost much: rules with the same pattern ask about the same match."""
 
     def answer(self, rule: Rule, found: Found, data: bytes) -> bool | None:
         """What all validators say together: ``True`` proven, ``None`` plausible, ``False`` refused."""
@@ -36,11 +41,36 @@ class Judge:
         same = (found.rule, data[max(found.start - _NEAR, 0) : found.end + _NEAR])
         if self.refused.get(same, 0) >= _OFTEN:
             return False
-        proven = _asked(rule, _candidate(found, data))
+        proven = self._asked(rule, _candidate(found, data))
         if proven is False or (proven is None and not found.alone):
             self.refused[same] = self.refused.get(same, 0) + 1
             return False
         return proven
+
+    def _asked(self, rule: Rule, candidate: Candidate) -> bool | None:
+        """Validators in their order, up to the first that refuses."""
+        if not rule.validate:
+            return None
+        from lockgate.analysis.patterns.validators import VALIDATORS
+
+        proven = None
+        for name, number in rule.validate:
+            ask = self._credential if name == _CREDENTIAL else VALIDATORS[name]
+            answer = ask(candidate, number)
+            if answer is False:
+                return False
+            proven = proven or answer
+        return proven
+
+    def _credential(self, candidate: Candidate, number: float | None) -> bool | None:
+        from lockgate.analysis.patterns.credential import is_credential
+
+        same = (number, candidate)
+        if same not in self._credentials:
+            if len(self._credentials) >= _REMEMBERED:
+                self._credentials.clear()
+            self._credentials[same] = is_credential(candidate, number)
+        return self._credentials[same]
 
 
 def narrowed(rule: Rule, found: Found, data: bytes) -> Found:
@@ -77,7 +107,7 @@ def _is_unquoted(rule: Rule, data: bytes, start: int) -> bool:
 
 
 def _is_judged(rule: Rule) -> bool:
-    return any(name == "credential" for name, _ in rule.validate)
+    return any(name == _CREDENTIAL for name, _ in rule.validate)
 
 
 def is_weak(rule: Rule, value: bytes) -> bool:
@@ -87,21 +117,6 @@ def is_weak(rule: Rule, value: bytes) -> bool:
     from lockgate.analysis.patterns import credential
 
     return credential.is_weak(value.decode("utf-8", "replace"))
-
-
-def _asked(rule: Rule, candidate: Candidate) -> bool | None:
-    """Validators in their order, up to the first that refuses."""
-    if not rule.validate:
-        return None
-    from lockgate.analysis.patterns.validators import VALIDATORS
-
-    proven = None
-    for name, number in rule.validate:
-        answer = VALIDATORS[name](candidate, number)
-        if answer is False:
-            return False
-        proven = proven or answer
-    return proven
 
 
 def _candidate(found: Found, data: bytes) -> Candidate:
