@@ -9,6 +9,8 @@ from lockgate.analysis.globs import Names, is_wild, may_be, paths_meet
 from lockgate.analysis.places import HOME, Path
 from lockgate.analysis.surroundings import Surroundings
 
+STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+"""Files that are a program's standard input."""
 _LONGEST = 4096
 _PROCESSES = ("/proc", "/dev/", "/p?", "/p*", "/*", "/?", "/[", "//", "/.", "/d?", "/d*")
 """How a path can begin that leads through the folders of processes."""

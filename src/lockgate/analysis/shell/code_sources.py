@@ -7,10 +7,13 @@ runs a text or a file with such a mark, that is kept. Which programs download an
 
 from __future__ import annotations
 
+import posixpath
+
 from lockgate.analysis.shell.knowledge import table
 from lockgate.analysis.shell.marks import FIRST_MARK, OPAQUE, marks_of, without_marks
 from lockgate.analysis.shell.scope import Scope
 from lockgate.analysis.shell.secret_sources import SourceMachine, place_of
+from lockgate.analysis.spelling import inside
 from lockgate.analysis.surroundings import Surroundings
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Origin, Variant
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 DOWNLOAD, CONNECTION = "download", "connection"
 _COMMAND = lazy_re(rf"(?:^|[;&|\n({{`]|\b(?:do|then|else|exec|eval|sudo))\s*[\x00-\x02]+([{FIRST_MARK}-\U0010ffff]+)")
 """Text that is not known, where a command begins: what it says is run, and not only a word of what is run."""
+_STARTED = lazy_re(r"(?:((?:ba|da|z|k|a)?sh) -[a-z]*c|python[\d.]* -[A-Za-z]*c|(?:node|perl|ruby|php) -[er])")
+"""An interpreter and the option that has the code behind it; the first group is a shell."""
 _MOST_RUNS = 12
 
 
@@ -47,6 +52,8 @@ class CodeMachine(SourceMachine):
         self.runs: dict[Run, None] = {}
         self.crossed = False
         """Whether a part of a pipeline writes what comes from a connection to a file: it may be a pipe to another."""
+        self.unpacked_in: dict[str, str] = {}
+        """Marks of the archives from the network that were unpacked in a folder."""
 
     def is_connected(self, marks: str) -> bool:
         """Whether one of these texts comes from a connection."""
@@ -86,10 +93,31 @@ class CodeMachine(SourceMachine):
         found = "".join(_COMMAND.findall(text)) if in_shell else marks_of(text)
         self._runs(found, program)
 
+    def note_words(self, call: Invocation) -> None:
+        """A program that is not followed starts another: ``docker run IMAGE sh -c TEXT``."""
+        for name, option, text in zip(call.args[1:], call.args[2:], call.args[3:], strict=False):
+            if (found := _STARTED.fullmatch(f"{name.text.rpartition('/')[2]} {option.text}")) is not None:
+                self.note_code(text.text, call.what, in_shell=found.group(1) is not None)
+
     def note_script(self, path: str, scope: Scope, program: str) -> None:
         """A file is run."""
         place = place_of(without_marks(path), scope)
-        self._runs((self.held(place) or self.alike(place)) + marks_of(path) * path.startswith("/dev/fd/"), program)
+        marks = self.held(place) or self.alike(place) or self._from_archive(place)
+        self._runs(marks + marks_of(path) * path.startswith("/dev/fd/"), program)
+
+    def note_unpacked(self, marks: str, scope: Scope) -> None:
+        """An archive was unpacked: which files it holds is not known."""
+        fetched = "".join(mark for mark in marks if (source := self.source(mark)) is not None and source.origin)
+        for folder in scope.cwds if fetched else ():
+            self.unpacked_in[folder] = self.unpacked_in.get(folder, "") + fetched
+
+    def _from_archive(self, place: str) -> str:
+        """Marks of a file that may have come out of an archive: it was not there before, and does not build."""
+        if not self.unpacked_in or posixpath.basename(place) in table("network_code")["building"]:
+            return ""
+        if self.around.is_there(place):
+            return ""
+        return "".join(marks for folder, marks in self.unpacked_in.items() if inside(place, posixpath.normpath(folder)))
 
     def _runs(self, marks: str, program: str) -> None:
         for mark in marks:

@@ -86,6 +86,8 @@ class Machine:
         """Descriptors of the shell that are connections, each with the name of it."""
         self.shells: dict[str, str] = {}
         """Shells that are connected to the network by the program that runs them: whom to, and why."""
+        self.downloads: dict[tuple[str, str], None] = {}
+        """Addresses of code that other code downloads and runs by itself, and what runs that."""
         self.last_in_shell = False
         """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
 

@@ -72,6 +72,11 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
         from lockgate.analysis.shell.network_shells import shell_effects
 
         effects = (*effects, *shell_effects(machine.shells))
+    if machine.downloads:
+        from lockgate.analysis.shell.code_sources import DOWNLOAD, Run, run_effects
+
+        runs_of = {Run(DOWNLOAD, address or "the network", address, what): None for address, what in machine.downloads}
+        effects = (*effects, *run_effects(runs_of))
     receipt = _receipt(machine)
     # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
     keeps = frozenset[Label]() if receipt and not machine.prints_to_file else _kept(machine, effects, cwd)

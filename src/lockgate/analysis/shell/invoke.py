@@ -113,10 +113,12 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         return OPAQUE
     acts = len(machine.findings.acts)
     entry = knowledge.lookup(name)
+    in_project = False
     if entry is not None and own and knowledge.family(entry) in knowledge.table("not_of_projects"):
-        from lockgate.analysis.shell.script_running import is_of_project
+        from lockgate.analysis.shell.script_running import is_of_project, is_script
 
-        entry = None if is_of_project(machine, scope, word) else entry
+        in_project = is_of_project(machine, scope, word)
+        entry = None if in_project and is_script(machine, scope, word) else entry
     if entry is None:
         if own:
             from lockgate.analysis.shell.script_running import run_by_path
@@ -130,7 +132,11 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
-    if own and word in knowledge.table("shared_names"):
+    if in_project:
+        from lockgate.analysis.shell.own_programs import by_path
+
+        own = by_path(machine.around, scope.cwds, args, own, fed=stdin is not None)
+    elif own and word in knowledge.table("shared_names"):
         from lockgate.analysis.shell.own_programs import of_project
 
         own = of_project(machine.around, scope.cwds, name, args, own)

@@ -32,6 +32,8 @@ _STARTED = """
     create_subprocess_exec exec eval
 """
 _STARTING = frozenset(_STARTED.split())
+_OPENING = frozenset({"socket", "create_connection", "accept", "wrap_socket"})
+_STREAM_KEYWORDS = frozenset({"stdin", "stdout", "stderr"})
 _RECEIVING = frozenset({"recv", "recvfrom", "makefile", "read_until", "readline"})
 
 
@@ -91,8 +93,35 @@ def _in_python(text: str) -> bool:
     if imported.isdisjoint(_CONNECTING):
         return False
     names = {name for node in nodes for name in _named(node)}
+    if _is_connected_by_keyword(nodes):
+        return True
     starts = not names.isdisjoint(_STARTING)
     return "dup2" in names or (starts and not names.isdisjoint(_STREAMS | _RECEIVING)) or {"pty", "spawn"} <= names
+
+
+def _is_connected_by_keyword(nodes: Iterable[ast.AST]) -> bool:
+    """Whether a program gets a connection as its input or output: ``subprocess.run(["sh"], stdin=s)``."""
+    import ast
+
+    nodes, connections, given = list(nodes), set[str](), set[str]()
+    for node in nodes:
+        if isinstance(node, ast.Assign) and not _OPENING.isdisjoint(_called(node.value)):
+            connections |= {
+                each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)
+            }
+        if isinstance(node, ast.Call) and not _STARTING.isdisjoint(_named(node.func)):
+            values = [keyword.value for keyword in node.keywords if keyword.arg in _STREAM_KEYWORDS]
+            if any(not _OPENING.isdisjoint(_called(value)) for value in values):
+                return True
+            given |= {value.id for value in values if isinstance(value, ast.Name)}
+    return not connections.isdisjoint(given)
+
+
+def _called(node: ast.AST) -> list[str]:
+    """The names of what an expression calls."""
+    import ast
+
+    return [name for each in ast.walk(node) if isinstance(each, ast.Call) for name in _named(each.func)]
 
 
 def _named(node: ast.AST) -> list[str]:

@@ -62,6 +62,7 @@ ROLES = {
     "sqlite": "databases.sqlite",
     "url": "network.url",
     "source": "network.source",
+    "source-run": "network.source_run",
     "page": "network.page",
     "saved": "network.saved",
     "remote-name": "network.remote_name",

@@ -51,6 +51,16 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
             read(call, [word], option)
 
 
+def source_run(call: Invocation, words: list[Arg], option: str) -> None:
+    """A file of code that is run, or an address from which code is downloaded and run."""
+    source(call, words, option)
+    urls = [word.static or "" for word in words if re.match("https?:", word.text)]
+    if urls:
+        from lockgate.analysis.shell.code_downloads import undeclared
+
+        call.machine.downloads.update(dict.fromkeys((url, call.what) for url in undeclared(urls, call.machine.around)))
+
+
 def page(call: Invocation, words: list[Arg], option: str) -> None:
     """The same, where the name of a forge at the beginning makes an address of the word."""
     for word in words:

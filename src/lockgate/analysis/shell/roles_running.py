@@ -11,7 +11,7 @@ from lockgate.analysis.shell.marks import ENVIRONMENT, OPAQUE, PLAIN, harmless, 
 from lockgate.analysis.shell.roles_files import read, write
 from lockgate.analysis.shell.scope import Arg, positional
 from lockgate.analysis.shell.variables import heed_variable, variable_effects
-from lockgate.analysis.spelling import absolute
+from lockgate.analysis.spelling import STANDARD_INPUT, absolute
 from lockgate.lazy import lazy_re
 from lockgate.model import Effect, EffectKind, Variant
 from lockgate.record import TYPE_CHECKING
@@ -180,7 +180,7 @@ def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
 def script(call: Invocation, words: list[Arg], option: str) -> None:
     """A file that is run, or standard input."""
     for word in words[:1]:
-        if word.text not in ("-", "/dev/stdin"):
+        if word.text != "-" and word.text not in STANDARD_INPUT:
             from lockgate.analysis.shell.script_running import run_by_interpreter
 
             call.own += run_by_interpreter(call, word, option)
@@ -199,6 +199,10 @@ def run_code(call: Invocation, language: str, text: str) -> None:
 
         if because := connected_in(call.what, language, text):
             call.machine.shells[call.what] = because
+        from lockgate.analysis.shell.code_downloads import downloaded_in
+
+        for address in downloaded_in(language, text, call.machine.around):
+            call.machine.downloads[address, call.what] = None
     if language in _SHELLS:
         scope = call.scope.new_shell()
         words = call.matched.operands

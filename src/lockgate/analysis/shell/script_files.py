@@ -161,7 +161,7 @@ def opened(machine: Machine, scope: Scope, path: str) -> File | None:
     # Where a ``cd`` may have failed, it is taken to have worked.
     for cwd in scope.cwds:
         full = absolute(path, cwd, machine.around)
-        if full is None or _written(machine, cwd, full) or _is_secret(full, machine.around):
+        if full is None or is_written(machine, cwd, full) or _is_secret(full, machine.around):
             return None
         if sum(file.path == full for file in scripts.files) >= _MOST_TIMES:
             return None
@@ -177,7 +177,7 @@ def _is_secret(full: str, around: Surroundings) -> bool:
     return any(effect.kind is not EffectKind.INGEST for effect in read_effects(full, "", around))
 
 
-def _written(machine: Machine, cwd: str, full: str) -> bool:
+def is_written(machine: Machine, cwd: str, full: str) -> bool:
     """Whether the same command writes the file before it runs it."""
     if machine.scripts is not None and machine.scripts.depth:
         return False

@@ -7,8 +7,8 @@ import re
 from lockgate.analysis.shell.files import read
 from lockgate.analysis.shell.marks import OPAQUE
 from lockgate.analysis.shell.scope import Arg, Scope
-from lockgate.analysis.shell.script_files import File, followed, opened, run_process, run_shell
-from lockgate.analysis.spelling import absolute, inside
+from lockgate.analysis.shell.script_files import File, followed, is_written, opened, run_process, run_shell
+from lockgate.analysis.spelling import STANDARD_INPUT, absolute, inside
 from lockgate.model import Effect, EffectKind
 from lockgate.record import TYPE_CHECKING
 
@@ -76,6 +76,18 @@ def is_of_project(machine: Machine, scope: Scope, word: str) -> bool:
     return bool(scope.cwds)
 
 
+def is_script(machine: Machine, scope: Scope, word: str) -> bool:
+    """Whether a program that is started by its path is text, which can be followed, wherever it is started."""
+    for cwd in scope.cwds:
+        path = absolute(word, cwd, machine.around)
+        if path is None or is_written(machine, cwd, path):
+            return False
+        script = machine.around.read_script(path)
+        if script is None or "\0" in script.text:
+            return False
+    return bool(scope.cwds)
+
+
 def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, own: list[Effect]) -> list[Effect]:
     """Effects of ``./x``: what its first line names runs it, or without such a line a shell.
 
@@ -118,6 +130,8 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
     shape = OPAQUE
     for word in words[:1]:
         machine.note_script(word.text, scope, "source")
+        if word.text in STANDARD_INPUT:
+            machine.note_code(stdin or "", "source", in_shell=True)
         because = f"`source` runs the file `{word.shown}` in this shell"
         script = opened(machine, scope, word.text) if word.static is not None else None
         machine.findings.merge(read(word, machine, scope), ())

@@ -164,13 +164,20 @@ class Tracer(CodeMachine):
         outer, self.read = self.read, []
         around, self.ran = self.ran, ""
         before, self.written = self.written, set()
+        unpacked, self.unpacked = self.unpacked, False
         try:
             shape = call.run()
         finally:
+            here, self.unpacked = self.unpacked, unpacked or self.unpacked
             read, self.read = self.read, outer
             ran, self.ran = self.ran, around
             written, self.written = self.written, before | self.written
         sinks = [effect for effect in call.own if effect.kind in REACHING and effect.variant is not Variant.KNOWN]
+        if here:
+            named = (self.held(place_of(without_marks(arg.text), call.started)) for arg in call.args[1:] if arg.text)
+            self.note_unpacked(marks_of((call.stdin or "") + "".join(named)), call.scope)
+        if not call.ran:
+            self.note_words(call)
         fetched = self.from_network(call)
         if fetched:
             for name in written:
