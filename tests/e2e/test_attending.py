@@ -20,9 +20,10 @@ def until_asked(terminal: Terminal, prompt: str) -> str:
     return terminal.text
 
 
-def test_yes_is_once(world: World, serve: Serve) -> None:
+@pytest.mark.parametrize("mode", ["acceptEdits", "auto"])
+def test_yes_is_once(world: World, serve: Serve, mode: str) -> None:
     model = serve(Script.of(fetch_issue(), bash(PUSH), bash(PUSH)))
-    with world.open(model, "acceptEdits") as terminal:
+    with world.open(model, mode) as terminal:
         shown = until_asked(terminal, "look at the issue, then push")
         for text in (f"| Bash: {PUSH}", "Locked by: mcp__tracker__fetch_issue", "more: lockgate question "):
             assert text in shown

@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from e2e.conftest import Serve
+from e2e.harness.clients import versions
 from e2e.harness.script import Call, Script, bash, fetch_issue
 from e2e.harness.world import World
 
@@ -165,3 +167,26 @@ def test_a_persons_own_functions_and_aliases_are_there(world: World, serve: Serv
     assert model.result(2).text.strip() == "hello twice\nhello you"
     decided = world.lockgate("audit", "show", "--json")
     assert decided.count('"contain"') >= 2
+
+
+def test_auto_mode_has_a_changed_call_made_again(tmp_path: Path, serve: Serve) -> None:
+    """Its review on the server was of another input: the client refuses, and quotes what the agent is to call."""
+    world = World(tmp_path.resolve(), versions()[-1])
+    world.lockgate("install", "claude-code")
+    _fill(world)
+    quoted = bash(r'{{command\\":\\"(/[^"]*?)\\",}}')
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh"), quoted, bash("ls")))
+    with world.open(model, "auto") as terminal:
+        terminal.say("look at the issue, then make the report")
+        terminal.wait_for("ALL DONE")
+    assert "a hook changed this call's input" in model.result(1).text
+    assert "Exit code 7" in model.result(2).text
+    assert (world.project / "made.txt").read_text() == "working\n"
+    assert "geheim" not in json.dumps(model.requests)
+    bodies = [json.loads(line)["body"] for line in world.lockgate("audit", "show", "--json").splitlines()]
+    decided = [
+        (body["verdict"], body["input"]["command"])
+        for body in bodies
+        if body.get("tool") == "Bash" and "verdict" in body
+    ]
+    assert decided[:2] == [("contain", "sh report.sh")] * 2

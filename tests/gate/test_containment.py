@@ -46,6 +46,15 @@ def test_code_that_cannot_be_seen_through_is_contained(world: Containing) -> Non
     assert world.records()[-1]["verdict"] == "contain"
 
 
+def test_a_call_that_is_contained_already_is_decided_by_what_it_runs(world: Containing) -> None:
+    """Claude Code's mode ``auto`` has the agent make the changed call again."""
+    world.taint()
+    answer, call = world.ask("Bash", {"command": f"{MARK}./build.sh"})
+    assert (answer.verdict, answer.new_input) == (Verdict.CONTAIN, dict(call.tool_input))
+    assert world.records()[-1]["input"] == {"command": "./build.sh"}
+    assert world.ask("Bash", {"command": f"{MARK}git push"})[0].verdict is Verdict.DENY
+
+
 @pytest.mark.parametrize(
     "command",
     ["docker exec web make", "sudo ./build.sh", "./build.sh && docker compose restart api", "podman start web"],

@@ -69,7 +69,12 @@ class _Heard(Record):
 
 
 def requested(parts: Parts, event: ToolRequested) -> Deliberation:
-    """Decide on a call."""
+    """Decide on a call.
+
+    An agent may make a call as an earlier answer has rewritten it: Claude Code 2.1.329 wants that in its mode ``auto``.
+    It is decided by what it runs contained.
+    """
+    event = event._replace(call=parts.original(event.context, event.call))
     case = yield from _case(parts, event)
     heard = _Heard()
     for _ in range(_ROUNDS):
