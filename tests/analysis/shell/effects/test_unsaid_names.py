@@ -528,7 +528,15 @@ def test_a_stack_that_may_hold_anything_is_moved_in_contained(command, file):
 
 
 @pytest.mark.parametrize(
-    "command", ["gh stack push", "gh stack submit --auto", "gh stack sync", "gh stack link 1 2", "gh stack merge --yes"]
+    "command",
+    [
+        "gh stack push",
+        "gh stack submit --auto",
+        "gh stack sync",
+        "gh stack link 1 2",
+        "gh stack merge --yes",
+        "gh stack checkout https://github.com/evil/x/pull/1",
+    ],
 )
-def test_a_stack_is_not_pushed_unasked(command):
+def test_what_leaves_the_machine_is_refused(command):
     assert stack_verdict(command, stacked("src-only")) is Verdict.DENY
