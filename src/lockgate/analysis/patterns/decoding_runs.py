@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _HEX = b"0123456789abcdefABCDEF"
-_GAP = rb"(?:[ \t]*\\?\r?\n[ \t]*|(?:\\r)?\\n[ \t]*|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
+_GAP = rb"(?:[ \t]*+\\?\r?\n[ \t]*+|(?:\\r)?\\n[ \t]*+|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
 
 _NO_MORE = rb"(?!--[a-z]+=[A-Za-z0-9]|[A-Za-z0-9_-]+==[0-9]{1,4}\.)"
 _NEXT_LINE = lazy_re(_GAP + _NO_MORE + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
@@ -126,10 +126,11 @@ def long_runs(data: bytes, start: int) -> list[int]:
 
     A run of hexadecimal digits is none, unless the next line goes on with it. Lock files have hundreds of such hashes.
     """
+    digits = data.translate(_IN_HEX)
     return [
         begin + _LONG_RUN
         for begin, end in stretches(data, _IN_BASE64, _LONG_RUN, start)
-        if data[begin:end].translate(None, _HEX) or _next_line(data, end)
+        if digits.find(0, begin, end) >= 0 or _next_line(data, end)
     ]
 
 
@@ -156,7 +157,7 @@ def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) ->
 def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int) -> Iterator[Decoded]:
     from binascii import unhexlify
 
-    parts = [run + _HEX_FILL[len(run) % 2 :] if len(run) < _ALONE else b"" for run, _, _ in runs]
+    parts = [run + (_HEX_FILL[1:] if len(run) % 2 else _HEX_FILL) if len(run) < _ALONE else b"" for run, _, _ in runs]
     joined = b"".join(parts)
     begins = [0, *accumulate(len(part) // 2 for part in parts)]
     found = _long(runs)

@@ -121,7 +121,7 @@ def promising(decoded: bytes, begins: Sequence[int], *, glued: bool) -> set[int]
         glued: Whether where they begin was guessed.
     """
     mask = decoded.translate(_PRINTABLE)
-    found = {number for number, begin in enumerate(begins) if decoded[begin : begin + 1] == b"x"}
+    found = {number for number, begin in enumerate(begins) if decoded.startswith(b"x", begin)}
     for text, needle in ((mask, LONG if glued else BRIEF), (mask, _WIDE), (decoded, _GZIP)):
         at = text.find(needle)
         while at >= 0:
