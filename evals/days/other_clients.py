@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -76,6 +78,8 @@ class Copilot(_Other):
             case "read":
                 yield Call("view", {"path": path})
             case "write":
+                folder = shlex.quote(os.path.dirname(path))
+                yield Call("bash", {"command": f"mkdir -p {folder}", "description": "step"})  # else it says no
                 yield Call("create", {"path": path, "file_text": step.details["text"]})
             case "edit":
                 yield Call("edit", {"path": path, "old_str": step.details["old"], "new_str": step.details["new"]})

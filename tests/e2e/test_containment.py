@@ -190,3 +190,18 @@ def test_auto_mode_has_a_changed_call_made_again(tmp_path: Path, serve: Serve) -
         if body.get("tool") == "Bash" and "verdict" in body
     ]
     assert decided[:2] == [("contain", "sh report.sh")] * 2
+
+
+def test_auto_mode_refuses_nothing_that_a_rule_of_the_persons_own_lets_run(tmp_path: Path, serve: Serve) -> None:
+    world = World(tmp_path.resolve(), versions()[-1])
+    world.lockgate("install", "claude-code")
+    settings = json.loads(world.settings.read_text())
+    world.settings.write_text(json.dumps({**settings, "permissions": {"allow": ["Bash(sh report.sh)"]}}))
+    _fill(world)
+    model = serve(Script.of(fetch_issue(), bash("sh report.sh")))
+    with world.open(model, "auto") as terminal:
+        terminal.say("look at the issue, then make the report")
+        terminal.wait_for("ALL DONE")
+    assert "Exit code 7" in model.result(1).text
+    assert "geheim" not in json.dumps(model.requests)
+    assert '"contain"' in world.lockgate("audit", "show", "--json")
