@@ -11,6 +11,7 @@ import re
 from lockgate.analysis.addresses import host_of, normalise
 from lockgate.analysis.hosts import is_here, trusted
 from lockgate.analysis.shell.knowledge import table
+from lockgate.lazy import lazy_re
 from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ _MODULES = frozenset({"requests", "httpx", "urllib3", "aiohttp", "urllib.request
 _COMPILING = frozenset({"exec", "eval", "compile", "execfile"})
 _SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"})
 _STARTING = frozenset({"run", "call", "check_call", "check_output", "Popen"})
-_INTERPRETERS = re.compile(r"(?:.*/)?(?:(?:ba|da|z|k|a)?sh|python[\d.]*|perl|ruby|node|php)")
+_INTERPRETERS = lazy_re(r"(?:.*/)?(?:(?:ba|da|z|k|a)?sh|python[\d.]*|perl|ruby|node|php)")
+_ASKING = lazy_re(r"\b(?:requests|httpx|urllib3?|aiohttp)\b")
+_RUNNING = lazy_re(r"exec|eval|compile|system|popen|getoutput|subprocess")
 _ROUNDS = 5
 
 
@@ -64,8 +67,8 @@ def _is_declared(url: str, around: Surroundings) -> bool:
 
 
 def _in_python(text: str) -> list[str]:
-    if "import" not in text or len(text) > _LONGEST:
-        return []
+    if len(text) > _LONGEST or not (_ASKING.search(text) and _RUNNING.search(text)):
+        return []  # as nearly always, and it need not be parsed
     import ast
 
     try:
