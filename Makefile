@@ -79,7 +79,7 @@ knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" || exit 1; done
 
 library: setup ## compile the shipped patterns, so that no hook has to
-	@$(BIN)/python -m lockgate.guardrails.prepare
+	@$(BIN)/python -m lockgate.configuration.pattern_library.prepare
 
 lock: ## resolve pyproject.toml into the lock files (UPGRADE=1 for the newest versions)
 	@scripts/lock.sh

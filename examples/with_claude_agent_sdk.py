@@ -26,7 +26,7 @@ from claude_agent_sdk.types import TextBlock, ToolResultBlock, ToolUseBlock
 from fake_model import FakeModel, call, say
 
 from lockgate import Gate
-from lockgate.integrations.claude_agent_sdk import gated
+from lockgate.clients.sdk.integrations.claude_agent_sdk import gated
 
 TURNS = [
     call("mcp__tracker__fetch_issue", number=7),

@@ -29,7 +29,7 @@ from fake_model import FakeModel, call, item, say
 from openai import AsyncOpenAI
 
 from lockgate import Gate
-from lockgate.integrations.openai_agents import gate_agent
+from lockgate.clients.sdk.integrations.openai_agents import gate_agent
 
 TURNS = [
     call("fetch_issue", number=7),

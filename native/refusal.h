@@ -1,4 +1,4 @@
-/* Word of a refusal that no Python process has given, for the audit: see src/lockgate/audit/refusals.py. */
+/* Word of a refusal that no Python process has given, for the audit: see src/lockgate/store/audit/refusals.py. */
 #ifndef LOCKGATE_REFUSAL_H
 #define LOCKGATE_REFUSAL_H
 

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import files, hook
-from lockgate.escape import bells
-from lockgate.files import real_path
-from lockgate.resident import peers
-from lockgate.resident.peers import Peer, peer_of
-from lockgate.server import web
+from lockgate import hook
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.service.containers import http as web
 from lockgate.store.opening import open_store
-from lockgate.store.sqlite import SqliteStore
-from lockgate.unix_sockets import short_path
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system import files
+from lockgate.system import peer_credentials as peers
+from lockgate.system.files import real_path
+from lockgate.system.peer_credentials import Peer, peer_of
+from lockgate.system.unix_sockets import short_path
 
 XUCRED = struct.Struct("=IIh2x16I")
 """``struct xucred`` of sys/ucred.h: version, user, how many groups, sixteen of them."""

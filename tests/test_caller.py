@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import caller
+from lockgate.system import caller
 
 TOLD = os.path.exists("/proc/self/stat")
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate.cli.main import cli
-from lockgate.model import LabelState, Verdict
+from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.decide import possible
 from lockgate.policy.profiles import shipped
 from lockgate.policy.validation import parse, schema_text

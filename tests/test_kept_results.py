@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.kept_results import rewrite
+from lockgate.system.rewrite_file import rewrite
 
 
 @pytest.fixture

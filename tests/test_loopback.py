@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.loopback import is_loopback
+from lockgate.resources.loopback import is_loopback
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.255.0.3", "::1"])

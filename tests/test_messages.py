@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.messages import asked, denied_to_agent, denied_to_person, provenance_text, unaskable
-from lockgate.model import (
+from lockgate.core.model import (
     Decision,
     Effect,
     EffectKind,
@@ -18,6 +17,7 @@ from lockgate.model import (
     Variant,
     Verdict,
 )
+from lockgate.gate.messages.calls import asked, denied_to_agent, denied_to_person, provenance_text, unaskable
 
 EGRESS = Effect(EffectKind.EGRESS, "git push", "program:git/push", "`git push` can send data to another machine")
 

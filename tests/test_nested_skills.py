@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import skills
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.analysis.tools import analyse_tool
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_in
-from lockgate.model import EffectKind, Label, ToolCall
-from lockgate.skills import nested_skills
+from lockgate.core.model import EffectKind, Label, ToolCall
+from lockgate.gate.host import claude_skills as skills
+from lockgate.gate.host.claude_skills import nested_skills
+from lockgate.gate.host.host_view import surroundings_in
+from lockgate.resources.host_view import Surroundings
+from lockgate.system.folders import Folders
 
 PUSHES = "!`git push`"
 

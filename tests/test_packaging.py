@@ -17,8 +17,8 @@ import click
 import pytest
 
 from lockgate import __version__
-from lockgate.adapters.claude_code import EVENTS
 from lockgate.cli.main import cli
+from lockgate.clients.claude.events import EVENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugin/**/*.md")])

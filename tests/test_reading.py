@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.errors import ConfigError
-from lockgate.reading import MOST_BYTES, read
+from lockgate.core.errors import ConfigError
+from lockgate.system.documents.reader import MOST_BYTES, read
 from lockgate.system.documents.values import dotted
 
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"\n".join(

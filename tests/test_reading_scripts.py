@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.scripts import MOST_BYTES, git_hook_folders, is_there, read_git_settings, read_script
+from lockgate.gate.host.project_files import MOST_BYTES, git_hook_folders, is_there, read_git_settings, read_script
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.skills import MOST_BYTES, read_skills
+from lockgate.gate.host.claude_skills import MOST_BYTES, read_skills
 
 
 def _put(path: Path, text: str) -> None:
@@ -152,7 +152,9 @@ def test_no_plugins(world: Path) -> None:
 def test_folders_that_the_client_was_told_of(world: Path, words: list[str], found: bool) -> None:
     _put(world / "plugin" / "skills" / "told" / "SKILL.md", "told")
     _put(world / "beside" / ".claude" / "skills" / "told" / "SKILL.md", "told")
-    reading = f"from lockgate.skills import read_skills; print(read_skills('told', {str(world / 'home')!r}, '', '/'))"
+    home = str(world / "home")
+    reading = "from lockgate.gate.host.claude_skills import read_skills; "
+    reading += f"print(read_skills('told', {home!r}, '', '/'))"
     # The process in between is the client, and what it starts is the hook.
     client = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
     argv = [sys.executable, "-c", client, reading, *words]

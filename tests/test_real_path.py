@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.files import real_path
+from lockgate.system.files import real_path
 
 _NAMES = st.sampled_from(["a", "b", "c", "..", ".", "x (deleted)", "é\udcff", ""])
 _LINKS = st.tuples(

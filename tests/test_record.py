@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lockgate.digests import blake2b, sha256
-from lockgate.record import Record
+from lockgate.core.record import Record
+from lockgate.system.digests import blake2b, sha256
 
 
 class Ours(Record):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.text import BAR, barred, columns, visible, visible_block, wrapped
+from lockgate.core.display_text import BAR, barred, columns, visible, visible_block, wrapped
 
 anything = st.text(st.characters(), max_size=300) | st.text(
     st.sampled_from("a\n\r\t\x1b\x00\u202e\u200b\u2066\ufeff\ud800"), max_size=60

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.unix_sockets import LONGEST, short_path
+from lockgate.system.unix_sockets import LONGEST, short_path
 
 
 @pytest.mark.parametrize("proc", [True, False], ids=["with proc", "without proc"])

@@ -63,7 +63,7 @@ class Session:
         if "updatedInput" in told:
             return "contain", told["updatedInput"]["command"]
         from lockgate.containment.rewriting import Launch, contained
-        from lockgate.folders import Folders
+        from lockgate.system.folders import Folders
 
         where = Folders(self._home, self._state, os.path.join(self._home, ".config", "lockgate"))
         program = os.path.join(os.path.dirname(HOOK), "contain.py")

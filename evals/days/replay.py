@@ -26,12 +26,12 @@ from days import ACT, HARMLESS, HERE
 from machine import give_state
 from transcripts import Made, Session, held_out, sessions
 
-from lockgate.events import Answer
-from lockgate.folders import Folders
-from lockgate.hooks.deciding import Asked, has_rule
-from lockgate.hooks.options import parse
-from lockgate.model import Effect
-from lockgate.runtime import open_gate
+from lockgate.clients.hook.answer import Asked, has_rule
+from lockgate.clients.hook.options import parse
+from lockgate.core.events import Answer
+from lockgate.core.model import Effect
+from lockgate.gate.host.assembly import open_gate
+from lockgate.system.folders import Folders
 
 MODES = ("as it was", "from call 3")
 STOPS = ("ask", "deny")

@@ -13,9 +13,9 @@ from typing import Any
 from book import Book, judged
 from world import Host
 
-from lockgate.benchmark import stories
-from lockgate.benchmark.stories import Question
-from lockgate.resident import wire
+from lockgate.cli.bench.run import stories
+from lockgate.cli.bench.run.stories import Question
+from lockgate.clients.wire import resident as wire
 
 _TRIES = 40
 _PAUSE = 0.25

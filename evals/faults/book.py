@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from lockgate.benchmark.stories import verdict_of
+from lockgate.cli.bench.run.stories import verdict_of
 
 _STRICTNESS = {"silent": 0, "told": 0, "changed": 1, "contain": 1, "ask": 2, "block": 3, "deny": 3}
 """Of verdicts. An ``allow`` is not among them: it keeps the client from asking its user."""

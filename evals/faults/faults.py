@@ -17,8 +17,8 @@ from typing import NamedTuple
 from book import Book
 from world import Host
 
-from lockgate.resident import wire
-from lockgate.resident.places import SOCKET, run_folder
+from lockgate.clients.wire import resident as wire
+from lockgate.clients.wire.resident_files import SOCKET, run_folder
 
 Inject = Callable[[Host, random.Random, Book], AbstractContextManager[None]]
 

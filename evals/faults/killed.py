@@ -19,9 +19,9 @@ from pathlib import Path
 
 from world import Ask, Host
 
-from lockgate.audit.refusals import FOLDER
-from lockgate.logs import NAME
+from lockgate.store.audit.refusals import FOLDER
 from lockgate.store.opening import open_store
+from lockgate.system.error_log import NAME
 
 _UP_SECONDS = 30.0
 

@@ -4,11 +4,11 @@
 
     python evals/faults/run.py [--minutes 10] [--agents 10] [--only WORD] [--seed N] [--json FILE]
 
-Agents run real hooks through sessions of which every verdict is known (``lockgate.benchmark.stories``). Meanwhile each
-fault in turn is injected and mended: first on a host with a store of its own, on a small file system of its own (in a
-mount namespace, which needs root or user namespaces), then on two hosts that share a PostgreSQL server. After each turn
-the stores are looked at. Exits with 1 where an answer was less strict than it had to be, a label or a record is
-missing, or a chain does not hold.
+Agents run real hooks through sessions of which every verdict is known (``lockgate.cli.bench.run.stories``). Meanwhile
+each fault in turn is injected and mended: first on a host with a store of its own, on a small file system of its own
+(in a mount namespace, which needs root or user namespaces), then on two hosts that share a PostgreSQL server. After
+each turn the stores are looked at. Exits with 1 where an answer was less strict than it had to be, a label or a record
+is missing, or a chain does not hold.
 """
 
 from __future__ import annotations

@@ -11,13 +11,14 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lockgate.audit.chain import verify_store
-from lockgate.benchmark import gates
-from lockgate.benchmark.stories import ENVIRONMENT, Client
-from lockgate.folders import Folders
-from lockgate.model import Label, Subject
-from lockgate.resident import control, starting
+from lockgate.cli.bench.run import gates
+from lockgate.cli.bench.run.stories import ENVIRONMENT, Client
+from lockgate.clients.hook import start_resident as starting
+from lockgate.clients.wire import resident_control as control
+from lockgate.core.model import Label, Subject
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.opening import open_store
+from lockgate.system.folders import Folders
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 

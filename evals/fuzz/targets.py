@@ -11,20 +11,22 @@ import re
 import shlex
 from collections.abc import Callable
 
-from lockgate.adapters import claude_code, payload
-from lockgate.analysis import addresses, redact
-from lockgate.analysis.patterns import decoding
-from lockgate.analysis.patterns.decoding_spots import SPOT_PATTERNS
 from lockgate.analysis.prompts.prompt import mention_effects
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Unparsed
-from lockgate.analysis.shell.walk import walk
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.errors import BadInputError, BundleError
-from lockgate.model import Analysis, EffectKind
-from lockgate.policy_bundles import envelope, manifest
-from lockgate.resident import wire
+from lockgate.clients.claude import events as claude_code
+from lockgate.clients.common import payload
+from lockgate.clients.wire import resident as wire
+from lockgate.configuration.bundles import envelope, manifest
+from lockgate.core.errors import BadInputError, BundleError
+from lockgate.core.model import Analysis, EffectKind
+from lockgate.patterns import decoding
+from lockgate.patterns.decoding.candidates import SPOT_PATTERNS
+from lockgate.patterns.redaction import credentials as redact
+from lockgate.resources import addresses
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Unparsed
+from lockgate.shell.grammar.visit import walk
 
 AROUND = Surroundings(home="/home/user", workspace="/work/project", variables={"PATH": "/usr/bin"})
 _FAULTS = frozenset({"shell:fault", "analysis:error"})

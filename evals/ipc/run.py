@@ -28,15 +28,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lockgate import caller
-from lockgate.errors import RemoteError
-from lockgate.events import Context, SessionStarted, ToolFinished, ToolRequested
-from lockgate.folders import Folders
-from lockgate.model import Subject, ToolCall, Verdict
-from lockgate.remote.client import Hands, RemoteGate, Where
-from lockgate.remote.messages import Request, write_request
-from lockgate.server.groups import Group, Groups, new_secret
-from lockgate.store.sqlite import SqliteStore
+from lockgate.clients.remote.gate import Hands, RemoteGate, Where
+from lockgate.clients.wire.messages import Request, write_request
+from lockgate.core.errors import RemoteError
+from lockgate.core.events import Context, SessionStarted, ToolFinished, ToolRequested
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.service.containers.groups import Group, Groups, new_secret
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system import caller
+from lockgate.system.folders import Folders
 
 PACE = 4.0
 """Seconds between two calls of one agent: a model thinks between them."""

@@ -26,15 +26,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lockgate import caller
-from lockgate.audit.chain import verify_store
-from lockgate.benchmark import gates
-from lockgate.benchmark.load import Load
-from lockgate.benchmark.plot import Curve, curves
-from lockgate.benchmark.resident import ready
-from lockgate.folders import Folders
+from lockgate.cli.bench.run import gates
+from lockgate.cli.bench.run.load import Load
+from lockgate.cli.bench.run.plot import Curve, curves
+from lockgate.cli.bench.run.resident import ready
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.files import ELSEWHERE, publish
 from lockgate.store.opening import open_store
+from lockgate.system import caller
+from lockgate.system.folders import Folders
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 

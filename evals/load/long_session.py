@@ -20,9 +20,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from lockgate.benchmark import gates, stories
-from lockgate.benchmark.load import Load
-from lockgate.benchmark.stories import Client, Question
+from lockgate.cli.bench.run import gates, stories
+from lockgate.cli.bench.run.load import Load
+from lockgate.cli.bench.run.stories import Client, Question
 
 PARTS = 20
 NAME = "long"

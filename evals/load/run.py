@@ -20,12 +20,12 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from lockgate.audit.chain import verify_store
-from lockgate.benchmark import gates, stories
-from lockgate.benchmark.load import Load, Seen
-from lockgate.benchmark.stories import Client, Question
-from lockgate.folders import Folders
+from lockgate.cli.bench.run import gates, stories
+from lockgate.cli.bench.run.load import Load, Seen
+from lockgate.cli.bench.run.stories import Client, Question
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.opening import open_store
+from lockgate.system.folders import Folders
 
 
 def one_after_another(client: Client, first: int, count: int) -> Iterator[Question]:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockgate import hook
-from lockgate.adapters.claude_command import Launch, either_client, hook_command, native_file
-from lockgate.adapters.native_client import problem
-from lockgate.folders import Folders
+from lockgate.clients.common.hook_command import Launch, either_client, hook_command, native_file
+from lockgate.clients.hook.native import problem
+from lockgate.system.folders import Folders
 
 HOOK = os.path.abspath(hook.__file__)
 ECHO = """

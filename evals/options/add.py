@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from listed import entry
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.programs import build
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.data import build
 
 _NEEDS_QUOTES = frozenset(",[]{}:?#&*!|>'\"%@`")
 

@@ -18,8 +18,8 @@ from origins import ask
 from packages import place
 from used import most_used
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.knowledge import Entry
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.lookup import Entry
 
 _LOCAL = ("fetch", "fetch-known", "fetch-own", "query", "ingest")
 _ALWAYS = frozenset({"--help", "--version"})

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from documented import ATTACHED, NOTHING, TWO, UNSAID, VALUE, Option
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.knowledge import Entry
-from lockgate.analysis.shell.options import match
-from lockgate.analysis.shell.scope import Arg
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.options import match
+from lockgate.shell.state.scope import Arg
 
 _WORDS = {
     knowledge.NO_VALUE: NOTHING,

@@ -22,7 +22,7 @@ from boxed import SECONDS, box, variables
 from listed import entry
 from packages import place
 
-from lockgate.analysis.shell.knowledge import OPTIONAL, TWO, VALUE
+from lockgate.shell.knowledge.lookup import OPTIONAL, TWO, VALUE
 
 _TOKEN = "kanarie7"
 _ADDRESS = "203.0.113.7"

@@ -17,7 +17,7 @@ from harvest import documented_of
 from listed import anywhere, entry, standing
 from used import commands, most_used
 
-from lockgate.analysis.shell import knowledge
+from lockgate.shell.knowledge import lookup as knowledge
 
 FOLDER = Path(__file__).resolve().parent / "documented"
 

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lockgate.analysis.shell import invoke
-from lockgate.analysis.shell.options import Option
+from lockgate.shell.knowledge.options import Option
+from lockgate.shell.programs import invoke
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "shell"))
 

@@ -26,7 +26,7 @@ def patterns() -> list[str]:
     """All patterns of the shipped library."""
     import yaml
 
-    from lockgate.analysis.patterns.build import FOLDER
+    from lockgate.patterns.library.build import FOLDER
 
     found: list[str] = []
     for file in sorted((FOLDER / "library").glob("*.yaml")):
@@ -55,7 +55,7 @@ def _seconds(work: Callable[[], Any], times: int = 3) -> float:
 def _hyperscan(expressions: list[str]) -> tuple[Callable[[bytes], Any], dict[str, float]]:
     import hyperscan
 
-    from lockgate.analysis.patterns.anchors import anchor_of
+    from lockgate.patterns.engine.anchors import anchor_of
 
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     each = [anchor_of(expression).pattern.encode() for expression in expressions]

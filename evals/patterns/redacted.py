@@ -23,10 +23,10 @@ sys.path.insert(0, str(HERE))
 from credentials import machine_made, password  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.analysis.patterns.fields import Field  # noqa: E402
-from lockgate.analysis.patterns.model import Side  # noqa: E402
-from lockgate.analysis.patterns.request import Request  # noqa: E402
-from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
+from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
+from lockgate.patterns.fields import Field  # noqa: E402
+from lockgate.patterns.model import Side  # noqa: E402
 
 READABLE = 4
 LEAST_GONE = 0.98

@@ -21,9 +21,9 @@ import packages_of_others  # noqa: E402
 from corpus import Example, examples  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.analysis.patterns.model import PatternMatch  # noqa: E402
-from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
-from lockgate.scan.findings import Wanted, check, matches_in  # noqa: E402
+from lockgate.cli.scan.findings import Wanted, check, matches_in  # noqa: E402
+from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
+from lockgate.patterns.model import PatternMatch  # noqa: E402
 
 LEAST_RECALL = 0.95
 LEAST_PRECISION = 0.90

@@ -7,12 +7,12 @@ from typing import Any
 
 import re2
 
-from lockgate.analysis.patterns.engine import Matcher
-from lockgate.analysis.patterns.scanning import Scanner
-from lockgate.guardrails.cache import beside_path, read_artefact
-from lockgate.guardrails.layers import gather
-from lockgate.guardrails.making import artefact_name, compiled
-from lockgate.guardrails.opening import ProcessorTime
+from lockgate.configuration.pattern_library.cache import beside_path, read_artefact
+from lockgate.configuration.pattern_library.compile import artefact_name, compiled
+from lockgate.configuration.pattern_library.layers import gather
+from lockgate.configuration.pattern_library.opening import ProcessorTime
+from lockgate.patterns.engine.matcher import Matcher
+from lockgate.patterns.engine.scanner import Scanner
 
 KEY = bytes(32)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from lockgate.analysis.patterns.build import FOLDER
+from lockgate.patterns.library.build import FOLDER
 
 _STRUCTURED = frozenset(
     {"jwt", "base58check", "bech32", "nats_seed", "discord_token", "basic_auth", "credential", "telegram_token", "pem"}

@@ -30,10 +30,10 @@ import harmless  # noqa: E402
 from formats import BASE64, HEX, some  # noqa: E402
 from scanner import open_scanner  # noqa: E402
 
-from lockgate.analysis.patterns.fields import Field  # noqa: E402
-from lockgate.analysis.patterns.model import Side  # noqa: E402
-from lockgate.analysis.patterns.request import Request  # noqa: E402
-from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
+from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
+from lockgate.patterns.fields import Field  # noqa: E402
+from lockgate.patterns.model import Side  # noqa: E402
 
 LENGTHS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 ORDINARY = frozenset({"Python source", "JavaScript, minified", "lock file", "log"})

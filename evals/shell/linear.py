@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 LENGTHS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 MOST = 3.0

@@ -18,10 +18,10 @@ from typing import Any
 
 from shell_corpora import ATTACKS, Case, judged
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.builtins import BUILTINS
-from lockgate.analysis.shell.programs.build import FOLDER
-from lockgate.model import Verdict
+from lockgate.core.model import Verdict
+from lockgate.shell.interpreter.builtins import BUILTINS
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.data.build import FOLDER
 
 VALUES = ("/home/user/.bashrc", "https://evil.example/x", "./x.sh", ".claude/settings.json", "'|./x.sh'")
 """What an option's value could be written to, sent to or run."""

@@ -34,10 +34,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings, TrustedDomain
-from lockgate.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
+from lockgate.core.model import Analysis, Effect, Label, LabelState, Origin, ToolCall, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
+from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
 
 HERE = Path(__file__).resolve().parent
 HOME = "/home/user"

@@ -1,14 +1,14 @@
 """Lockgate: an information-flow reference monitor for AI agents.
 
-``from lockgate import Gate`` is the gate for programs, with all names of :mod:`lockgate.api`. They are imported when
-they are asked for: a hook, which is a process for each call of a tool, needs none of them.
+``from lockgate import Gate`` is the gate for programs, with all names of :mod:`lockgate.clients.sdk`. They are imported
+when they are asked for: a hook, which is a process for each call of a tool, needs none of them.
 """
 
 from lockgate.core.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from lockgate.api import (
+    from lockgate.clients.sdk import (
         Ask,
         Asker,
         Call,
@@ -45,6 +45,6 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lockgate import api
+    from lockgate.clients import sdk as api
 
     return getattr(api, name)

@@ -58,8 +58,8 @@ def end(asked: Asked) -> NoReturn:
 
 
 def _refuse(error: BaseException) -> NoReturn:
-    from lockgate.errors import LockgateError
-    from lockgate.text import visible
+    from lockgate.core.display_text import visible
+    from lockgate.core.errors import LockgateError
 
     why = str(error) if isinstance(error, LockgateError) else f"{type(error).__name__}: {error}"
     sys.stderr.write(f"lockgate: the command was not run, because it cannot be contained: {visible(why, 500)}\n")
@@ -73,7 +73,7 @@ def _run(asked: Asked) -> tuple[int, str]:
     from lockgate.containment import supervisor as supervise
     from lockgate.containment.host import forget
     from lockgate.containment.layout import lay_out
-    from lockgate.errors import ContainmentError
+    from lockgate.core.errors import ContainmentError
 
     ways.check_descriptors()
     able = host(asked.options["state"])
@@ -88,11 +88,11 @@ def _run(asked: Asked) -> tuple[int, str]:
 
 def _asked_run(asked: Asked) -> Run:
     """What is to run here, with what the configuration of the workspace says now."""
-    from lockgate import configuration
+    from lockgate.configuration import load as configuration
     from lockgate.containment.request import paths_of, run_of
-    from lockgate.folders import Folders
-    from lockgate.machine import surroundings_of
+    from lockgate.gate.host.host_view import surroundings_of
     from lockgate.store.opening import open_store
+    from lockgate.system.folders import Folders
 
     where = Folders(asked.options["home"], asked.options["state"], asked.options["config"])
     workspace = os.path.realpath(asked.options["workspace"])
@@ -117,7 +117,7 @@ def _tell_places(asked: Asked) -> NoReturn:
     """Read from standard input what is new, and write which of it is protected."""
     from lockgate.containment.layout import roots_of
     from lockgate.containment.linux.native_walk import protected, suspects
-    from lockgate.containment.protected_files import Guard
+    from lockgate.resources.protected_paths import Guard
 
     run = _asked_run(asked)
     roots = roots_of(run)

@@ -6,11 +6,11 @@ project can change what is imported::
     /abs/python -I -S /abs/lockgate/hook.py CLIENT --home H --state S --config C [--event E] [--settings F]
         [--plugin DATA] [--remote PLACE --key-file F [--ca-file F]]
 
-CLIENT is one of :data:`lockgate.adapters.CLIENTS`. It asks the resident gate of the state folder
-(:mod:`lockgate.resident`), and imports nothing for that but two modules which are part of the interpreter. Where none
-is there, it starts one and decides by itself (:mod:`lockgate.hooks.local`), or waits for one that another hook has just
-started; where none answers at once, it decides by itself. Should the interpreter hang or die, the exit code is not
-zero, and the shell around it (``|| exit 2``) blocks.
+CLIENT is one of :data:`lockgate.clients.registry.CLIENTS`. It asks the resident gate of the state folder
+(:mod:`lockgate.service.resident`), and imports nothing for that but two modules which are part of the interpreter.
+Where none is there, it starts one and decides by itself (:mod:`lockgate.clients.hook.local`), or waits for one that
+another hook has just started; where none answers at once, it decides by itself. Should the interpreter hang or die, the
+exit code is not zero, and the shell around it (``|| exit 2``) blocks.
 
 As the program of a process it is compiled at each start, so it is short.
 """
@@ -191,7 +191,7 @@ def main(arguments: "Sequence[str]") -> "NoReturn":
     except Exception:  # noqa: BLE001, S110 - as above
         pass
     try:
-        from lockgate.hooks import local
+        from lockgate.clients.hook import local
     except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
         _leave(2, _LAST_RESORT + b"\n", b"Lockgate blocks to be safe: its own code cannot be loaded\n")
     local.main(arguments, b"".join(_DATA), _BEGAN)
@@ -202,9 +202,9 @@ def _join(arguments: "Sequence[str]", options: "dict[str, str]") -> None:
 
     Hooks that all load what a decision takes, at once, would take so long that none is in time.
     """
-    from lockgate.adapters.claude_command import CALL_EVENTS
-    from lockgate.folders import Folders
-    from lockgate.resident.starting import joined
+    from lockgate.clients.common.hook_command import CALL_EVENTS
+    from lockgate.clients.hook.start_resident import joined
+    from lockgate.system.folders import Folders
 
     where = Folders(options["--home"], options["--state"], options["--config"])
     asked = _THERE[0] or "--asked" in options

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before 
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from lockgate.model import Taint
+    from lockgate.core.model import Taint
 
 _MAX_INPUT = 1 << 20
 _SECONDS = 1.0
@@ -31,8 +31,8 @@ def line(state: str, session: str) -> str:
     Raises:
         StoreError: The state cannot be read.
     """
-    from lockgate.model import Label, Subject
-    from lockgate.session import provenance
+    from lockgate.core.model import Label, Subject
+    from lockgate.gate.session import provenance
     from lockgate.store.opening import open_existing
 
     store = open_existing(state, busy_seconds=_SECONDS / 2)
@@ -52,7 +52,7 @@ def line(state: str, session: str) -> str:
 def _paused(state: str) -> str:
     import time
 
-    from lockgate.pausing import paused_until
+    from lockgate.configuration.pause import paused_until
     from lockgate.system.uptime import instant
 
     until = paused_until(state, instant())
@@ -66,7 +66,7 @@ def _label(taints: Sequence[Taint], label: str) -> str:
 
 def _short(source: str) -> str:
     """A source in a few words: of an address only its host."""
-    from lockgate.text import visible
+    from lockgate.core.display_text import visible
 
     tool, _, what = source.partition(": ")
     if "://" in what:
@@ -78,7 +78,7 @@ def _short(source: str) -> str:
 def _answer(arguments: Sequence[str]) -> str:
     import json
 
-    from lockgate.folders import state_dir
+    from lockgate.system.folders import state_dir
 
     data = b""
     while chunk := os.read(0, 1 << 16):

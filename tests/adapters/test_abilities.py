@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import CLIENTS, adapter
-from lockgate.adapters.abilities import ABILITIES, Asking, Containing, Failing, Redacting, table
-from lockgate.adapters.claude_command import Launch
-from lockgate.adapters.installing import WAYS, entries_of
-from lockgate.events import Answer, Context, ToolFailed, ToolFinished
-from lockgate.folders import Folders
-from lockgate.model import Subject, ToolCall, Verdict
+from lockgate.clients.common.abilities import ABILITIES, Asking, Containing, Failing, Redacting, table
+from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.install.others import WAYS, entries_of
+from lockgate.clients.registry import CLIENTS, adapter
+from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.system.folders import Folders
 
 CALLS = {
     "claude-code": "PreToolUse",
@@ -39,7 +39,7 @@ def _spelt(client: str, event: str, answer: Answer, happened: Any = None) -> str
 def test_every_client_is_told_of_and_its_page_is_current() -> None:
     assert set(ABILITIES) == set(CLIENTS)
     page = Path(__file__).parents[2].joinpath("docs", "clients.md").read_text("utf-8")
-    assert table() in page, "put what lockgate.adapters.abilities.table() gives into docs/clients.md"
+    assert table() in page, "put what lockgate.clients.common.abilities.table() gives into docs/clients.md"
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import claude_changes, claude_files
-from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import Launch, either_client, hook_entry, valid_entries
-from lockgate.folders import Folders
+from lockgate.clients.claude import settings_changes as claude_changes
+from lockgate.clients.claude.events import EVENTS
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common.hook_command import Launch, either_client, hook_entry, valid_entries
+from lockgate.system.folders import Folders
 
 LAUNCH = Launch("/opt/py", "/opt/lockgate/hook.py", Folders("/h", "/s", "/c"), "settings")
 ENTRIES = {event: hook_entry(LAUNCH, event) for event in EVENTS}

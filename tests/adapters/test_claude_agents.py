@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters import claude_code
-from lockgate.adapters.claude_agents import taken_in
-from lockgate.events import Context, PromptSubmitted, SessionStarted, ToolFinished
-from lockgate.model import Subject, ToolCall
+from lockgate.clients.claude import events as claude_code
+from lockgate.clients.claude.agents_md import taken_in
+from lockgate.core.events import Context, PromptSubmitted, SessionStarted, ToolFinished
+from lockgate.core.model import Subject, ToolCall
 
 FILES = {
     "AGENTS.md": "See @docs/style.md, `@.env`. Ask @somebody.",

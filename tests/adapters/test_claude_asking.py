@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lockgate.adapters.claude_asking import asks_a_person, is_headless
+from lockgate.clients.claude.asks_person import asks_a_person, is_headless
 
 RISKY = ["bypassPermissions", "auto", "plan", "some new mode"]
 SAFE = ["", "default", "acceptEdits", "dontAsk"]

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import claude_command, claude_install
-from lockgate.adapters.claude_attendance import client_version, unattended
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.model import Subject
+from lockgate.clients.claude.attendance import client_version, unattended
+from lockgate.clients.common import hook_command as claude_command
+from lockgate.clients.install import claude as claude_install
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.system.folders import Folders
 
 ANSWERS = {"PermissionRequest": [{"hooks": [{"type": "command", "command": "/bin/true"}]}]}
 CHANGES = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "/bin/true"}]}]}

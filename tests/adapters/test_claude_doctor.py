@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters import claude_doctor
-from lockgate.adapters.claude_look import look
-from lockgate.folders import Folders
+from lockgate.clients.install import claude_checks as claude_doctor
+from lockgate.clients.install.claude_settings_view import look
+from lockgate.system.folders import Folders
 
 
 @pytest.mark.parametrize(

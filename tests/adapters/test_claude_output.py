@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.adapters.claude_answers import encode
-from lockgate.adapters.claude_code import decode
-from lockgate.adapters.claude_output import kept_file, names_of, texts_of, with_texts, withheld
-from lockgate.events import Answer, ToolFinished
+from lockgate.clients.claude.answers import encode
+from lockgate.clients.claude.events import decode
+from lockgate.clients.common.result_texts import kept_file, names_of, texts_of, with_texts, withheld
+from lockgate.core.events import Answer, ToolFinished
 
 from .payloads import shell_result, tool
 

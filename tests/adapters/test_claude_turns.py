@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters.claude_code import together
-from lockgate.adapters.claude_turns import calls_of_turn
-from lockgate.deliberation import TurnQuestion
-from lockgate.events import Context
-from lockgate.model import Subject
+from lockgate.clients.claude.events import together
+from lockgate.clients.claude.turns import calls_of_turn
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.core.questions import TurnQuestion
 
 READ_AT = 1_800_000_000.0
 """When the model last read something before the message."""

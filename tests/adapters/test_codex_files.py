@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import codex_files
-from lockgate.adapters.codex_cells import starts, working_folder
-from lockgate.adapters.open_sessions import listening
-from lockgate.adapters.vocabulary import table
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.clients.codex import transcript as codex_files
+from lockgate.clients.codex.open_shells import listening
+from lockgate.clients.codex.working_folder import starts, working_folder
+from lockgate.clients.common.tool_names import table
 from lockgate.containment.rewriting import Launch, contained
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.resources.host_view import Surroundings
 
 WORK = "/home/user/work"
 TABLE = table("codex")

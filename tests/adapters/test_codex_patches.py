@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import adapter
-from lockgate.adapters.codex_patches import patch_in
-from lockgate.events import ToolRequested
+from lockgate.clients.codex.patches import patch_in
+from lockgate.clients.registry import adapter
+from lockgate.core.events import ToolRequested
 
 PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
 WORK = "/home/user/work"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters import codex_trust
-from lockgate.adapters.claude_command import Launch
-from lockgate.adapters.codex_trust import Hook
-from lockgate.adapters.installing import entries_of
-from lockgate.errors import InstallError
-from lockgate.folders import Folders
+from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.install import codex_trust
+from lockgate.clients.install.codex_trust import Hook
+from lockgate.clients.install.others import entries_of
+from lockgate.core.errors import InstallError
+from lockgate.system.folders import Folders
 
 OTHER = '[hooks.state."/x/hooks.json:pre_tool_use:0:0"]\ntrusted_hash = "sha256:f"\n'
 BEFORE = ["", 'model = "m"', 'model = "m"\n', 'model = "m"\n\n', f"a = 1\n\n{OTHER}", f"{OTHER}\n[b]\nc = 2"]

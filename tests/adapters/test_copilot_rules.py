@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import caller
-from lockgate.adapters.copilot_rules import is_allowed, may_be_refused
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
+from lockgate.clients.copilot.permission_rules import is_allowed, may_be_refused
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.system import caller
 
 Started = Callable[..., Context]
 WORK = "/home/user/work"

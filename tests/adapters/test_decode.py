@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from adapters.payloads import SESSION, WHOLE, payload, shell_result, tool
-from lockgate.adapters.claude_code import CLIENT, EVENTS, decode
-from lockgate.adapters.claude_command import Launch
-from lockgate.errors import BadInputError
-from lockgate.events import (
+from lockgate.clients.claude.events import CLIENT, EVENTS, decode
+from lockgate.clients.common.hook_command import Launch
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
     CallsAnswered,
@@ -23,8 +23,8 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
-from lockgate.folders import Folders
-from lockgate.model import Subject
+from lockgate.core.model import Subject
+from lockgate.system.folders import Folders
 
 KINDS = {
     "PreToolUse": ToolRequested,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import CLIENTS, adapter
-from lockgate.errors import BadInputError
-from lockgate.events import (
+from lockgate.clients.registry import CLIENTS, adapter
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
     Answer,
@@ -22,7 +22,7 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.model import Subject, Verdict
+from lockgate.core.model import Subject, Verdict
 
 WORK = "/home/user/work"
 OTHERS = [client for client in CLIENTS if client != "claude-code"]

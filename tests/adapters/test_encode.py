@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters.claude_answers import encode, encode_failure
-from lockgate.adapters.claude_code import EVENTS
-from lockgate.events import Answer
-from lockgate.model import Verdict
+from lockgate.clients.claude.answers import encode, encode_failure
+from lockgate.clients.claude.events import EVENTS
+from lockgate.core.events import Answer
+from lockgate.core.model import Verdict
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lockgate import caller
-from lockgate.adapters import claude_files
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.system import caller
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_nonsense_is_no_process(claimed: str) -> None:
 
 
 def test_a_client_that_does_not_name_itself_is_the_nearest_ancestor_that_is_no_shell() -> None:
-    program = "from lockgate.adapters.claude_files import client_process; print(client_process(''))"
+    program = "from lockgate.clients.common.transcripts import client_process; print(client_process(''))"
     line = f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}; exit 0"
     done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=True)
     expected = claude_files.client_process(str(os.getpid())) if os.path.exists("/proc/self/stat") else ""

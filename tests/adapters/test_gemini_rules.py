@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters.gemini import is_fixed
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
+from lockgate.clients.gemini.events import is_fixed
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
 
 CALL = ToolCall("Bash", {"command": "pytest"})
 

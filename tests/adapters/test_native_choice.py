@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters import adapter, claude_doctor, claude_install, installing, native_client, other_doctor
-from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import (
+from lockgate.clients.claude.events import EVENTS
+from lockgate.clients.common.hook_command import (
     Launch,
     either_client,
     hook_command,
@@ -21,8 +20,14 @@ from lockgate.adapters.claude_command import (
     started_files,
     valid_entries,
 )
-from lockgate.adapters.claude_look import Check, look
-from lockgate.folders import Folders
+from lockgate.clients.hook import native as native_client
+from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install import claude_checks as claude_doctor
+from lockgate.clients.install import other_checks as other_doctor
+from lockgate.clients.install import others as installing
+from lockgate.clients.install.claude_settings_view import Check, look
+from lockgate.clients.registry import adapter
+from lockgate.system.folders import Folders
 
 LAUNCH = Launch("/opt/py", "/opt/it's/lockgate/hook.py", Folders("/h", "/s", "/c"), "/h/settings.json")
 PYTHON, NATIVE = either_client(LAUNCH)

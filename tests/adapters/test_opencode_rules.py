@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lockgate.adapters import adapter
-from lockgate.adapters.opencode_rules import may_be_refused
-from lockgate.events import ToolRequested
+from lockgate.clients.opencode.permission_rules import may_be_refused
+from lockgate.clients.registry import adapter
+from lockgate.core.events import ToolRequested
 
 WORK = "/home/user/work"
 SESSION = [{"permission": "question", "pattern": "*", "action": "deny"}]

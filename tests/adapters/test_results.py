@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.adapters.claude_results import result_text, spawned_agent
-from lockgate.adapters.results import finished
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
+from lockgate.clients.claude.results import result_text, spawned_agent
+from lockgate.clients.common.results import finished
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
 
 BARE = "[a record without a text]"
 

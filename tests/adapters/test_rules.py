@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters.claude_rules import is_allowed, may_be_refused
-from lockgate.adapters.gemini_rules import has_shell_rules
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
+from lockgate.clients.claude.permission_rules import is_allowed, may_be_refused
+from lockgate.clients.gemini.permission_rules import has_shell_rules
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
 
 REFUSED = [
     ("Bash(make:*)", "make test", True),

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from lockgate.adapters import CLIENTS, vocabulary
-from lockgate.adapters.data import build
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.analysis.tools import known_tools
-from lockgate.errors import BadInputError
-from lockgate.model import ToolCall
+from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.common.data import build
+from lockgate.clients.registry import CLIENTS
+from lockgate.core.errors import BadInputError
+from lockgate.core.model import ToolCall
+from lockgate.resources.host_view import Surroundings
 
 WORK = "/home/user/work"
 AROUND = Surroundings(home="/home/user", workspace=WORK)

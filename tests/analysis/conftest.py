@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.host_view import Surroundings
 
 HOME = "/home/user"
 WORK = "/home/user/work"

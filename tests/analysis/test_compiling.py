@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.compiling import compile_tables
+from lockgate.system.documents.compile_tables import compile_tables
 
 
 @pytest.fixture

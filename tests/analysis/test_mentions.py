@@ -3,7 +3,7 @@
 import pytest
 
 from lockgate.analysis.prompts.prompt import mention_effects
-from lockgate.analysis.surroundings import Rules, Service, Surroundings
+from lockgate.resources.host_view import Rules, Service, Surroundings
 
 WIKI = Service(public_source=False)
 AROUND = Surroundings(home="/home/u", workspace="/home/u/p", rules=Rules(service={"mcp__wiki": WIKI}.get))

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.shell.knowledge import table
-from lockgate.analysis.surroundings import OwnDatabase, Surroundings
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_in
-from lockgate.model import Effect, EffectKind, ToolCall, Variant
+from lockgate.core.model import Effect, EffectKind, ToolCall, Variant
+from lockgate.gate.host.host_view import surroundings_in
+from lockgate.resources.host_view import OwnDatabase, Surroundings
+from lockgate.shell.knowledge.lookup import table
+from lockgate.system.folders import Folders
 
 PROJECT = "/home/user/project"
 STORE = OwnDatabase("lockgate", 5432)

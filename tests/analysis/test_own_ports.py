@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind, ToolCall, Variant
+from lockgate.core.model import EffectKind, ToolCall, Variant
+from lockgate.resources.host_view import Surroundings
 
 PORT = 48123
 PROJECT = "/home/user/project"

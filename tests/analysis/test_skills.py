@@ -3,10 +3,10 @@
 import pytest
 
 from lockgate.analysis.prompts.prompt import mention_effects
-from lockgate.analysis.skills import skill_effects
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.analysis.prompts.skills import skill_effects
 from lockgate.analysis.tools import analyse_tool
-from lockgate.model import Label, ToolCall
+from lockgate.core.model import Label, ToolCall
+from lockgate.resources.host_view import Surroundings
 
 WORK = "/home/user/work"
 HEAD = "---\nname: x\ndescription: d\n---\n"

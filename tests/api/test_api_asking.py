@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from lockgate import Gate, HookDecision, JudgeQuestion, Opinion, Question, Session
-from lockgate.errors import PluginError
-from lockgate.escape import approvals, bells
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import PluginError
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.store.sqlite.store import SqliteStore
 
 from .conftest import Open
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lockgate.gate import Parts
-from lockgate.runtime import open_parts
+from lockgate.gate.host.assembly import open_parts
 
 from .conftest import Open
 
@@ -79,7 +79,7 @@ async def test_an_error_inside_denies_and_withholds(
     def broken(*given: Any, **options: Any) -> Parts:
         return open_parts(*given, **options)._replace(**{part: _breaks})
 
-    monkeypatch.setattr("lockgate.api.gate.open_parts", broken)
+    monkeypatch.setattr("lockgate.clients.sdk.gate.open_parts", broken)
     session = opened().session()
     decision = await session.check("Bash", {"command": "ls"})
     result = await session.finished("Bash", {"command": "ls"}, {"stdout": "text", "code": 0})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.model import Label
+from lockgate.core.model import Label
 
 from .conftest import Open
 

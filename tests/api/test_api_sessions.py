@@ -11,8 +11,8 @@ import pytest
 
 import lockgate
 from lockgate import Call, Decision, Gate
-from lockgate.errors import ConfigError, LockgateError
-from lockgate.model import Label
+from lockgate.core.errors import ConfigError, LockgateError
+from lockgate.core.model import Label
 
 from .conftest import Open
 
@@ -217,5 +217,5 @@ def test_everything_public_is_at_the_top() -> None:
         assert getattr(lockgate, name) is not None
     with pytest.raises(AttributeError):
         _ = lockgate.no_such_name  # type: ignore[attr-defined]
-    code = "import lockgate, sys; sys.exit('lockgate.api' in sys.modules or 'asyncio' in sys.modules)"
+    code = "import lockgate, sys; sys.exit('lockgate.clients.sdk' in sys.modules or 'asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

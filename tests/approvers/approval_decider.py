@@ -12,9 +12,9 @@ import random
 import sys
 import time
 
-from lockgate.errors import ApprovalError, StoreError
-from lockgate.escape.answering import answer
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import ApprovalError, StoreError
+from lockgate.gate.approvals.answering import answer
+from lockgate.store.sqlite.store import SqliteStore
 
 if __name__ == "__main__":
     state, stop, seed = sys.argv[1:]

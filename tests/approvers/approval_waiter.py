@@ -15,15 +15,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lockgate import configuration
-from lockgate.analysis.surroundings import Rules, Surroundings
-from lockgate.deliberation import PersonQuestion
-from lockgate.errors import StoreError
-from lockgate.escape import waiting
-from lockgate.events import Answer, Context, ToolRequested
+from lockgate.configuration import load as configuration
+from lockgate.core.errors import StoreError
+from lockgate.core.events import Answer, Context, ToolRequested
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Monitor, Parts
-from lockgate.model import Subject, ToolCall, Verdict
-from lockgate.store.sqlite import SqliteStore
+from lockgate.gate.approvals import waiting
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.store.sqlite.store import SqliteStore
 
 BUSY = 60.0
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from approvers.approval_waiter import call_of, ran
-from lockgate.audit.chain import verify
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.audit.chain import verify
+from lockgate.store.sqlite.store import SqliteStore
 from support.stress import times
 
 HERE = Path(__file__).parent

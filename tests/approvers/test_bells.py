@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.escape import bells
-from lockgate.escape.bells import Bell
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.wakeups import Bell
 
 LONG = 30.0
 """Seconds after which a test would fail: nothing waits that long that is woken."""
@@ -79,7 +79,7 @@ def test_nothing_is_left_behind(state: str) -> None:
 
 def test_the_bell_of_a_dead_process_is_taken_down(state: str) -> None:
     program = """import sys, time
-from lockgate.escape.bells import Bell
+from lockgate.gate.approvals.wakeups import Bell
 with Bell(sys.argv[1], "a"):
     print(flush=True)
     time.sleep(60)
@@ -97,7 +97,7 @@ with Bell(sys.argv[1], "a"):
 
 def test_bells_of_the_dead_do_not_gather(state: str) -> None:
     program = """import os, sys
-from lockgate.escape.bells import Bell
+from lockgate.gate.approvals.wakeups import Bell
 for number in range(50):
     Bell(sys.argv[1], f"dead{number}").__enter__().socket.detach()
 os._exit(0)

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import pytest
 
-from lockgate.errors import ApprovalError, KeyringError, LockgateError
-from lockgate.escape.keyring import secret_in
-from lockgate.escape.notifying import secret_of
+from lockgate.core.errors import ApprovalError, KeyringError, LockgateError
+from lockgate.gate.approvals.notifiers import secret_of
+from lockgate.system.keyring import secret_in
 
 SECRET = "kept-in-the-keyring"
 WEBHOOK = {"url": "https://hooks.example.com/", "secret_keyring": "lockgate-webhook"}

@@ -18,14 +18,16 @@ from typing import Any
 
 import pytest
 
-from lockgate.deliberation import PersonQuestion
-from lockgate.errors import ApprovalError
-from lockgate.escape import approvals, notifying, telling
-from lockgate.escape.answering import answer
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.model import Subject, ToolCall
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import notification_text as telling
+from lockgate.gate.approvals import notifiers as notifying
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.answering import answer
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 
 SECRET = "a secret between two machines"
 PATIENCE = 30.0
@@ -327,11 +329,11 @@ def test_a_program_that_hangs_holds_nobody_up_and_outlives_who_asked(
     question = _asked(store, {"notify_command": [_program(tmp_path, waits)]})
     hook = f"""
 import sys, time
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import telling
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.model import Subject
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import notification_text as telling
+from lockgate.core.events import Context
+from lockgate.system.folders import Folders
+from lockgate.core.model import Subject
 question = PersonQuestion(Context("c", Subject("s1")), {question.approval!r}, 0.0, {question.options!r})
 telling.start(Folders(*{[*_folders(state)]!r}), question)
 print("started", flush=True)

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from lockgate.errors import ApprovalError
-from lockgate.escape import approvals
-from lockgate.escape.answering import answer
-from lockgate.events import Context
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.answering import answer
 from lockgate.gate.parts import call_digest
-from lockgate.model import Subject, ToolCall
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 CALL = ToolCall("Bash", {"command": "git push origin main"}, "/work/shop", "toolu_1")
 ANN = Subject("s1", "a1")

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import approvals, bells, waiting
-from lockgate.escape.answering import answer
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import waiting
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.answering import answer
+from lockgate.store.sqlite.store import SqliteStore
 
 CONTEXT = Context("claude-code", Subject("s1"))
 LONG = 60.0
@@ -130,7 +132,7 @@ def test_a_bell_that_was_lost_is_made_up_for(
     state: str, store: SqliteStore, wait: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("lockgate.escape.answering.bells.ring", lambda *_: 0)
+    monkeypatch.setattr("lockgate.gate.approvals.answering.bells.ring", lambda *_: 0)
     question = _asked(store)
     thread = _later(state, question, approve=True)
     began = time.monotonic()
@@ -213,11 +215,11 @@ def test_waiting_costs_no_processor_time(state: str, store: SqliteStore) -> None
     question = _asked(store, seconds=4.0)
     program = """
 import sys, time
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import waiting
-from lockgate.events import Context
-from lockgate.model import Subject
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import waiting
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.store.sqlite.store import SqliteStore
 state, approval, until = sys.argv[1], sys.argv[2], float(sys.argv[3])
 before = time.process_time()
 waiting.wait(state, PersonQuestion(Context("c", Subject("s1")), approval, until), lambda: SqliteStore.open(state))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from lockgate.audit.archives import archive_name, write_archive
-from lockgate.audit.pruning import beginning, closing, cut
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.audit.archives import archive_name, write_archive
+from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.store.sqlite.store import SqliteStore
 
 
 def main() -> None:

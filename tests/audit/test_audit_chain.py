@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.audit.chain import verify, verify_parts
-from lockgate.audit.exports import export_lines, read_export
-from lockgate.errors import AuditError
-from lockgate.store.links import ROOT, canonical, link_digest, seal
+from lockgate.core.errors import AuditError
+from lockgate.store.audit.chain import verify, verify_parts
+from lockgate.store.audit.exports import export_lines, read_export
+from lockgate.store.chain_links import ROOT, canonical, link_digest, seal
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
 
 KEY = b"k" * 32

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.audit.archives import archive_name, reading, write_archive
-from lockgate.audit.chain import items, records, verify, verify_parts, verify_store
-from lockgate.audit.exports import export_lines, read_export
-from lockgate.audit.pruning import AT_ONCE, beginning, closing, cut, retain
-from lockgate.errors import AuditError
-from lockgate.store.links import PRUNED, canonical, checkpoint, link_digest, seal
+from lockgate.core.errors import AuditError
+from lockgate.store.audit.archives import archive_name, reading, write_archive
+from lockgate.store.audit.chain import items, records, verify, verify_parts, verify_store
+from lockgate.store.audit.exports import export_lines, read_export
+from lockgate.store.audit.pruning import AT_ONCE, beginning, closing, cut, retain
+from lockgate.store.chain_links import PRUNED, canonical, checkpoint, link_digest, seal
 from lockgate.store.rows import AuditCheckpoint, AuditHead, AuditRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 DAY = 86400.0
 STEP = st.one_of(

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit.archives import reading, write_archive
-from lockgate.audit.chain import items, verify_parts, verify_store
-from lockgate.audit.pruning import beginning, closing, cut
-from lockgate.errors import AuditError, StoreError
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import AuditError, StoreError
+from lockgate.store.audit.archives import reading, write_archive
+from lockgate.store.audit.chain import items, verify_parts, verify_store
+from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.store.sqlite.store import SqliteStore
 
 SCRIPT = Path(__file__).parent / "prune_and_die.py"
 KILLS = 12
@@ -73,8 +73,8 @@ def test_two_that_cut_at_once_do_not_harm_each_other(tmp_path: Path) -> None:
     store.close()
     script = (
         "import sys\n"
-        "from lockgate.audit.pruning import cut\n"
-        "from lockgate.store.sqlite import SqliteStore\n"
+        "from lockgate.store.audit.pruning import cut\n"
+        "from lockgate.store.sqlite.store import SqliteStore\n"
         "store = SqliteStore.open(sys.argv[1], busy_seconds=30)\n"
         "sys.stdin.read()\n"
         "done = 0\n"
@@ -113,10 +113,10 @@ def _filled(folder: Path, count: int = 400) -> SqliteStore:
 
 FULL = """
 import resource, sys
-from lockgate.audit.archives import write_archive
-from lockgate.audit.pruning import beginning, closing, cut
-from lockgate.errors import AuditError, StoreError
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.audit.archives import write_archive
+from lockgate.store.audit.pruning import beginning, closing, cut
+from lockgate.core.errors import AuditError, StoreError
+from lockgate.store.sqlite.store import SqliteStore
 store = SqliteStore.open(sys.argv[1] + "/state")
 resource.setrlimit(resource.RLIMIT_FSIZE, (70_000, 70_000))
 with store.reading() as tx:

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit.record import Timing, approved, came_back, cascade, decided, happened
-from lockgate.cli import approvals_text
-from lockgate.dashboard import calls
-from lockgate.escape import telling
-from lockgate.events import Context
-from lockgate.model import (
+from lockgate.cli.approvals import text as approvals_text
+from lockgate.core.events import Context
+from lockgate.core.model import (
     Analysis,
     Decision,
     Effect,
@@ -26,8 +23,11 @@ from lockgate.model import (
     Variant,
     Verdict,
 )
-from lockgate.session import Outcome
-from lockgate.store.links import canonical
+from lockgate.gate.approvals import notification_text as telling
+from lockgate.gate.session import Outcome
+from lockgate.service.http.views import calls
+from lockgate.store.audit.record import Timing, approved, came_back, cascade, decided, happened
+from lockgate.store.chain_links import canonical
 from lockgate.store.rows import ApprovalRow, BriefRow
 
 CONTEXT = Context("claude-code", Subject("s", "a1"), cwd="/w")

@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lockgate.policy_bundles import envelope, joining, manifest
-from lockgate.policy_bundles.envelope import Envelope, Signature
-from lockgate.policy_bundles.fleet import Fleet, look
-from lockgate.policy_bundles.keys import PrivateKey, PublicKey
-from lockgate.policy_bundles.manifest import Bundle
-from lockgate.policy_bundles.taking import News
+from lockgate.configuration.bundles import enrolment as joining
+from lockgate.configuration.bundles import envelope, manifest
+from lockgate.configuration.bundles.envelope import Envelope, Signature
+from lockgate.configuration.bundles.fleet import Fleet, look
+from lockgate.configuration.bundles.keys import PrivateKey, PublicKey
+from lockgate.configuration.bundles.manifest import Bundle
+from lockgate.configuration.bundles.update import News
 
 FLEET = "acme"
 NOW = 1_700_000_000.0

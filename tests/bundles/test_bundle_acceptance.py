@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundles.fleets import DAY, NOW, Machine, packed, payload_of, signed
-from lockgate.errors import BundleError
-from lockgate.policy_bundles import accepted, joining
-from lockgate.policy_bundles.taking import ACCEPTED, REFUSED, REVOKED
+from lockgate.configuration.bundles import accepted
+from lockgate.configuration.bundles import enrolment as joining
+from lockgate.configuration.bundles.update import ACCEPTED, REFUSED, REVOKED
+from lockgate.core.errors import BundleError
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def test_the_administrators_pins_go_before_the_users(
 ) -> None:
     managed = tmp_path / "etc"
     managed.mkdir()
-    monkeypatch.setattr("lockgate.policy_bundles.pins.managed_folder", lambda: str(managed))
+    monkeypatch.setattr("lockgate.configuration.bundles.pins.managed_folder", lambda: str(managed))
     pins = json.loads((machine.state / "policy" / "fleet.json").read_text())
     (managed / "fleet.json").write_text(json.dumps({"fleet": "acme", "keys": pins["keys"]}))
     (managed / "policy.bundle").write_bytes(packed(7))
@@ -245,7 +246,7 @@ def test_what_cannot_be_kept_holds_for_the_look_alone(machine: Machine, monkeypa
 
     machine.put(packed(6))
     with monkeypatch.context() as patch:
-        patch.setattr("lockgate.policy_bundles.keeping.put", full)
+        patch.setattr("lockgate.configuration.bundles.storage.put", full)
         found = machine.look()
         assert found.current is not None
         assert (found.current.serial, list(found.files())) == (6, ["lockgate.yaml"])

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from bundles.fleets import Machine, packed
-from lockgate.analysis.patterns.model import Mode
-from lockgate.configuration import Configuration, load
-from lockgate.errors import PatternError
-from lockgate.folders import Folders
-from lockgate.guardrails.layers import Gathered, gather, looks_at
-from lockgate.layers import digest_of, trust_name
-from lockgate.model import LabelState, Verdict
+from lockgate.configuration.bundles import layers as binding
+from lockgate.configuration.layers.files import digest_of, trust_name
+from lockgate.configuration.load import Configuration, load
+from lockgate.configuration.pattern_library.layers import Gathered, gather, looks_at
+from lockgate.core.errors import PatternError
+from lockgate.core.model import LabelState, Verdict
+from lockgate.patterns.model import Mode
 from lockgate.policy.profiles import FIXED_ROWS, shipped
 from lockgate.policy.validation import parse
-from lockgate.policy_bundles import binding
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 
 CLEAN = LabelState.CLEAN
 
@@ -137,7 +137,7 @@ def test_an_unsigned_managed_file_cannot_loosen_either(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "etc").mkdir()
-    monkeypatch.setattr("lockgate.configuration.managed_folder", lambda: str(tmp_path / "etc"))
+    monkeypatch.setattr("lockgate.configuration.load.managed_folder", lambda: str(tmp_path / "etc"))
     (tmp_path / "etc" / "lockgate.yaml").write_text('profile: observe\noverride_safe: [".*"]\n')
     world.put_files(1, lockgate_yaml="table: {egress: deny}\n")
     assert world.verdict() is Verdict.DENY
@@ -182,7 +182,7 @@ def test_a_single_value_of_the_fleet_holds(world: World, key: str, fleet: str, u
 
 
 def test_plugins_and_rules_of_git_are_of_both(world: World) -> None:
-    from lockgate.rules.consulting import rule_sets
+    from lockgate.gate.objections import rule_sets
 
     world.put_files(1, lockgate_yaml="plugins: [fleet]\ngit: {push: deny}\n")
     world.user.write_text("plugins: [mine]\ngit: {push: allow}\n")
@@ -206,7 +206,7 @@ def test_a_policy_that_this_version_cannot_read_locks(world: World, monkeypatch:
         return parse(b"profil: x", file)
 
     monkeypatch.setattr("lockgate.policy.validation.parse", refuse)
-    monkeypatch.setattr("lockgate.configuration.__version__", "another")
+    monkeypatch.setattr("lockgate.configuration.load.__version__", "another")
     assert world.verdict("ingest") is Verdict.DENY
     assert "fleet lockgate.yaml" in str(world.load().problems)
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bundles.fleets import NOW, Machine, packed, private
-from lockgate.policy_bundles import accepted, joining
-from lockgate.policy_bundles.fleet import look
-from lockgate.policy_bundles.taking import ACCEPTED, News
+from lockgate.configuration.bundles import accepted
+from lockgate.configuration.bundles import enrolment as joining
+from lockgate.configuration.bundles.fleet import look
+from lockgate.configuration.bundles.update import ACCEPTED, News
 
 
 def _apart(work: Callable[[], None]) -> int:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundles.fleets import FLEET, NOW, bundle, packed, payload_of, public, signed
-from lockgate.errors import BundleError
-from lockgate.layers import MOST_BYTES
-from lockgate.policy_bundles import envelope, manifest
-from lockgate.policy_bundles.acceptance import verify
-from lockgate.policy_bundles.envelope import Envelope, Signature
-from lockgate.policy_bundles.keys import PublicKey, parse
+from lockgate.configuration.bundles import envelope, manifest
+from lockgate.configuration.bundles.acceptance import verify
+from lockgate.configuration.bundles.envelope import Envelope, Signature
+from lockgate.configuration.bundles.keys import PublicKey, parse
+from lockgate.configuration.layers.files import MOST_BYTES
+from lockgate.core.errors import BundleError
 
 FILE = {"name": "lockgate.yaml", "sha256": "", "content": ""}
 

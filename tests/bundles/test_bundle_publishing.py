@@ -11,11 +11,11 @@ from click.testing import CliRunner, Result
 
 from bundles.fleets import FLEET, NOW, Machine, packed, public
 from lockgate.cli.main import cli
-from lockgate.errors import StoreError
-from lockgate.policy_bundles import joining
-from lockgate.policy_bundles.fleet import Fleet, look
+from lockgate.configuration.bundles import enrolment as joining
+from lockgate.configuration.bundles.fleet import Fleet, look
+from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_store
-from lockgate.store.postgres.migrating import migrate
+from lockgate.store.postgres.migrations import migrate
 from lockgate.store.protocol import Store
 from support.postgres import Server
 

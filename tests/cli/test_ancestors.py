@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lockgate.cli.ancestors import Process, agent_above, is_client, looked_up
+from lockgate.cli.common.ancestors import Process, agent_above, is_client, looked_up
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_real_processes_are_looked_up() -> None:
 
 
 def test_both_ways_of_looking_agree() -> None:
-    from lockgate.cli import ancestors
+    from lockgate.cli.common import ancestors
 
     by_ps = ancestors._from_ps(os.getpid())
     assert by_ps is not None
@@ -84,7 +84,7 @@ def test_both_ways_of_looking_agree() -> None:
 
 def test_a_long_command_line_is_told_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client's name can be at its end. A width is said, as a terminal has one."""
-    from lockgate.cli import ancestors
+    from lockgate.cli.common import ancestors
 
     monkeypatch.setenv("COLUMNS", "40")
     path = f"/{'x' * 200}/claude/cli.js"

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from e2e.harness.terminal import Terminal
-from lockgate.cli.ancestors import looked_up
-from lockgate.escape import approvals, bells
-from lockgate.escape.waiting import WATCHERS
-from lockgate.events import Context
-from lockgate.folders import user_name
-from lockgate.gate import deployments
-from lockgate.model import Subject, ToolCall
+from lockgate.cli.common.ancestors import looked_up
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.waiting import WATCHERS
+from lockgate.gate.monitor import deployments
 from lockgate.store.rows import ApprovalRow, SessionRow
+from lockgate.system.folders import user_name
 from support.person import Machine
 
 PROMPT = "Let exactly this run, once?"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.cli import approvals_text
+from lockgate.cli.approvals import text as approvals_text
 from lockgate.store.rows import ApprovalRow
 
 ABOUT = {

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from lockgate.cli.common.state import clock, iso
 from lockgate.cli.main import cli
-from lockgate.cli.state import clock, iso
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 COUNT = 1200
 """More than a page."""

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gate.world import World
-from lockgate.audit import pruning
 from lockgate.cli.main import cli
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.audit import pruning
+from lockgate.store.sqlite.store import SqliteStore
 
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 DAY = 86400.0
 OLD, YOUNG = 2500, 7

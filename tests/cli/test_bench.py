@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lockgate.benchmark import gates
-from lockgate.benchmark.contained import NAMES
-from lockgate.benchmark.costs import Cost, Series, Spread
-from lockgate.benchmark.load import Seen
-from lockgate.benchmark.plot import Bar, Curve, bars, curves
-from lockgate.benchmark.report import table
-from lockgate.benchmark.stories import STORY, Client, session, verdict_of
 from lockgate.cli.bench import bench
-from lockgate.resident.wire import HEADER, request, sizes
+from lockgate.cli.bench.run import gates
+from lockgate.cli.bench.run.contained import NAMES
+from lockgate.cli.bench.run.costs import Cost, Series, Spread
+from lockgate.cli.bench.run.load import Seen
+from lockgate.cli.bench.run.plot import Bar, Curve, bars, curves
+from lockgate.cli.bench.run.report import table
+from lockgate.cli.bench.run.stories import STORY, Client, session, verdict_of
+from lockgate.clients.wire.resident import HEADER, request, sizes
 from support.prepared import give_state
 
 PROCESSES = ["true", "interpreter", "warm", "warm-first", "pre", "pre-script", "pre-read", "refused", "post"]

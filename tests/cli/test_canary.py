@@ -11,11 +11,11 @@ import hyperscan
 import pytest
 from click.testing import CliRunner, Result
 
-from lockgate.analysis.patterns.known import KnownKind
-from lockgate.analysis.patterns.known_index import Index, build
 from lockgate.cli.main import cli
-from lockgate.known_secrets.canaries import entries_of, settings
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.known_secrets.canaries import entries_of, settings
+from lockgate.patterns.engine.known_index import Index, build
+from lockgate.patterns.known_values.values import KnownKind
+from lockgate.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from lockgate.layers import digest_of, trust_name
+from lockgate.configuration.layers.files import digest_of, trust_name
 from lockgate.policy.validation import schema_text
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 
 class Person:

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from lockgate.adapters import claude_look, native_client
-from lockgate.cli import doctor_clients
+from lockgate.cli.doctor import clients as doctor_clients
 from lockgate.cli.main import cli
-from lockgate.guardrails import opening
-from lockgate.remote.keys import Key, key_file
+from lockgate.clients.hook import native as native_client
+from lockgate.clients.install import claude_settings_view as claude_look
+from lockgate.clients.wire.keys import Key, key_file
+from lockgate.configuration.pattern_library import opening
 from lockgate.store.opening import open_store
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.doctor_people import people
-from lockgate.escape.bells import Bell
-from lockgate.escape.waiting import WATCHERS
-from lockgate.store.sqlite import SqliteStore
+from lockgate.cli.doctor.people import people
+from lockgate.gate.approvals.waiting import WATCHERS
+from lockgate.gate.approvals.wakeups import Bell
+from lockgate.store.sqlite.store import SqliteStore
 
 CASES = [
     ("{}", ["ok"], "is refused"),

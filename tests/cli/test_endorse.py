@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit.chain import verify_store
-from lockgate.cli.ancestors import looked_up
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.session import begin_session, expect, finished, labels_of
-from lockgate.session.endorsements import sources_of
+from lockgate.cli.common.ancestors import looked_up
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.gate.session import begin_session, expect, finished, labels_of
+from lockgate.gate.session.endorsements import sources_of
+from lockgate.store.audit.chain import verify_store
 from support.person import Machine
 
 PROMPT = "so that the session is not held back by it?"

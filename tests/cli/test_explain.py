@@ -295,9 +295,9 @@ def test_only_a_shell_command_is_shown_as_contained(project):
 
 
 def test_verdicts_are_the_profiles_and_the_hosts_beside_them(project, tmp_path, monkeypatch):
-    from lockgate.cli import explaining
-    from lockgate.cli.explain_json import whole
-    from lockgate.model import ToolCall
+    from lockgate.cli.explain import explanation as explaining
+    from lockgate.cli.explain.json_output import whole
+    from lockgate.core.model import ToolCall
 
     call = ToolCall("Bash", {"command": "make"}, str(project))
     told = {}
@@ -322,9 +322,9 @@ def test_verdicts_are_the_profiles_and_the_hosts_beside_them(project, tmp_path, 
 
 
 def test_the_tree_says_that_the_host_cannot_contain(project, monkeypatch, capsys):
-    from lockgate.cli import explaining
-    from lockgate.cli.explain_text import show
-    from lockgate.model import ToolCall
+    from lockgate.cli.explain import explanation as explaining
+    from lockgate.cli.explain.text import show
+    from lockgate.core.model import ToolCall
 
     monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "there is no sandbox")
     show(explaining.explained(ToolCall("Bash", {"command": "make"}, str(project))))
@@ -366,9 +366,9 @@ CASCADE = [
 
 @pytest.mark.parametrize(("command", "state", "judge", "tiers"), CASCADE)
 def test_the_tiers_of_the_cascade(command, state, judge, tiers, project, tmp_path_factory, monkeypatch, capsys):
-    from lockgate.cli import explaining
-    from lockgate.cli.explain_text import show
-    from lockgate.model import LabelState, ToolCall
+    from lockgate.cli.explain import explanation as explaining
+    from lockgate.cli.explain.text import show
+    from lockgate.core.model import LabelState, ToolCall
 
     (project / "lockgate.yaml").write_text("profile: cascade\n")
     monkeypatch.setattr(explaining, "cannot_contain", lambda folder: "")

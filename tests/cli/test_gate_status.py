@@ -9,7 +9,7 @@ import pytest
 
 from lockgate import __version__
 from lockgate.cli.gate import _lines
-from lockgate.resident.control import Found
+from lockgate.clients.wire.resident_control import Found
 
 FACTS = {
     "pid": 7, "version": __version__, "started_at": 0.0, "idle_seconds": 3.0, "answered": 5, "declined": 1,

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
-from lockgate.errors import PatternError
-from lockgate.folders import folders
-from lockgate.guardrails import readiness
-from lockgate.guardrails.cache import ready
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.pattern_library import readiness
+from lockgate.configuration.pattern_library.cache import ready
+from lockgate.core.errors import PatternError
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import folders
 
 ORIGINAL = (
     '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'

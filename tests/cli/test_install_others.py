@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lockgate.adapters import CLIENTS, adapter
 from lockgate.cli.main import cli
+from lockgate.clients.registry import CLIENTS, adapter
 
 OTHERS = [client for client in CLIENTS if client != "claude-code"]
 FILES = {

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from e2e.harness.terminal import Terminal
-from lockgate.escape import approvals
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
-from lockgate.session import begin_session
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.session import begin_session
 from support.person import Machine
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.patterns.loading import schema_text
+from lockgate.patterns.library.loading import schema_text
 
 ACME = """\
 patterns:

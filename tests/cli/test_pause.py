@@ -16,8 +16,8 @@ import pytest
 from adapters.payloads import tool
 from e2e.harness.terminal import Terminal
 from hook.process import HOOK, Told, run
-from lockgate.pausing import LONGEST, begin, end, paused_until
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.pause import LONGEST, begin, end, paused_until
+from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.uptime import Instant, instant
 
 ISSUE = ("mcp__tracker__get_issue", {"number": 7})

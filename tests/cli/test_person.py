@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from lockgate.cli import person
+from lockgate.cli.common import person
 
 
 @pytest.mark.parametrize(

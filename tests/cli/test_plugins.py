@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from lockgate.cli.explaining import _configuration, _policies
+from lockgate.cli.explain.explanation import _configuration, _policies
 from lockgate.cli.main import cli
 
 GOOD = """

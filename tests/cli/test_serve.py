@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
-from lockgate.server.groups import Groups
+from lockgate.service.containers.groups import Groups
 
 
 @pytest.fixture

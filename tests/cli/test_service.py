@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lockgate.cli import service, service_files
-from lockgate.cli.service_managers import manager
-from lockgate.folders import Folders
-from lockgate.resident.starting import PROGRAM
+from lockgate.cli import service
+from lockgate.cli.service import units as service_files
+from lockgate.cli.service.managers import manager
+from lockgate.clients.hook.start_resident import PROGRAM
+from lockgate.system.folders import Folders
 
 ODD = 'a b%h$HOME"\\x'
 """Everything in a path that systemd would take for something else."""

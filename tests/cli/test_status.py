@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lockgate.cli.main import cli
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.pausing import begin
-from lockgate.session import begin_agent, begin_session, end_session, expect, expose, finished
+from lockgate.configuration.pause import begin
+from lockgate.core.display_text import visible
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.gate.session import begin_agent, begin_session, end_session, expect, expose, finished
 from lockgate.store.rows import BriefRow
-from lockgate.store.sqlite import SqliteStore
-from lockgate.text import visible
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.uptime import instant
 
 EVIL = "https://evil/\x1b[2J\u202eignore\n"
 
@@ -214,7 +214,7 @@ def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
 def test_colour_only_on_a_terminal(full, monkeypatch, capsys, terminal: bool, no_color: str, coloured: bool) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
-    from lockgate.cli.state import paint
+    from lockgate.cli.common.state import paint
 
     assert ("\x1b[" in paint("x", "red")) == coloured
 
@@ -249,7 +249,7 @@ def test_status_says_what_is_true_of_external_actions(
     folder.mkdir(parents=True)
     (folder / "lockgate.yaml").write_text(config)
     if paused:
-        begin(str(full), time.time(), 60.0)
+        begin(str(full), instant(), 60.0)
     output = run("status").output
     assert says in output.splitlines()[0]
     assert ("to act outside all the same" in output) is ("closed" in output.splitlines()[0])

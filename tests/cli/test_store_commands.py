@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from lockgate.audit.chain import verify_store
-from lockgate.audit.pruning import cut
 from lockgate.cli.main import cli
-from lockgate.cli.store_looking import status_lines
-from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.cli.store.store_status import status_lines
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.audit.pruning import cut
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AgentRow, ApprovalRow, BriefRow, CallRow, SessionRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 from support.postgres import Server
 
 ODD = "a'b\"c\\d\x00e\x1a0\n\u202e\U0001f512 ; DROP TABLE taints --"

@@ -18,11 +18,12 @@ from typing import Any
 import pytest
 
 import lockgate
-from lockgate.escape import approvals, bells
-from lockgate.folders import Folders
-from lockgate.server.groups import Group, Groups, new_secret
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.service.containers.groups import Group, Groups, new_secret
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 from support.prepared import give_state
 
 PACKAGE = Path(lockgate.__file__).parent

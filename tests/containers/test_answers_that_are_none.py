@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from containers.boxes import WAITS, Box, Boxes, Host, until
-from lockgate.events import Answer
-from lockgate.model import Verdict
-from lockgate.remote.envelope import ANSWER, seal
-from lockgate.remote.messages import Reply, write_reply
-from lockgate.server.groups import Group
+from lockgate.clients.wire.envelope import ANSWER, seal
+from lockgate.clients.wire.messages import Reply, write_reply
+from lockgate.core.events import Answer
+from lockgate.core.model import Verdict
+from lockgate.service.containers.groups import Group
 
 ASKED = "git push; touch /project/ran"
 ALLOW = Reply(Answer(Verdict.ALLOW))
@@ -291,7 +291,7 @@ def test_a_key_that_everybody_can_read(host: Host, box: Boxes) -> None:
 
 
 def test_a_group_that_was_removed_gets_no_answer(host: Host, box: Boxes) -> None:
-    from lockgate.server.groups import Groups
+    from lockgate.service.containers.groups import Groups
 
     one = box()
     host.start()

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from containers.boxes import READ_A_STRANGER, WAITS, Boxes, Host, call, until
-from lockgate.escape import bells
-from lockgate.remote.keys import read_key
+from lockgate.clients.wire.keys import read_key
+from lockgate.gate.approvals import wakeups as bells
 
 
 def test_a_clean_session_may_push(host: Host, box: Boxes) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from lockgate.server.groups import Group
+from lockgate.service.containers.groups import Group
 
 DOCKER = Path(__file__).parents[2] / "docker"
 

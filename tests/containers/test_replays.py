@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from containers.boxes import Box, Host, until
-from lockgate import events
-from lockgate.errors import RemoteError
-from lockgate.events import Context, Event, ToolFinished, ToolRequested
-from lockgate.model import Subject, ToolCall
-from lockgate.remote.messages import Reply, Request, read_reply, write_request
-from lockgate.remote.request_ids import new_id, time_of
-from lockgate.server.groups import Group
-from lockgate.server.replays import WINDOW, Replays
+from lockgate.clients.wire.messages import Reply, Request, read_reply, write_request
+from lockgate.clients.wire.request_ids import new_id, time_of
+from lockgate.core import events
+from lockgate.core.errors import RemoteError
+from lockgate.core.events import Context, Event, ToolFinished, ToolRequested
+from lockgate.core.model import Subject, ToolCall
+from lockgate.service.containers.groups import Group
+from lockgate.service.containers.replays import WINDOW, Replays
 
 CONTEXT = Context("claude-code", Subject("s"), "/project", "/project")
 NO_ID = ToolCall("Bash", {"command": "curl https://example.com/"}, "/project")
@@ -86,7 +86,7 @@ def test_what_another_host_may_have_seen_is_refused() -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lockgate.server.replays._MOST", 10)
+    monkeypatch.setattr("lockgate.service.containers.replays._MOST", 10)
     now = time.time()
     replays = Replays(lambda: now)
     for number in range(10):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from containers.boxes import Boxes, Host, until
-from lockgate.events import Context, PromptSubmitted, SessionStarted
-from lockgate.model import Subject
-from lockgate.remote.envelope import MAX_MESSAGE, REQUEST, digest, seal
-from lockgate.remote.messages import Request, read_reply, write_request
-from lockgate.server.groups import Group
+from lockgate.clients.wire.envelope import MAX_MESSAGE, REQUEST, digest, seal
+from lockgate.clients.wire.messages import Request, read_reply, write_request
+from lockgate.core.events import Context, PromptSubmitted, SessionStarted
+from lockgate.core.model import Subject
+from lockgate.service.containers.groups import Group
 
 NAME = "a" * 31
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lockgate import events
-from lockgate.errors import BadInputError, RemoteError
-from lockgate.events import Answer, Context, ToolFinished, ToolRequested
-from lockgate.model import Effect, EffectKind, Label, Subject, ToolCall, Variant, Verdict
-from lockgate.remote import wire
-from lockgate.remote.envelope import ANSWER, REQUEST, hmac_sha256, seal, unseal
-from lockgate.remote.keys import Key, is_group, key_file, parse_key
-from lockgate.remote.messages import Reply, Request, is_id, read_reply, read_request, write_reply, write_request
-from lockgate.server.short_form import read_short
+from lockgate.clients.wire import events as wire
+from lockgate.clients.wire.envelope import ANSWER, REQUEST, hmac_sha256, seal, unseal
+from lockgate.clients.wire.keys import Key, is_group, key_file, parse_key
+from lockgate.clients.wire.messages import Reply, Request, is_id, read_reply, read_request, write_reply, write_request
+from lockgate.core import events
+from lockgate.core.errors import BadInputError, RemoteError
+from lockgate.core.events import Answer, Context, ToolFinished, ToolRequested
+from lockgate.core.model import Effect, EffectKind, Label, Subject, ToolCall, Variant, Verdict
+from lockgate.service.containers.short_form import read_short
 
 KEY = bytes(range(32))
 NAME = "a1" * 16

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from lockgate.server.patience import PatientProtocol, Server, run
-from lockgate.server.sockets import tcp_socket
+from lockgate.service.listening.sockets import tcp_socket
+from lockgate.service.listening.timeout_protocol import PatientProtocol, Server, run
 
 _NOW = struct.pack("ii", 1, 0)
 """``SO_LINGER`` with no time: the end is told by a reset."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.errors import RemoteError
-from lockgate.folders import Folders
-from lockgate.server.groups import lock
-from lockgate.server.serving import Settings, serve
-from lockgate.server.sockets import unix_socket
+from lockgate.core.errors import RemoteError
+from lockgate.service.containers.groups import lock
+from lockgate.service.containers.serve import Settings, serve
+from lockgate.service.listening.sockets import unix_socket
+from lockgate.system.folders import Folders
 
 
 def start(place: Path, folder: str = "") -> None:

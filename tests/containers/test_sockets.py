@@ -20,16 +20,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from containers.boxes import Boxes, Host, until
-from lockgate.errors import RemoteError
-from lockgate.events import Context, SessionStarted, ToolRequested
-from lockgate.folders import Folders
-from lockgate.model import Subject, ToolCall, Verdict
-from lockgate.remote.client import Hands, RemoteGate, Where
-from lockgate.remote.envelope import MAX_MESSAGE
-from lockgate.server.desk import Desk
-from lockgate.server.groups import Group, Groups
-from lockgate.server.serving import Settings, check
-from lockgate.server.web import Web
+from lockgate.clients.remote.gate import Hands, RemoteGate, Where
+from lockgate.clients.wire.envelope import MAX_MESSAGE
+from lockgate.core.errors import RemoteError
+from lockgate.core.events import Context, SessionStarted, ToolRequested
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.service.containers.groups import Group, Groups
+from lockgate.service.containers.handler import Desk
+from lockgate.service.containers.http import Web
+from lockgate.service.containers.serve import Settings, check
+from lockgate.system.folders import Folders
 from support.ports import free_port
 
 
@@ -105,8 +105,8 @@ async def _decided(*_: object) -> bytes:
 
 def test_an_answer_that_nobody_fetches_is_let_go(host: Host, box: Boxes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each could be megabytes, and a container can go away as often as it likes."""
-    monkeypatch.setattr("lockgate.server.web._FIRST_SECONDS", 0.0)
-    monkeypatch.setattr("lockgate.server.web._KEEP_SECONDS", 0.0)
+    monkeypatch.setattr("lockgate.service.containers.http._FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("lockgate.service.containers.http._KEEP_SECONDS", 0.0)
     group = box().group
     go = threading.Event()
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from containers.boxes import Boxes, Host
-from lockgate.server import post
-from lockgate.server.groups import Groups
+from lockgate.service.containers import mailbox_server as post
+from lockgate.service.containers.groups import Groups
 
 GONE = FileNotFoundError(errno.ENOENT, "No such file or directory")
 TOO_MANY = OSError(errno.ENOSPC, "OS file watch limit reached")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import lockgate.contain
+from lockgate.clients.hook.start_resident import arguments
+from lockgate.clients.wire import resident_control as control
 from lockgate.containment.host import LAUNCHER, _facts
-from lockgate.folders import Folders
-from lockgate.resident import control
-from lockgate.resident.deciding import REMEMBER
-from lockgate.resident.starting import arguments
+from lockgate.service.resident.decider import REMEMBER
+from lockgate.system.folders import Folders
 
 PROGRAM = os.path.abspath(lockgate.contain.__file__)
 SECRET = "the-secret-itself"

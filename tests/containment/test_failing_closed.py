@@ -56,9 +56,10 @@ def test_a_configuration_that_cannot_be_read(machine: Machine) -> None:
 
 
 def test_a_folder_with_too_many_files(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lockgate.analysis.surroundings import Surroundings
-    from lockgate.containment.protected_files import Guard, survey
-    from lockgate.errors import ContainmentError
+    from lockgate.containment.protected_files import survey
+    from lockgate.core.errors import ContainmentError
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.resources.protected_paths import Guard
 
     for number in range(20):
         machine.file(f"f{number}")

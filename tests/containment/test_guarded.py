@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lockgate.analysis.surroundings import Rules, Surroundings
-from lockgate.containment.protected_files import Guard, survey
+from lockgate.containment.protected_files import survey
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.protected_paths import Guard
 
 TABLE = Path(__file__).resolve().parents[2] / "src" / "lockgate" / "analysis" / "data" / "places.yaml"
 PLACES: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text("utf-8"))

@@ -17,13 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from containment.machine import PROGRAM, Machine
-from lockgate.analysis.surroundings import Rules, Surroundings
+from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host import LAUNCHER
 from lockgate.containment.linux.native_walk import Suspect, entries, suspects
-from lockgate.containment.protected_files import Guard, survey
-from lockgate.errors import BadInputError
-from lockgate.resident.wire import answer_in_bytes
-from lockgate.unix_sockets import short_path
+from lockgate.containment.protected_files import survey
+from lockgate.core.errors import BadInputError
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.protected_paths import Guard
+from lockgate.system.unix_sockets import short_path
 
 HOSTILE = (
     b"",

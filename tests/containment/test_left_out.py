@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lockgate.escape.left_out import as_given, without_state
+from lockgate.containment.left_out import as_given, without_state
 
 HOME = "/home/u"
 STATE = f"{HOME}/.local/state/lockgate"

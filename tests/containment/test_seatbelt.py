@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from containment.sbpl import Profile, operations
-from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.containment.macos.profile import environment, profile
 from lockgate.containment.macos.sandbox_exec import command_line
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
-from lockgate.containment.protected_files import Guard
-from lockgate.errors import ContainmentError
+from lockgate.core.errors import ContainmentError
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.protected_paths import Guard
 
 HOME = "/Users/ann"
 SHOP = f"{HOME}/shop"

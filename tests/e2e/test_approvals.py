@@ -15,7 +15,7 @@ from e2e.harness.scripted_model import ToolResult
 from e2e.harness.terminal import Terminal
 from e2e.harness.world import PUSH, World
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 _PATIENCE = 40.0
 

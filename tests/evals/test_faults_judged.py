@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.benchmark.stories import ASKED, DENIED, HELD, SILENT
+from lockgate.cli.bench.run.stories import ASKED, DENIED, HELD, SILENT
 
 # By its path: the folder's other modules have names that others have too.
 _FILE = Path(__file__).resolve().parents[2] / "evals/faults/book.py"

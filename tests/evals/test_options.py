@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.options import match
-from lockgate.analysis.shell.programs import build
-from lockgate.analysis.shell.scope import Arg
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.data import build
+from lockgate.shell.knowledge.options import match
+from lockgate.shell.state.scope import Arg
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "evals/options"))
 

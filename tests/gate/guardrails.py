@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
-from lockgate.analysis.patterns.fields import fields_of
-from lockgate.analysis.patterns.model import (
-    Expired,
-    GuardrailDecision,
-    GuardrailResult,
-    Kind,
-    Mode,
-    PatternMatch,
-    Severity,
-)
-from lockgate.analysis.patterns.redaction import redact
-from lockgate.errors import PatternError
-from lockgate.events import Context
+from lockgate.core.errors import PatternError
+from lockgate.core.events import Context
+from lockgate.core.model import ToolCall
 from lockgate.gate import Guard
-from lockgate.model import ToolCall
+from lockgate.patterns.fields import fields_of
+from lockgate.patterns.model import Expired, GuardrailDecision, GuardrailResult, Kind, Mode, PatternMatch, Severity
+from lockgate.patterns.redaction.spans import redact
 
 KEY = "KEY-abcdefgh"
 """A key: blocked on its way in, taken out on its way back."""

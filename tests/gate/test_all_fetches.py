@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from gate.world import WORK, World
-from lockgate.deliberation import PersonQuestion
-from lockgate.errors import ApprovalError
-from lockgate.escape import answering
-from lockgate.events import ToolRequested
-from lockgate.gate.endorsing import endorse
-from lockgate.model import ToolCall, Verdict
-from lockgate.session.endorsements import sources_of
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import ToolRequested
+from lockgate.core.model import ToolCall, Verdict
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import answering
+from lockgate.gate.approvals.endorsing import endorse
+from lockgate.gate.session.endorsements import sources_of
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 HOST = "https://docs.example.com"

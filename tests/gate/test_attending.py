@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from gate.world import WORK, World
-from lockgate.errors import ApprovalError
-from lockgate.escape import approvals
-from lockgate.escape.answering import take_back
-from lockgate.events import Answer, CallsAnswered
-from lockgate.gate import messages_dialog
-from lockgate.model import ToolCall, Verdict
+from lockgate.core.display_text import columns
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import Answer, CallsAnswered
+from lockgate.core.model import ToolCall, Verdict
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.answering import take_back
+from lockgate.gate.messages import dialog as messages_dialog
 from lockgate.store.rows import ApprovalRow
-from lockgate.text import columns
 
 ALLOW, ASK, DENY = Verdict.ALLOW, Verdict.ASK, Verdict.DENY
 PUSH = {"command": "git push https://git.example/m.git HEAD:main"}
@@ -97,7 +97,7 @@ def test_why_nobody_was_asked_is_said(front: World) -> None:
 
 
 def test_what_the_client_can_lose_is_not_asked_there(front: World) -> None:
-    from lockgate.events import ToolRequested
+    from lockgate.core.events import ToolRequested
 
     def put(**event: Any) -> Answer:
         call = ToolCall("Bash", PUSH, WORK, f"e{len(front.asked_elsewhere)}{event}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gate.world import World
-from lockgate.audit.chain import verify_store
+from lockgate.store.audit.chain import verify_store
 
 START = 1_000_000.0
 DAY = 86400.0

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from gate.world import World
-from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
-from lockgate.escape import approvals
-from lockgate.events import Answer, ToolRefused, ToolRequested
+from lockgate.core.events import Answer, ToolRefused, ToolRequested
+from lockgate.core.model import Label, ToolCall, Verdict
+from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Label, ToolCall, Verdict
+from lockgate.gate.approvals import questions as approvals
 from support.cascade_cases import CALLS, COLUMNS, Call, Case, cells, few
 
 OPINIONS = {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gate.world import World
+from lockgate.core.model import ToolCall, Verdict
 from lockgate.gate import Monitor, Parts
-from lockgate.model import ToolCall, Verdict
 
 MARK = "contained: "
 

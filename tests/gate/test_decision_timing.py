@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from gate.world import World
-from lockgate import caller, runtime
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import approvals
-from lockgate.events import ToolRequested
+from lockgate.core.events import ToolRequested
+from lockgate.core.model import ToolCall
+from lockgate.core.questions import PersonQuestion
 from lockgate.gate import Monitor
-from lockgate.model import ToolCall
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.host import assembly as runtime
+from lockgate.system import caller
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -58,7 +59,7 @@ def test_what_took_no_time_is_not_told(tmp_path: Path) -> None:
     ],
 )
 def test_the_trace_is_the_callers(tmp_path: Path, said: str, told: str) -> None:
-    from lockgate.folders import Folders
+    from lockgate.system.folders import Folders
 
     parts = runtime.open_parts(Folders(str(tmp_path), str(tmp_path / "state"), str(tmp_path / "c")))
     token = caller.stand_in_for(caller.Caller({"TRACEPARENT": said}, 1, 1))

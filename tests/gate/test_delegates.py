@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lockgate.escape.delegates import Refusal
-from lockgate.events import ToolRequested
-from lockgate.gate.briefs import read
+from lockgate.core.display_text import barred, visible_block
+from lockgate.core.events import ToolRequested
+from lockgate.core.model import ToolCall, Verdict
+from lockgate.gate.delegates.briefs import Refusal
+from lockgate.gate.delegates.steps import read
 from lockgate.gate.parts import call_digest
-from lockgate.model import ToolCall, Verdict
 from lockgate.store.rows import ApprovalRow
-from lockgate.text import barred, visible_block
 
 from .world import WORK, World
 

@@ -10,14 +10,14 @@ import pytest
 
 from gate.guardrails import GUARD, NOTED
 from gate.world import HOME, WORK, World
-from lockgate.analysis.surroundings import ScriptFile
-from lockgate.configuration import Configuration
-from lockgate.deliberation import JudgeQuestion, Need, Objection, Opinion, PersonQuestion, RulesQuestion
-from lockgate.errors import LockgateError
-from lockgate.escape import approvals
-from lockgate.events import Answer, ToolRequested
+from lockgate.configuration.load import Configuration
+from lockgate.core.errors import LockgateError
+from lockgate.core.events import Answer, ToolRequested
+from lockgate.core.model import Tier, ToolCall, Verdict
+from lockgate.core.questions import JudgeQuestion, Need, Objection, Opinion, PersonQuestion, RulesQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Tier, ToolCall, Verdict
+from lockgate.gate.approvals import questions as approvals
+from lockgate.resources.host_view import ScriptFile
 
 PUSH = {"command": "git push origin main"}
 FINE = Opinion(flagged=False, reason="it reads and sends nothing", model="m")

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from gate.world import WORK, World
-from lockgate.deliberation import JudgeQuestion, Opinion, PersonQuestion
-from lockgate.errors import ApprovalError
-from lockgate.escape import approvals
-from lockgate.escape.answering import take_back
-from lockgate.events import Answer, ToolRequested
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import Answer, ToolRequested
+from lockgate.core.model import Tier, ToolCall, Verdict
+from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Tier, ToolCall, Verdict
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.answering import take_back
 from lockgate.store.opening import open_store
 from support.postgres import use
 

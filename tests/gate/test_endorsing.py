@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.adapters.results import finished
-from lockgate.events import ToolFinished
-from lockgate.gate.endorsing import endorse
-from lockgate.model import Verdict
-from lockgate.session.endorsements import Source, sources_of
+from lockgate.clients.common.results import finished
+from lockgate.core.events import ToolFinished
+from lockgate.core.model import Verdict
+from lockgate.gate.approvals.endorsing import endorse
+from lockgate.gate.session.endorsements import Source, sources_of
 
 from .world import World
 

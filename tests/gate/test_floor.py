@@ -7,9 +7,9 @@ from hashlib import sha1
 
 import pytest
 
-from lockgate.events import ToolRefused
-from lockgate.gate import deployments, kept_files
-from lockgate.model import Origin, Verdict
+from lockgate.core.events import ToolRefused
+from lockgate.core.model import Origin, Verdict
+from lockgate.gate.monitor import deployments, kept_files
 
 from .world import WORK, World
 

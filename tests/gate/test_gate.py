@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.events import ConfigChanged, InstructionsLoaded, SessionEnded, ToolRefused, ToolRequested
-from lockgate.model import ToolCall, Verdict
+from lockgate.core.events import ConfigChanged, InstructionsLoaded, SessionEnded, ToolRefused, ToolRequested
+from lockgate.core.model import ToolCall, Verdict
 
 from .world import HOME, WORK, World
 

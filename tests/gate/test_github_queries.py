@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.model import Verdict
+from lockgate.core.model import Verdict
 
 from .world import World
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lockgate.analysis.patterns.model import GuardrailResult
-from lockgate.errors import PatternError
-from lockgate.model import Verdict
+from lockgate.core.errors import PatternError
+from lockgate.core.model import Verdict
+from lockgate.patterns.model import GuardrailResult
 
 from .guardrails import ASKED, BROKEN, CANARY, GUARD, HELD, KEY, KNOWN, LATE, MARK, MINOR, NOTED
 from .world import WORK, World
@@ -98,8 +98,8 @@ def test_what_was_found_is_neither_said_nor_recorded(guarded: World, word: str, 
     with guarded.store.reading() as tx:
         said += [row.body for row in tx.audit()]
         said += [what for _, what, _ in tx.blocked("s1")]
-    from lockgate import session
-    from lockgate.model import Subject
+    from lockgate.core.model import Subject
+    from lockgate.gate import session
 
     with guarded.store.reading() as tx:
         said += [taint.source for taint in session.provenance(tx, Subject("s1"))]
@@ -114,7 +114,7 @@ def test_the_label_says_where_the_secret_is(guarded: World) -> None:
 
 
 def test_a_question_that_can_be_lost_is_a_refusal(guarded: World) -> None:
-    from lockgate.events import ToolRequested
+    from lockgate.core.events import ToolRequested
 
     _, call = guarded.ask("Bash", {"command": f"echo {ASKED}"})
     context = guarded.context(mode="acceptEdits")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lockgate.events import Answer
-from lockgate.model import Subject
+from lockgate.core.events import Answer
+from lockgate.core.model import Subject
 
 from .guardrails import ASKED, BROKEN, CANARY, GUARD, HELD, KEY, LATE, MARK, MINOR, NOTED
 from .world import WORK, World
@@ -28,7 +28,7 @@ def came_back(world: World, texts: Mapping[str, str], **more: Any) -> Answer:
 
 
 def sources(world: World) -> list[str]:
-    from lockgate import session
+    from lockgate.gate import session
 
     with world.store.reading() as tx:
         return [taint.source for taint in session.provenance(tx, Subject("s1"))]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from gate.world import WORK, World
-from lockgate.configuration import Configuration
-from lockgate.deliberation import Need, PersonQuestion
-from lockgate.escape import approvals
-from lockgate.events import Answer, ToolRequested
+from lockgate.configuration.load import Configuration
+from lockgate.core.events import Answer, ToolRequested
+from lockgate.core.model import Tier, ToolCall, Verdict
+from lockgate.core.questions import Need, PersonQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Tier, ToolCall, Verdict
+from lockgate.gate.approvals import questions as approvals
 
 ASK, DENY, ALLOW = Verdict.ASK, Verdict.DENY, Verdict.ALLOW
 PUSH = ToolCall("Bash", {"command": "git push origin main"}, WORK, "c1")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from gate.world import World
-from lockgate.configuration import Configuration
-from lockgate.deliberation import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
+from lockgate.configuration.load import Configuration
+from lockgate.core.model import Verdict
+from lockgate.core.questions import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Verdict
 
 SETS = RuleSets(plugins=(PluginEntry("policy"),))
 ASKS = Objection("plugin:policy", "is it \x1b[31mFriday?", Verdict.ASK)

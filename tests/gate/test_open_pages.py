@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.gate import open_pages
-from lockgate.model import Verdict
+from lockgate.core.model import Verdict
+from lockgate.gate.monitor import open_pages
 
 from .world import World
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate import session
-from lockgate.model import Subject, Verdict
+from lockgate.core.model import Subject, Verdict
+from lockgate.gate import session
 from support.repositories import Told
 
 from .world import WORK, World

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.surroundings import ScriptFile
-from lockgate.model import Verdict
+from lockgate.core.model import Verdict
+from lockgate.resources.host_view import ScriptFile
 
 from .world import WORK, World
 

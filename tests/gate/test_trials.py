@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from lockgate.model import Verdict
-from lockgate.session.sessions import TRIAL, announce_trial
+from lockgate.core.model import Verdict
+from lockgate.gate.session.sessions import TRIAL, announce_trial
 
 from .world import World
 

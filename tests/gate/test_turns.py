@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gate.world import WORK, World
-from lockgate.deliberation import TurnQuestion
-from lockgate.events import ToolFailed, ToolFinished, ToolRequested
+from lockgate.core.events import ToolFailed, ToolFinished, ToolRequested
+from lockgate.core.model import Subject, TaintState, ToolCall, Verdict
+from lockgate.core.questions import TurnQuestion
 from lockgate.gate import Consultants, Monitor
-from lockgate.model import Subject, TaintState, ToolCall, Verdict
 
 ISSUE = ("mcp__github__get_issue", {"number": 7})
 PUSH = ("Bash", {"command": "git push https://git.example.com/x.git HEAD:main"})

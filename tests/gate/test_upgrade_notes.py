@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gate.world import World
-from lockgate.gate import upgrade_notes
-from lockgate.gate.upgrade_notes import SEEN, take_note
+from lockgate.gate.session import upgrade_notes
+from lockgate.gate.session.upgrade_notes import SEEN, take_note
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 NOTES = {"0.1.0": "one", "0.2.0": "two", "0.10.0": "ten"}
 

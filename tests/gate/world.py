@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lockgate import configuration, session
-from lockgate.analysis.surroundings import Repository, Rules, ScriptFile, Surroundings
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import approvals
-from lockgate.events import (
+from lockgate.configuration import load as configuration
+from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
     Answer,
@@ -22,9 +19,13 @@ from lockgate.events import (
     ToolFinished,
     ToolRequested,
 )
-from lockgate.gate import Consultants, Guard, Monitor, Parts, kept_files
-from lockgate.model import Label, Subject, ToolCall, Verdict
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.model import Label, Subject, ToolCall, Verdict
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate import Consultants, Guard, Monitor, Parts, session
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.monitor import kept_files
+from lockgate.resources.host_view import Repository, Rules, ScriptFile, Surroundings
+from lockgate.store.sqlite.store import SqliteStore
 
 HOME = "/home/u"
 WORK = "/home/u/work"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.errors import ConfigError
-from lockgate.guardrails.api import PatternLibrary, validate_tool_input, validate_tool_output
+from lockgate.clients.sdk.patterns import PatternLibrary, validate_tool_input, validate_tool_output
+from lockgate.core.errors import ConfigError
 
 KEY = "ghp_" + "nQ8vT2xK7mB4wR9cZ1yH6sD3fG5jL0" + "4Zk8Qa"
 OURS = """

@@ -16,14 +16,15 @@ import hyperscan
 import pytest
 import re2
 
-from lockgate.analysis.patterns.engine import Matcher
-from lockgate.errors import NotCompiledError, PatternError, StoreError
-from lockgate.folders import Folders
-from lockgate.guardrails import cache, layers, making
-from lockgate.guardrails.cache import Artefact
-from lockgate.guardrails.compiled import load
-from lockgate.layers import digest_of, trust_name
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.layers.files import digest_of, trust_name
+from lockgate.configuration.pattern_library import cache, layers
+from lockgate.configuration.pattern_library import compile as making
+from lockgate.configuration.pattern_library.cache import Artefact
+from lockgate.configuration.pattern_library.compiled import load
+from lockgate.core.errors import NotCompiledError, PatternError, StoreError
+from lockgate.patterns.engine.matcher import Matcher
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 
 SHIPPED = '{"patterns": {"input": {"keys": {"mode": "warn", "rules": [{"type": "k", "pattern": "acme_[a-z]{8}"}]}}}}'
 OURS = "patterns: {input: {keys: {mode: block}}}\n"
@@ -101,8 +102,8 @@ def test_nothing_is_parsed_where_nothing_has_changed(machine: Machine) -> None:
     machine.ours.write_text(OURS)
     machine.load()
     program = (
-        "import sys; from lockgate.guardrails import cache, compiled, layers\n"
-        "from lockgate.store.sqlite import SqliteStore; from lockgate.folders import Folders\n"
+        "import sys; from lockgate.configuration.pattern_library import cache, compiled, layers\n"
+        "from lockgate.store.sqlite.store import SqliteStore; from lockgate.system.folders import Folders\n"
         "cache.SHIPPED = layers.SHIPPED = sys.argv[4]\n"
         "compiled.load(SqliteStore.open(sys.argv[2]), Folders(*sys.argv[1:4]), sys.argv[5])\n"
         "heavy = {'yaml', 'jsonschema', 'hyperscan', 're2', 'subprocess', 'fcntl', 'typing', 'hashlib', 'contextlib'}\n"
@@ -339,7 +340,7 @@ import sys
 with open({log!r}, "a") as file:
     file.write("x")
 sys.path.append({source!r})
-from lockgate.guardrails import ahead, cache, layers
+from lockgate.configuration.pattern_library import compile_process as ahead, cache, layers
 cache.SHIPPED = layers.SHIPPED = {shipped!r}
 sys.exit(ahead.main(sys.argv[1:]))
 """

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import caller
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.guardrails.library import PatternGuard
-from lockgate.guardrails.opening import open_library, refreshed
-from lockgate.model import Subject, ToolCall
-from lockgate.sight import Sight
+from lockgate.configuration.pattern_library.library import PatternGuard
+from lockgate.configuration.pattern_library.opening import open_library, refreshed
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store
+from lockgate.system import caller
+from lockgate.system.folders import Folders
+from lockgate.system.ttl_cache import Sight
 from support.prepared import give_state
 
 SECRET = "Zt7-wQ9x_Lm2Kp4Rv8Bn6Yd1"
@@ -81,7 +81,7 @@ def test_a_hook_looks_once(where: Folders, store: Store) -> None:
 def test_the_library_is_loaded_again_only_where_it_changed(
     where: Folders, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lockgate.guardrails import opening
+    from lockgate.configuration.pattern_library import opening
 
     loads: list[str] = []
     load = opening.load

@@ -8,7 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.guardrails.opening import ProcessorTime
+from lockgate.configuration.pattern_library.opening import ProcessorTime
 
 _STEPS = st.lists(st.tuples(st.floats(0, 0.02), st.floats(0, 1)), min_size=1, max_size=40)
 """What passes between two questions in seconds, and which part of it the thread ran."""

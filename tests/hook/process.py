@@ -62,7 +62,7 @@ def faulty(home: Path, fault: str, data: bytes | dict[str, Any], *options: str, 
 import sys, types
 sys.path.append({SOURCE!r})
 import lockgate
-runtime = types.ModuleType("lockgate.runtime")
+runtime = types.ModuleType("lockgate.gate.host.assembly")
 class Gate:
     def handle(self, event):
 {chr(10).join("        " + line for line in fault.splitlines())}
@@ -70,9 +70,9 @@ def open_gate(where, limit, parents, history, rule, prolong, together, unattende
     Gate.limit, Gate.prolong = staticmethod(limit), staticmethod(prolong)
     return Gate()
 runtime.open_gate = open_gate
-sys.modules["lockgate.runtime"] = runtime
+sys.modules["lockgate.gate.host.assembly"] = runtime
 from lockgate import hook
-from lockgate.hooks import deadline
+from lockgate.clients.hook import deadline
 deadline.GRACE = {grace}
 hook.main(sys.argv[1:])
 """

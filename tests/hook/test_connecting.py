@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockgate import hook
-from lockgate.unix_sockets import short_path
+from lockgate.system.unix_sockets import short_path
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit.chain import verify
-from lockgate.model import Label, Subject
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.model import Label, Subject
+from lockgate.store.audit.chain import verify
+from lockgate.store.sqlite.store import SqliteStore
 from support.stress import times
 
 from .process import Told, hook

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hook.process import HOOK, SOURCE, Told, folders, run
-from lockgate.adapters import CLIENTS, adapter
-from lockgate.adapters.claude_command import Launch, hook_command
-from lockgate.folders import Folders
+from lockgate.clients.common.hook_command import Launch, hook_command
+from lockgate.clients.registry import CLIENTS, adapter
+from lockgate.system.folders import Folders
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "claude-code": ("PreToolUse", {"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse",
@@ -58,11 +58,11 @@ def _faulty(client: str, home: Path, fault: str, *options: str) -> Told:
 import sys, types
 sys.path.append({SOURCE!r})
 import lockgate
-runtime = types.ModuleType("lockgate.runtime")
+runtime = types.ModuleType("lockgate.gate.host.assembly")
 def open_gate(*_, **__):
 {lines}
 runtime.open_gate = open_gate
-sys.modules["lockgate.runtime"] = runtime
+sys.modules["lockgate.gate.host.assembly"] = runtime
 from lockgate import hook
 hook.main(sys.argv[1:])
 """
@@ -90,7 +90,7 @@ def test_a_payload_that_is_none_blocks(tmp_path: Path, client: str, data: bytes)
 @EVERY
 def test_a_person_has_as_long_as_the_client_waits_for_the_hook(tmp_path: Path, client: str) -> None:
     """Each client is told so when the hook is registered: see ``adapters.installing``."""
-    lends = "from lockgate import errors\nraise errors.StoreError(f'{_[5](300.0):.0f} s were lent')"
+    lends = "from lockgate.core import errors\nraise errors.StoreError(f'{_[5](300.0):.0f} s were lent')"
     told = _faulty(client, tmp_path, lends)
     assert "300 s were lent" in told.stderr + told.stdout
     assert _blocks(client, told)

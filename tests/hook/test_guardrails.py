@@ -11,10 +11,10 @@ import pytest
 
 from adapters.payloads import shell_result, tool
 from hook.process import Told, hook
-from lockgate.folders import Folders
-from lockgate.guardrails.cache import FOLDER
-from lockgate.guardrails.compiled import load
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.pattern_library.cache import FOLDER
+from lockgate.configuration.pattern_library.compiled import load
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 from support.prepared import give_state
 
 DAMAGED = "the index of known secrets is damaged, or not this installation's: it was made anew"

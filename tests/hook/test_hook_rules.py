@@ -161,8 +161,10 @@ def test_without_plugins_and_rules_nothing_of_them_is_imported(machine: Machine)
     for _ in range(2):
         done = subprocess.run(argv, input=data, capture_output=True, text=True, check=False)
     names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert "lockgate.runtime" in names
-    assert not {name for name in names if name.startswith(("lockgate.plugins", "lockgate.rules", "pluggy"))}
+    assert "lockgate.gate.host.assembly" in names
+    assert not {
+        name for name in names if name.startswith(("lockgate.configuration.plugins", "lockgate.policy.git", "pluggy"))
+    }
 
 
 # ---------------------------------------------------------------- an entry point

@@ -12,7 +12,7 @@ import pytest
 
 from hook.process import SOURCE, Told, folders, hook, run
 from lockgate.store.rows import SessionRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 CALL: dict[str, Any] = {
     "session_id": "s1",

@@ -14,10 +14,10 @@ import pytest
 from adapters.payloads import WHOLE, tool
 from hook.process import HOOK, Told, run
 from lockgate import __version__
-from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import REPORTS, Launch
-from lockgate.adapters.claude_install import write_launch_record
-from lockgate.folders import Folders
+from lockgate.clients.claude.events import EVENTS
+from lockgate.clients.common.hook_command import REPORTS, Launch
+from lockgate.clients.install.claude import write_launch_record
+from lockgate.system.folders import Folders
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugin"

@@ -14,9 +14,9 @@ import pytest
 
 from adapters.payloads import DENYING, WHOLE, payload, shell_result, tool
 from hook.process import HOOK, faulty, folders, hook, run
-from lockgate.adapters.claude_code import EVENTS
-from lockgate.adapters.claude_command import Launch, hook_command
-from lockgate.folders import Folders
+from lockgate.clients.claude.events import EVENTS
+from lockgate.clients.common.hook_command import Launch, hook_command
+from lockgate.system.folders import Folders
 
 FORBIDDEN = {
     "argparse",
@@ -195,7 +195,7 @@ FAULTS = [
     pytest.param("return None", "an internal error", id="no answer"),
     pytest.param("import lockgate.nothing", "an internal error", id="a part is missing"),
     pytest.param(
-        "from lockgate.errors import StoreError\nraise StoreError('the disk is \\x1b[1m full')",
+        "from lockgate.core.errors import StoreError\nraise StoreError('the disk is \\x1b[1m full')",
         r"the disk is \e[1m full",
         id="a deliberate error is told",
     ),

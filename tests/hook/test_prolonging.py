@@ -12,17 +12,17 @@ import pytest
 
 from adapters.payloads import WHOLE
 from hook.process import faulty
-from lockgate.adapters.claude_command import CALL_TIMEOUT
-from lockgate.hooks.deadline import MARGIN
-from lockgate.resident.wire import wait
+from lockgate.clients.common.hook_command import CALL_TIMEOUT
+from lockgate.clients.hook.deadline import MARGIN
+from lockgate.clients.wire.resident import wait
 
 WAITS = """
 import time
 lent = self.prolong({asked})
 time.sleep({sleeps})
 {then}
-from lockgate.events import Answer
-from lockgate.model import Verdict
+from lockgate.core.events import Answer
+from lockgate.core.model import Verdict
 return Answer(Verdict.DENY, to_agent=f"waited; lent {{lent:.0f}} s")
 """
 
@@ -105,8 +105,8 @@ def opened():
 first = opened()
 for _ in range(20):
     self.prolong(0.5)
-from lockgate.events import Answer
-from lockgate.model import Verdict
+from lockgate.core.events import Answer
+from lockgate.core.model import Verdict
 return Answer(Verdict.DENY, to_agent=f"files: {opened() - first}.")
 """
     told = faulty(tmp_path, fault, WHOLE["PreToolUse"], "--deadline", OWN)

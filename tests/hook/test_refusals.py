@@ -15,10 +15,10 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import faulty, hook
-from lockgate.audit import refusals
-from lockgate.audit.refusals import FOLDER, Refusal, sweep
-from lockgate.errors import StoreError
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import StoreError
+from lockgate.store.audit import refusals
+from lockgate.store.audit.refusals import FOLDER, Refusal, sweep
+from lockgate.store.sqlite.store import SqliteStore
 
 CALL = {"session_id": "s1", "agent_id": "a1", "tool_name": "Bash", "tool_use_id": "toolu_1", "tool_input": {"x": "y"}}
 OLD = int(1e9)
@@ -236,7 +236,7 @@ def push(number: int = 1) -> dict[str, Any]:
 FAULTS = {
     "time is up": ("import time; time.sleep(60)", "2", "longer than 2 s"),
     "it hangs in C": ("import signal, time; signal.pthread_sigmask(0, [14]); time.sleep(60)", "2", "was ended before"),
-    "the store fails": ("from lockgate.errors import StoreError; raise StoreError('full')", "20", "full"),
+    "the store fails": ("from lockgate.core.errors import StoreError; raise StoreError('full')", "20", "full"),
     "a mistake of ours": ("1 / 0", "20", "internal error"),
 }
 

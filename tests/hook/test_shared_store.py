@@ -8,7 +8,7 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import folders, hook
-from lockgate.audit.anchors import verify_anchors, verify_chain
+from lockgate.store.audit.anchors import verify_anchors, verify_chain
 from support.postgres import Server
 from support.shared_states import opened, share
 

@@ -12,8 +12,8 @@ import pytest
 import lockgate.statusline
 from adapters.payloads import SESSION, WHOLE, payload
 from hook.process import Told, hook, run
-from lockgate.model import Label, Subject, Taint
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.model import Label, Subject, Taint
+from lockgate.store.sqlite.store import SqliteStore
 
 SCRIPT = os.path.abspath(lockgate.statusline.__file__)
 INPUT = {"session_id": SESSION, "cwd": "/w/app", "model": {"id": "m", "display_name": "M"}, "version": "2.1.329"}

@@ -16,13 +16,13 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import HOOK, folders
-from lockgate import configuration
-from lockgate.escape import bells
-from lockgate.escape.answering import answer
-from lockgate.escape.waiting import WATCHERS
-from lockgate.hooks.options import DEADLINE
+from lockgate.clients.hook.options import DEADLINE
+from lockgate.configuration import load as configuration
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.rows import ApprovalRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 PUSH = tool("PreToolUse", tool_input={"command": "git push origin main"})
 PATIENCE = 40.0

@@ -8,7 +8,7 @@ import time
 
 from e2e.harness.terminal import Terminal
 from e2e.harness.world import World
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 PROGRAM = """
 import sys

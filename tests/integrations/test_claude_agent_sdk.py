@@ -24,10 +24,10 @@ from e2e.harness.script import Call, Script, agent, bash, fetch_issue, read, sen
 from e2e.harness.scripted_model import ScriptedModel
 from e2e.harness.world import PUSH, World
 from lockgate import Question
-from lockgate.errors import LockgateError
+from lockgate.clients.sdk.integrations.claude_agent_sdk import can_use_tool_for, gated, hooks_for
+from lockgate.core.errors import LockgateError
 from lockgate.gate import Parts
-from lockgate.integrations.claude_agent_sdk import can_use_tool_for, gated, hooks_for
-from lockgate.runtime import open_parts
+from lockgate.gate.host.assembly import open_parts
 
 from .conftest import OpenGate, Serve
 
@@ -188,7 +188,7 @@ def test_a_gate_that_fails_blocks_and_withholds(
         nonlocal broken
         broken = True
 
-    monkeypatch.setattr("lockgate.api.gate.open_parts", opened)
+    monkeypatch.setattr("lockgate.clients.sdk.gate.open_parts", opened)
     script = Script.of(bash("cat notes.txt"), bash("touch made.txt"))
     turns = list(script.conversations[""])
     turns[1] = dataclasses.replace(turns[1], before=breaking)

@@ -11,8 +11,8 @@ import pytest
 
 from e2e.harness.world import World
 from lockgate import Gate, Session
-from lockgate.errors import LockgateError
-from lockgate.integrations.claude_agent_sdk import hooks_for
+from lockgate.clients.sdk.integrations.claude_agent_sdk import hooks_for
+from lockgate.core.errors import LockgateError
 from support.cascade_cases import Case
 from support.court import CASES, CONTAINED, Court
 

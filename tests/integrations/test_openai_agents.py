@@ -34,9 +34,9 @@ from openai import AsyncOpenAI
 from e2e.harness import tracker_server
 from e2e.harness.world import PUSH, World
 from lockgate import Question
-from lockgate.errors import LockgateError
-from lockgate.integrations.openai_agents import gate_agent
-from lockgate.model import Label
+from lockgate.clients.sdk.integrations.openai_agents import gate_agent
+from lockgate.core.errors import LockgateError
+from lockgate.core.model import Label
 
 from .conftest import OpenGate
 from .fake import FakeModel, Item, call, item, say

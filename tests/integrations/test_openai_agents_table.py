@@ -11,8 +11,8 @@ from agents import Agent, RunContextWrapper, ShellActionRequest, ShellCallData, 
 from agents.tool_context import ToolContext
 
 from lockgate import Session
-from lockgate.integrations.openai_agents import gate_agent
-from lockgate.integrations.openai_calls import Calls
+from lockgate.clients.sdk.integrations.openai_agents import gate_agent
+from lockgate.clients.sdk.integrations.openai_agents.calls import Calls
 from support.cascade_cases import Case
 from support.court import CASES, CONTAINED, Court
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lockgate.deliberation import JudgeQuestion, Opinion
-from lockgate.escape.judge.judge import Judge
-from lockgate.escape.judge.settings import settings_of
-from lockgate.events import Context
-from lockgate.gate.parts import call_digest
-from lockgate.model import (
+from lockgate.core.events import Context
+from lockgate.core.model import (
     Decision,
     Effect,
     EffectKind,
@@ -22,7 +18,11 @@ from lockgate.model import (
     ToolCall,
     Verdict,
 )
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.questions import JudgeQuestion, Opinion
+from lockgate.gate.judge.judge import Judge
+from lockgate.gate.judge.settings import settings_of
+from lockgate.gate.parts import call_digest
+from lockgate.store.sqlite.store import SqliteStore
 from support.fake_judge import EVIL, FakeJudge
 
 KEY = "sk-test-0123456789-only-a-test"

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.escape.judge import anthropic_messages, asking, material, settings
-from lockgate.model import LabelState, Verdict
+from lockgate.core.model import LabelState, Verdict
+from lockgate.gate.judge import anthropic as anthropic_messages
+from lockgate.gate.judge import http as asking
+from lockgate.gate.judge import material, settings
 from lockgate.policy.profiles import shipped
 from lockgate.policy.validation import parse, schema_text
 

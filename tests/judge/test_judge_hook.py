@@ -15,8 +15,8 @@ import pytest
 from adapters.payloads import shell_result, tool
 from hook.process import HOOK, Told, folders, hook
 from judge.questions import KEY
-from lockgate.hooks.options import DEADLINE
-from lockgate.store.sqlite import SqliteStore
+from lockgate.clients.hook.options import DEADLINE
+from lockgate.store.sqlite.store import SqliteStore
 from support import fake_judge
 from support.fake_judge import EVIL, FakeJudge, honest, raw, says
 
@@ -269,9 +269,9 @@ def test_what_a_judge_takes_is_imported_where_one_is_asked(tmp_path: Path) -> No
     assert {"httpx", "asyncio"} <= asked
     assert "keyring" not in asked
     assert not (local | again) & heavy
-    assert {name for name in local if name.startswith("lockgate.escape.judge.")} == {
-        "lockgate.escape.judge.keys",
-        "lockgate.escape.judge.settings",
+    assert {name for name in local if name.startswith("lockgate.gate.judge.")} == {
+        "lockgate.gate.judge.api_key",
+        "lockgate.gate.judge.settings",
     }
 
 

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.questions import EVIL_COMMAND, FINE_COMMAND, KEY, judge, plain, question
-from lockgate.errors import JudgeError
-from lockgate.escape.judge import anthropic_messages, openai_chat, strict
+from lockgate.core.errors import JudgeError
+from lockgate.gate.judge import anthropic as anthropic_messages
+from lockgate.gate.judge import openai as openai_chat
+from lockgate.gate.judge import reply as strict
 from support import fake_judge
 from support.fake_judge import FINE, OBEY, FakeJudge, envelope, fine, honest, raw, says
 
@@ -69,9 +71,9 @@ def test_a_request_in_openais_format(tmp_path: Path) -> None:
 
 
 def test_a_server_on_this_machine_gets_no_key_that_it_was_not_promised(tmp_path: Path) -> None:
-    from lockgate.escape.judge.judge import Judge
-    from lockgate.escape.judge.settings import settings_of
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.gate.judge.judge import Judge
+    from lockgate.gate.judge.settings import settings_of
+    from lockgate.store.sqlite.store import SqliteStore
 
     environ = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     with FakeJudge(honest) as server:

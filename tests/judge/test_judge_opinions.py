@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from judge.questions import FINE_COMMAND, judge, plain, question
-from lockgate.deliberation import JudgeQuestion, Opinion
-from lockgate.escape.judge import opinions, prompts
-from lockgate.escape.judge.opinions import MOST, recall, remember
-from lockgate.escape.judge.settings import Settings
-from lockgate.model import EffectKind, Label
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.model import EffectKind, Label
+from lockgate.core.questions import JudgeQuestion, Opinion
+from lockgate.gate.judge import cache as opinions
+from lockgate.gate.judge import prompts
+from lockgate.gate.judge.cache import MOST, recall, remember
+from lockgate.gate.judge.settings import Settings
+from lockgate.store.sqlite.store import SqliteStore
 from support.fake_judge import FakeJudge, fine, honest, raw, says
 
 KEPT = Opinion(flagged=False, reason="it reads files")

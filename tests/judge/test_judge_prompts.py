@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.questions import question
-from lockgate.deliberation import JudgeQuestion
-from lockgate.errors import JudgeError
-from lockgate.escape.judge.fencing import Block, draw_marker, fenced, readable
-from lockgate.escape.judge.material import MAX_CALL, material_of
-from lockgate.escape.judge.prompts import Prompt, prompt_of
-from lockgate.gate.masking import Mask
-from lockgate.model import EffectKind, Label, Taint
+from lockgate.core.errors import JudgeError
+from lockgate.core.model import EffectKind, Label, Taint
+from lockgate.core.questions import JudgeQuestion
+from lockgate.gate.judge.delimiters import Block, draw_marker, fenced, readable
+from lockgate.gate.judge.material import MAX_CALL, material_of
+from lockgate.gate.judge.prompts import Prompt, prompt_of
+from lockgate.gate.monitor.masking import Mask
 
 MARKER = "0123456789abcdef" * 2
 BOTH = frozenset({Label.UNTRUSTED, Label.SECRET})

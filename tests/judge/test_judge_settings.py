@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from judge.questions import KEY, judge, plain, question
-from lockgate.errors import JudgeError, LockgateError
-from lockgate.escape.judge import keys
-from lockgate.escape.judge.judge import Judge, ask
-from lockgate.escape.judge.keys import Key, can_be_asked, find_key, why_not
-from lockgate.escape.judge.settings import Settings, available, is_here, settings_of
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import JudgeError, LockgateError
+from lockgate.gate.judge import api_key as keys
+from lockgate.gate.judge.api_key import Key, can_be_asked, find_key, why_not
+from lockgate.gate.judge.judge import Judge, ask
+from lockgate.gate.judge.settings import Settings, available, is_here, settings_of
+from lockgate.store.sqlite.store import SqliteStore
 
 ANTHROPIC = "https://api.anthropic.com"
 

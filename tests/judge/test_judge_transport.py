@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from judge.questions import KEY, judge, plain, question
-from lockgate.deliberation import Opinion
+from lockgate.core.questions import Opinion
 from support import fake_judge
 from support.fake_judge import FakeJudge, fine, honest, raw
 

@@ -16,14 +16,15 @@ from pathlib import Path
 import hyperscan
 import pytest
 
-from lockgate.analysis.patterns.known import DamagedIndex, KnownKind, Marker, Named
-from lockgate.analysis.patterns.known_index import MOST_ENTRIES, Index
-from lockgate.errors import StoreError
-from lockgate.known_secrets import canaries, keeping
-from lockgate.known_secrets.canaries import Kept, keep, listed, settings
-from lockgate.known_secrets.gathering import Where
-from lockgate.known_secrets.keeping import LOOK_AGAIN, REMEMBERED, Opened, open_index
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.known_secrets import canaries
+from lockgate.configuration.known_secrets import index_file as keeping
+from lockgate.configuration.known_secrets.canaries import Kept, keep, listed, settings
+from lockgate.configuration.known_secrets.collect import Where
+from lockgate.configuration.known_secrets.index_file import LOOK_AGAIN, REMEMBERED, Opened, open_index
+from lockgate.core.errors import StoreError
+from lockgate.patterns.engine.known_index import MOST_ENTRIES, Index
+from lockgate.patterns.known_values.values import DamagedIndex, KnownKind, Marker, Named
+from lockgate.store.sqlite.store import SqliteStore
 
 SALT = bytes(range(32))
 A, B = "tR7kQp09" + "vLxZ0aBwq7Wn2kZp40aVdLm8", "q7Wn2kZp" + "40aVdLm8tR7kQp09vLxZ0aBw"
@@ -282,8 +283,8 @@ def test_two_writers(machine: Machine) -> None:
 
 _WRITER = """
 import sys, hyperscan
-from lockgate.known_secrets.gathering import Where
-from lockgate.known_secrets.keeping import open_index
+from lockgate.configuration.known_secrets.collect import Where
+from lockgate.configuration.known_secrets.index_file import open_index
 home, work, state = sys.argv[1:]
 print("ready", flush=True)
 for number in range(100000):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, Kind, Mode, PatternMatch, Severity
-from lockgate.known_secrets.gathering import Where, gather, sources
-from lockgate.known_secrets.own_file import excused
-from lockgate.model import ToolCall
+from lockgate.configuration.known_secrets.collect import Where, gather, sources
+from lockgate.configuration.known_secrets.own_file import excused
+from lockgate.core.model import ToolCall
+from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Kind, Mode, PatternMatch, Severity
 
 BLOCK, WARN = GuardrailDecision.BLOCK, GuardrailDecision.WARN
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.known_secrets import build
-from lockgate.known_secrets.choosing import is_rare, says_secret, secrets_in
-from lockgate.known_secrets.formats import READERS
-from lockgate.known_secrets.gathering import Where, gather, look_deep, sources
+from lockgate.configuration.known_secrets import build
+from lockgate.configuration.known_secrets.collect import Where, gather, look_deep, sources
+from lockgate.configuration.known_secrets.formats import READERS
+from lockgate.configuration.known_secrets.selection import is_rare, says_secret, secrets_in
 
 TABLE = build.load(build.HERE / "sources.yaml")
 A, B = "tR7kQp09" + "vLxZ0aBw", "q7Wn2kZp" + "40aVdLm8"

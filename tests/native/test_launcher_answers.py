@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.clients.wire.resident import answer_in_bytes
 from lockgate.containment.host_facts import Host
 from lockgate.containment.linux.native_plan import spelt_plan
 from lockgate.containment.linux.native_walk import spelt_filters, spelt_walk
 from lockgate.containment.plan import READ_ONLY, WRITABLE, Mount, Plan
-from lockgate.containment.protected_files import Guard
-from lockgate.resident.wire import answer_in_bytes
-from lockgate.unix_sockets import short_path
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.protected_paths import Guard
+from lockgate.system.unix_sockets import short_path
 from native.conftest import SANITIZED, compiling, made
 from native.running import LOCALLY, STAND_IN
 

@@ -13,7 +13,7 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import Told, run
-from lockgate.hooks.options import parse
+from lockgate.clients.hook.options import parse
 from resident.machine import PATIENT, Machine
 from resident.stories import STORIES
 from support import steady

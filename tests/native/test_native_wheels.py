@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.adapters.native_client import ABOUT
+from lockgate.clients.hook.native import ABOUT
 from lockgate.containment import probe
 from native.conftest import ROOT, compiling, made
 

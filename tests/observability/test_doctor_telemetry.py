@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.cli.doctor_telemetry import telemetry
-from lockgate.observability.running import alone
-from lockgate.store.sqlite import SqliteStore
+from lockgate.cli.doctor.telemetry import telemetry
+from lockgate.service.observability.process import alone
+from lockgate.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture
@@ -51,5 +51,5 @@ def test_it_names_the_extra(project: Path, observability: str, missing: str, mon
     def find_spec(name: str) -> object:
         return None if name == missing else sys
 
-    monkeypatch.setattr("lockgate.cli.doctor_telemetry.find_spec", find_spec)
+    monkeypatch.setattr("lockgate.cli.doctor.telemetry.find_spec", find_spec)
     assert says(project, observability) == [("warn", "the libraries for it are not installed")]

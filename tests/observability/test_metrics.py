@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from lockgate.audit import pruning
-from lockgate.observability.counting import DISTINCT, METRICS, OTHER, SERIES, Counts, Metric, count
-from lockgate.observability.gauges import Chain, Gauges, look, verified
-from lockgate.observability.prometheus import exposition
-from lockgate.session.sessions import TRIAL
-from lockgate.store.links import canonical
+from lockgate.gate.session.sessions import TRIAL
+from lockgate.service.observability.counters import DISTINCT, METRICS, OTHER, SERIES, Counts, Metric, count
+from lockgate.service.observability.gauges import Chain, Gauges, look, verified
+from lockgate.service.observability.prometheus import exposition
+from lockgate.store.audit import pruning
+from lockgate.store.chain_links import canonical
 from lockgate.store.rows import ApprovalRow, AuditRow, SessionRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 from observability.exposed import append, at, samples
 
 DECISION: dict[str, Any] = {

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from lockgate.observability.counting import Counts, count
-from lockgate.observability.formats.cef import cef
-from lockgate.observability.formats.ocsf import ocsf
-from lockgate.observability.gauges import Gauges
-from lockgate.observability.prometheus import exposition
-from lockgate.observability.spans import log, spans
+from lockgate.service.observability.counters import Counts, count
+from lockgate.service.observability.gauges import Gauges
+from lockgate.service.observability.prometheus import exposition
+from lockgate.service.observability.siem.cef import cef
+from lockgate.service.observability.siem.ocsf import ocsf
+from lockgate.service.observability.spans import log, spans
 from lockgate.store.rows import AuditRow
 
 DECISION = {

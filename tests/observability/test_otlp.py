@@ -14,12 +14,12 @@ import pytest
 from gate.world import World
 from lockgate import __version__
 from lockgate.gate import Monitor
-from lockgate.observability import running
-from lockgate.observability.otlp import Sender
-from lockgate.observability.running import Exporter
-from lockgate.observability.settings import Otlp, Settings
-from lockgate.observability.spans import spans
-from lockgate.store.links import canonical
+from lockgate.service.observability import process as running
+from lockgate.service.observability.otlp import Sender
+from lockgate.service.observability.process import Exporter
+from lockgate.service.observability.settings import Otlp, Settings
+from lockgate.service.observability.spans import spans
+from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
 from observability.collector import Collector, attributes, collecting
 
@@ -314,7 +314,7 @@ def test_a_record_that_somebody_has_changed_stops_nothing(collector: Collector, 
 
 
 def test_headers_are_read_as_opentelemetry_writes_them() -> None:
-    from lockgate.observability.settings import settings_of
+    from lockgate.service.observability.settings import settings_of
 
     said = {"otlp": {"endpoint": "http://127.0.0.1:4318/", "headers_env": "X"}, "metrics": {"interval_seconds": 3}}
     found = settings_of(said, {"X": "Authorization=Bearer%20t, a = b,nonsense"})

@@ -12,13 +12,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.observability.formats.cef import cef, extension_value, header_value
-from lockgate.observability.formats.mapping import fields, found, mapping
-from lockgate.observability.formats.ocsf import ocsf
-from lockgate.session.sessions import TRIAL
-from lockgate.store.links import canonical
+from lockgate.core.display_text import visible
+from lockgate.gate.session.sessions import TRIAL
+from lockgate.service.observability.siem.cef import cef, extension_value, header_value
+from lockgate.service.observability.siem.mapping import fields, found, mapping
+from lockgate.service.observability.siem.ocsf import ocsf
+from lockgate.store.chain_links import canonical
 from lockgate.store.rows import AuditRow
-from lockgate.text import visible
 
 SCHEMA = yaml.safe_load((Path(__file__).parent / "ocsf_1_5_0.yaml").read_text())
 EXAMPLES = mapping()["examples"]

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.audit import pruning
-from lockgate.errors import StoreError
-from lockgate.logs import NAME, note
-from lockgate.observability import tailing
-from lockgate.observability.counting import Counts
-from lockgate.observability.running import Exporter
-from lockgate.observability.settings import Settings
-from lockgate.observability.tailing import Followed, Kept, Place
+from lockgate.core.errors import StoreError
+from lockgate.service.observability import tail as tailing
+from lockgate.service.observability.counters import Counts
+from lockgate.service.observability.process import Exporter
+from lockgate.service.observability.settings import Settings
+from lockgate.service.observability.tail import Followed, Kept, Place
+from lockgate.store.audit import pruning
 from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.error_log import NAME, note
 from observability.exposed import append, at
 from support.postgres import use
 

@@ -20,10 +20,10 @@ from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockgate.cli.main import cli
-from lockgate.observability.answering import answering
-from lockgate.observability.running import Exporter, alone, beside
-from lockgate.observability.settings import Metrics, Settings
-from lockgate.store.sqlite import SqliteStore
+from lockgate.service.observability.metrics_server import answering
+from lockgate.service.observability.process import Exporter, alone, beside
+from lockgate.service.observability.settings import Metrics, Settings
+from lockgate.store.sqlite.store import SqliteStore
 from observability.collector import collecting
 from support.ports import free_port
 
@@ -189,7 +189,7 @@ def asked(port: int, sent: bytes = b"") -> socket.socket:
 
 
 def test_who_is_slow_keeps_nobody_out_and_is_cut_off(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lockgate.observability.answering._SECONDS", 0.5)
+    monkeypatch.setattr("lockgate.service.observability.metrics_server._SECONDS", 0.5)
     port, exporter = free_port(), Exporter(str(home / "state"), Settings())
     exporter.page = b"metrics"
     with answering(Metrics(listen=f"127.0.0.1:{port}"), exporter), ExitStack() as stack:
@@ -328,8 +328,8 @@ def test_it_ends_with_a_parent_that_was_killed(home: Path, store: SqliteStore) -
     configure(home, metrics={"file": str(path), "interval_seconds": 1})
     script = (
         "import time\n"
-        "from lockgate.observability.running import beside\n"
-        "from lockgate.observability.settings import Metrics, Settings\n"
+        "from lockgate.service.observability.process import beside\n"
+        "from lockgate.service.observability.settings import Metrics, Settings\n"
         f"with beside(Settings(Metrics({str(path)!r})), print):\n"
         "    time.sleep(60)\n"
     )

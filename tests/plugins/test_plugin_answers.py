@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from lockgate.deliberation import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
-from lockgate.errors import PluginError
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall, Verdict
-from lockgate.plugins.answers import verdict_of
-from lockgate.plugins.asking import Plugins
-from lockgate.plugins.calling import MOST_LATE
-from lockgate.plugins.model import HookDecision, HookEvent
+from lockgate.configuration.plugins.answers import verdict_of
+from lockgate.configuration.plugins.asking import Plugins
+from lockgate.configuration.plugins.model import HookDecision, HookEvent
+from lockgate.configuration.plugins.time_limit import MOST_LATE
+from lockgate.core.errors import PluginError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.questions import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
 
 CONTEXT = Context("claude-code", Subject("s1", "a1"), "/w/sub", "/w")
 CALL = ToolCall("Bash", {"command": "ls", "more": {"deep": [1]}}, "/w/sub", "t1")
@@ -174,7 +174,7 @@ FAILURES = {
     "takes what there is not": ("def before_tool_use(tool, tool_input):\n    pass\n", "tool"),
     "needs more": ("def before_tool_use(tool_name, *, more):\n    pass\n", "cannot be called"),
     "is a wrapper": (
-        "from lockgate.plugins.specs import hookimpl\n@hookimpl(wrapper=True)\n"
+        "from lockgate.configuration.plugins.hookspecs import hookimpl\n@hookimpl(wrapper=True)\n"
         "def before_tool_use(tool_name):\n    return (yield)\n",
         "is a wrapper",
     ),
@@ -245,8 +245,8 @@ def test_it_is_told_whose_call_it_is(world: World) -> None:
 
 
 def test_an_object_and_a_marked_function_are_plugins_too(world: World) -> None:
-    from lockgate.plugins.loading import hooks_of
-    from lockgate.plugins.specs import hookimpl
+    from lockgate.configuration.plugins.hookspecs import hookimpl
+    from lockgate.configuration.plugins.loading import hooks_of
 
     class Policy:
         @hookimpl(specname="before_tool_use")

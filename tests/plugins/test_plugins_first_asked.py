@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from lockgate.deliberation import PluginEntry, RuleSets, RulesQuestion
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.model import Subject, ToolCall
-from lockgate.plugins import asking
-from lockgate.rules import consulting
-from lockgate.runtime import consultants_of
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.plugins import asking
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.questions import PluginEntry, RuleSets, RulesQuestion
+from lockgate.gate import objections as consulting
+from lockgate.gate.host.assembly import consultants_of
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 
 _THREADS = 8
 _COUNTS = """

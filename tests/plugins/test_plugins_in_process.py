@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.api import Gate
+from lockgate.clients.sdk import Gate
 
 POLICY = """
 import asyncio

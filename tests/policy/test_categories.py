@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.categories import overrule, shipped_category
-from lockgate.analysis.surroundings import CategoryRule
-from lockgate.model import Category, Effect, EffectKind, Label
+from lockgate.core.model import Category, Effect, EffectKind, Label
+from lockgate.resources.categories import overrule, shipped_category
+from lockgate.resources.host_view import CategoryRule
 
 EVERY = frozenset({*Category, None})
 

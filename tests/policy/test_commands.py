@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from lockgate.analysis.surroundings import CategoryRule
-from lockgate.model import Category
-from lockgate.policy import commands
-from lockgate.policy.merging import Layer, merge
-from lockgate.policy.rules import policy
+from lockgate.core.model import Category
+from lockgate.policy.compiled import policy
+from lockgate.policy.lockbox import commands
+from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.resources.host_view import CategoryRule
 
 GROUPS = yaml.safe_load((Path(__file__).parent / "lockbox_cases.yaml").read_text(encoding="utf-8"))
 CASES = [

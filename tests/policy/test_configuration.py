@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from lockgate import configuration, layers
-from lockgate.configuration import Configuration, Options, find_workspace, load, places
-from lockgate.layers import digest_of, trust_name
-from lockgate.model import LabelState, Verdict
+from lockgate.configuration import load as configuration
+from lockgate.configuration.layers import files as layers
+from lockgate.configuration.layers.files import digest_of, trust_name
+from lockgate.configuration.load import Configuration, Options, find_workspace, load, places
+from lockgate.core.model import LabelState, Verdict
 from lockgate.policy.profiles import shipped
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 HEAVY = (
     "yaml jsonschema regex dataclasses inspect pathlib logging argparse subprocess click difflib "
-    "importlib.resources importlib.metadata lockgate.policy.merging"
+    "importlib.resources importlib.metadata lockgate.policy.lockbox.merging"
 )
 OBSERVE = "profile: observe\n"
 EGRESS = ("egress", LabelState.UNTRUSTED)
@@ -396,9 +397,9 @@ def test_a_hook_imports_nothing_heavy_when_nothing_changed(world: World) -> None
     world.load()
     script = f"""
 import sys
-from lockgate.configuration import load
+from lockgate.configuration.load import load
 from lockgate.policy.decide import decide
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 store = SqliteStore.open_existing({str(world.state)!r})
 where = dict(home={str(world.home)!r}, config_dir={str(world.config)!r}, workspace={str(world.project)!r})
 found = load(store, state={str(world.state)!r}, **where)

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
+from lockgate.core.model import Decision, Effect, EffectKind, Label, LabelState, Tier, Variant, Verdict
 from lockgate.policy import build as compiler
 from lockgate.policy.decide import decide, possible, strictest
 from lockgate.policy.profiles import COLUMNS, FALLS_BACK, FINAL, FLOOR, Profile, chain, shipped

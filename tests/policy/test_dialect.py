@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.policy.dialect import DialectError, translate, translate_option
+from lockgate.policy.lockbox.javascript_regex import DialectError, translate, translate_option
 
 
 def finds(pattern: str, text: str) -> bool:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.surroundings import EVERY, Service, TrustedDomain
-from lockgate.model import Category, LabelState, Verdict
-from lockgate.policy.commands import STEPS
-from lockgate.policy.merging import Layer, compile_layers, merge
+from lockgate.core.model import Category, LabelState, Verdict
+from lockgate.policy.compiled import policy
+from lockgate.policy.lockbox.commands import STEPS
+from lockgate.policy.lockbox.merging import Layer, compile_layers, merge
 from lockgate.policy.profiles import shipped
-from lockgate.policy.rules import policy
-from lockgate.policy.showing import values
+from lockgate.policy.report import values
+from lockgate.resources.host_view import EVERY, Service, TrustedDomain
 
 
 def layers(*contents: Mapping[str, Any]) -> list[Layer]:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind, Label, ToolCall, Verdict
+from lockgate.core.model import EffectKind, Label, ToolCall, Verdict
+from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
-from lockgate.policy.merging import Layer, merge
-from lockgate.policy.rules import policy
+from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.resources.host_view import Surroundings
 
 FLAGS = ("public_source", "secret_data", "public_sink", "dangerous_writes")
 LABELS = {

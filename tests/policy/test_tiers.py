@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.model import Effect, Label, LabelState, Tier, Verdict
+from lockgate.core.model import Effect, Label, LabelState, Tier, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import FLOOR, Profile, shipped
-from lockgate.policy.tiers import decided_by, steps
+from lockgate.policy.steps import decided_by, steps
 from policy.test_decide import ABLE, LABELS, ROWS, effect
 
 A, C, J, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.JUDGE, Verdict.ASK, Verdict.DENY

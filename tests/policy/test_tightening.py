@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.categories import overrule
-from lockgate.analysis.surroundings import Service
-from lockgate.model import Category, Effect, EffectKind, Label, LabelState, Variant, Verdict
-from lockgate.policy.commands import STEPS
+from lockgate.core.model import Category, Effect, EffectKind, Label, LabelState, Variant, Verdict
+from lockgate.policy.compiled import Policy, policy, service
 from lockgate.policy.decide import decide, strictest
-from lockgate.policy.merging import Layer, compile_layers, merge
+from lockgate.policy.lockbox.commands import STEPS
+from lockgate.policy.lockbox.merging import Layer, compile_layers, merge
 from lockgate.policy.profiles import shipped
-from lockgate.policy.rules import Policy, policy, service
-from lockgate.policy.showing import loosenings
+from lockgate.policy.report import loosenings
+from lockgate.resources.categories import overrule
+from lockgate.resources.host_view import Service
 
 
 def layers(*contents: Mapping[str, Any]) -> list[Layer]:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Label, ToolCall
+from lockgate.core.model import Label, ToolCall
+from lockgate.policy.compiled import policy
 from lockgate.policy.decide import decide
-from lockgate.policy.merging import Layer, compile_layers
-from lockgate.policy.rules import policy
+from lockgate.policy.lockbox.merging import Layer, compile_layers
+from lockgate.resources.host_view import Surroundings
 
 MINE = {
     "bash_patterns": {

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_in
-from lockgate.model import Label, Verdict
+from lockgate.core.model import Label, Verdict
+from lockgate.gate.host.host_view import surroundings_in
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
+from lockgate.shell import analyse_shell
+from lockgate.system.folders import Folders
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

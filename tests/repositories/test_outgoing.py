@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.repositories import repository
-from lockgate.repositories.outgoing import outgoing
+from lockgate.gate.host.repositories import repository
+from lockgate.gate.host.repositories.outgoing import outgoing
 
 _WHO = {
     f"GIT_{who}_{what}": f"{what.lower()}@x.example" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_in
-from lockgate.repositories.remotes import _VARIABLES
-from lockgate.repositories.repository import repository_at
+from lockgate.gate.host.host_view import surroundings_in
+from lockgate.gate.host.repositories.remotes import _VARIABLES
+from lockgate.gate.host.repositories.repository import repository_at
+from lockgate.shell import analyse_shell
+from lockgate.system.folders import Folders
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -57,7 +57,7 @@ class Project:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for name in ("XDG_CONFIG_HOME", *_VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("lockgate.repositories.remotes._SYSTEM", ())
+    monkeypatch.setattr("lockgate.gate.host.repositories.remotes._SYSTEM", ())
     return Project(tmp_path / "home")
 
 

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.repositories.index import files_of
-from lockgate.repositories.objects import _patched
-from lockgate.repositories.repository import Repository, Unreadable, repository_at
+from lockgate.gate.host.repositories.index import files_of
+from lockgate.gate.host.repositories.objects import _patched
+from lockgate.gate.host.repositories.repository import Repository, Unreadable, repository_at
 
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -429,7 +429,7 @@ def test_a_number_in_a_delta_ends():
 
 
 def test_a_folder_that_holds_a_name_again_and_again_is_not_told(project, monkeypatch):
-    monkeypatch.setattr("lockgate.repositories.repository._MOST_ENTRIES", 1000)
+    monkeypatch.setattr("lockgate.gate.host.repositories.repository._MOST_ENTRIES", 1000)
     blob = project.git("hash-object", "-w", "--stdin", data="x").strip()
     rows = b"100644 a\0" + bytes.fromhex(blob)
     place = project.root / "tree"
@@ -442,7 +442,7 @@ def test_a_folder_that_holds_a_name_again_and_again_is_not_told(project, monkeyp
 def test_names_of_an_index_come_to_little_more_than_it_is_long(monkeypatch):
     entry = bytes(62) + b"\0" + b"x" * 20 + b"\0"
     data = b"DIRC" + (4).to_bytes(4, "big") + (3000).to_bytes(4, "big") + entry * 3000
-    monkeypatch.setattr("lockgate.repositories.index.MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("lockgate.gate.host.repositories.index.MOST_BYTES", 1_000_000)
     with pytest.raises(ValueError, match="come to too much"):
         files_of(data)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.repositories.settings import settings_in
+from lockgate.gate.host.repositories.settings import settings_in
 
 PIECES = [
     *("[remote ", '"origin"', '"a\\"b"', '"a.b"', '"A\\\\x"', "]", "[core]", "[Remote.Origin]", "[a b]"),

@@ -15,13 +15,13 @@ from typing import Any
 
 from adapters.payloads import payload
 from hook.process import Told, run
-from lockgate.audit.chain import Verification, verify_store
-from lockgate.folders import Folders
-from lockgate.resident import control
-from lockgate.resident.places import SOCKET, run_folder
-from lockgate.resident.starting import PROGRAM, arguments
-from lockgate.resident.wire import Request, spelt_request
-from lockgate.store.sqlite import SqliteStore
+from lockgate.clients.hook.start_resident import PROGRAM, arguments
+from lockgate.clients.wire import resident_control as control
+from lockgate.clients.wire.resident import Request, spelt_request
+from lockgate.clients.wire.resident_files import SOCKET, run_folder
+from lockgate.store.audit.chain import Verification, verify_store
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 from support import steady
 from support.gates import end_gates, gates_below
 from support.prepared import give_state

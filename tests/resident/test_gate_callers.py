@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.payloads import tool
-from lockgate.resident import wire
-from lockgate.resident.deciding import REMEMBER
+from lockgate.clients.wire import resident as wire
+from lockgate.service.resident.decider import REMEMBER
 
 from .machine import PATIENT, Machine
 

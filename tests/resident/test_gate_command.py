@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from lockgate import __version__
-from lockgate.cli import gate_logs
-from lockgate.cli.gate_logs import followed, last_lines
+from lockgate.cli.gate import log_output as gate_logs
+from lockgate.cli.gate.log_output import followed, last_lines
 from lockgate.cli.main import cli
-from lockgate.logs import NAME, note
+from lockgate.system.error_log import NAME, note
 from support import steady
 
 from .machine import Machine

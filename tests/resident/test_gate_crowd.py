@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from adapters.payloads import tool
-from lockgate.audit.refusals import FOLDER
-from lockgate.resident import crowd
-from lockgate.resident.places import run_folder
+from lockgate.clients.hook import turns as crowd
+from lockgate.clients.wire.resident_files import run_folder
+from lockgate.store.audit.refusals import FOLDER
 
 from .machine import PATIENT, Machine
 
 HOLD = """
 import sys, time
 sys.path.append(sys.argv[1])
-from lockgate.resident import crowd
+from lockgate.clients.hook import turns as crowd
 print(crowd.waited(sys.argv[2], time.monotonic() + float(sys.argv[3]), lambda: False), len(crowd._HELD), flush=True)
 sys.stdin.read()
 """
@@ -103,7 +103,7 @@ def test_hooks_whose_gate_is_killed_are_all_answered_or_recorded(machine: Machin
 
 
 def test_the_gate_records_what_hooks_could_not(machine: Machine) -> None:
-    from lockgate.audit.refusals import Refusal
+    from lockgate.store.audit.refusals import Refusal
 
     refusal = Refusal(machine.state, "hook")
     refusal.about("claude-code", "PreToolUse", {"session_id": "s", "tool_name": "Bash", "tool_use_id": "toolu_9"})

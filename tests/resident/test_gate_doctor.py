@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lockgate.cli import doctor_gate
-from lockgate.cli.doctor_gate import resident_gate
-from lockgate.resident import control
-from lockgate.resident.places import run_folder
+from lockgate.cli.doctor import gate as doctor_gate
+from lockgate.cli.doctor.gate import resident_gate
+from lockgate.clients.wire import resident_control as control
+from lockgate.clients.wire.resident_files import run_folder
 
 from .machine import Machine
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.payloads import tool
-from lockgate.errors import BadInputError
-from lockgate.resident import wire
-from lockgate.resident.places import SOCKET, run_folder
+from lockgate.clients.wire import resident as wire
+from lockgate.clients.wire.resident_files import SOCKET, run_folder
+from lockgate.core.errors import BadInputError
 
 from .machine import Machine, heard_by
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from bundles.fleets import FLEET, packed, public
-from lockgate.policy_bundles import joining
+from lockgate.configuration.bundles import enrolment as joining
 
 from .machine import PATIENCE, Machine
 

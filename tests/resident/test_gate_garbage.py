@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockgate.resident import garbage
-from lockgate.resident.garbage import Garbage
+from lockgate.service.resident import garbage
+from lockgate.service.resident.garbage import Garbage
 
 
 class Ring:

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from lockgate.resident import serving, wire
-from lockgate.resident.connection import Connection
-from lockgate.resident.limit import Limit, TookTooLong
-from lockgate.resident.peers import Peer
-from lockgate.resident.serving import Serving
+from lockgate.clients.wire import resident as wire
+from lockgate.service.resident import loop as serving
+from lockgate.service.resident.connection import Connection
+from lockgate.service.resident.loop import Serving
+from lockgate.service.resident.step_limit import Limit, TookTooLong
+from lockgate.system.peer_credentials import Peer
 
 ANSWER = ("told", "", 0)
 REFUSED = ("refused", "", 2)

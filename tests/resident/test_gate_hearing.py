@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from lockgate.resident import wire
-from lockgate.resident.connection import Connection
-from lockgate.resident.hearing import Hooks
-from lockgate.resident.measures import Measures
-from lockgate.resident.peers import Peer
+from lockgate.clients.wire import resident as wire
+from lockgate.service.resident.connection import Connection
+from lockgate.service.resident.listener import Hooks
+from lockgate.service.resident.metrics import Measures
+from lockgate.system.peer_credentials import Peer
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import Told
-from lockgate.model import Label, Subject
-from lockgate.resident.places import run_folder
+from lockgate.clients.wire.resident_files import run_folder
+from lockgate.core.model import Label, Subject
 from support.stress import times
 
 from .machine import Machine

@@ -17,12 +17,14 @@ import pytest
 
 import lockgate
 from adapters.payloads import tool
-from lockgate.folders import Folders
-from lockgate.resident import control, places, starting
-from lockgate.resident.places import connect, run_folder
-from lockgate.resident.process import AGAIN, Listening
-from lockgate.resident.starting import FLAGS
+from lockgate.clients.hook import start_resident as starting
+from lockgate.clients.hook.start_resident import FLAGS
+from lockgate.clients.wire import resident_control as control
+from lockgate.clients.wire import resident_files as places
+from lockgate.clients.wire.resident_files import connect, run_folder
+from lockgate.service.resident.process import AGAIN, Listening
 from lockgate.store.files import DATABASE
+from lockgate.system.folders import Folders
 from support.prepared import give_state
 
 from .machine import PATIENT, Machine

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockgate.resident import limit as limits
-from lockgate.resident.limit import Limit, TookTooLong
+from lockgate.service.resident import step_limit as limits
+from lockgate.service.resident.step_limit import Limit, TookTooLong
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.folders import Folders
-from lockgate.resident import wire
-from lockgate.resident.deciding import Decider
+from lockgate.clients.wire import resident as wire
+from lockgate.service.resident.decider import Decider
+from lockgate.system.folders import Folders
 from support.prepared import give_state
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lockgate.folders import Folders
-from lockgate.hooks.deciding import Asked
-from lockgate.resident import wire
-from lockgate.resident.deciding import Decider, NotHere
+from lockgate.clients.hook.answer import Asked
+from lockgate.clients.wire import resident as wire
+from lockgate.service.resident.decider import Decider, NotHere
+from lockgate.system.folders import Folders
 from support.prepared import give_state
 
 

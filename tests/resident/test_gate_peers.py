@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockgate.resident.peers import Peer, sees_the_same
+from lockgate.system.peer_credentials import Peer, sees_the_same
 
 _LINUX = sys.platform == "linux"
 """Elsewhere there are no namespaces."""

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import caller
-from lockgate.analysis.surroundings import Rules
-from lockgate.errors import BadInputError
-from lockgate.events import Context
-from lockgate.folders import Folders
-from lockgate.machine import in_client, surroundings_of
-from lockgate.model import Subject
-from lockgate.resident import lately, wire
-from lockgate.resident.deciding import Decider, NotHere
-from lockgate.runtime import _looking_around
-from lockgate.sight import Sight
-from lockgate.store.sqlite import SqliteStore
+from lockgate.clients.wire import resident as wire
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.gate.host.assembly import _looking_around
+from lockgate.gate.host.host_view import in_client, surroundings_of
+from lockgate.resources.host_view import Rules
+from lockgate.service.resident import recent_callers as lately
+from lockgate.service.resident.decider import Decider, NotHere
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system import caller
+from lockgate.system.folders import Folders
+from lockgate.system.ttl_cache import Sight
 from support.prepared import give_state
 
 

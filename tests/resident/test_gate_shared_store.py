@@ -12,8 +12,8 @@ import pytest
 
 from adapters.payloads import tool
 from hook.process import Told
-from lockgate.audit.anchors import verify_anchors, verify_chain
-from lockgate.model import Label, Subject
+from lockgate.core.model import Label, Subject
+from lockgate.store.audit.anchors import verify_anchors, verify_chain
 from support.postgres import Server, running
 from support.shared_states import opened, share
 

@@ -9,9 +9,9 @@ import pytest
 
 from adapters.payloads import WHOLE
 from hook.process import folders
-from lockgate.folders import Folders
-from lockgate.resident.deciding import Decider, NotHere
-from lockgate.resident.wire import Request
+from lockgate.clients.wire.resident import Request
+from lockgate.service.resident.decider import Decider, NotHere
+from lockgate.system.folders import Folders
 
 
 @pytest.mark.parametrize("stale", [False, True])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.folders import Folders
-from lockgate.resident.places import LOCK, locked, make_run_folder
-from lockgate.resident.process import Listening
+from lockgate.clients.wire.resident_files import LOCK, locked, make_run_folder
+from lockgate.service.resident.process import Listening
+from lockgate.system.folders import Folders
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from adapters.payloads import tool
-from lockgate.resident import hearing
-from lockgate.resident.measures import Measures
-from lockgate.resident.peers import Peer, peer_of
-from lockgate.resident.places import SOCKET, run_folder
+from lockgate.clients.wire.resident_files import SOCKET, run_folder
+from lockgate.service.resident import listener as hearing
+from lockgate.service.resident.metrics import Measures
+from lockgate.system.peer_credentials import Peer, peer_of
 
 from .machine import Machine, heard_by
 

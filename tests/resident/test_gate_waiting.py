@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from adapters.payloads import tool
-from lockgate import configuration
-from lockgate.escape import bells
-from lockgate.escape.answering import answer
+from lockgate.configuration import load as configuration
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.answering import answer
 from lockgate.store.rows import ApprovalRow
 from support import fake_judge
 from support.fake_judge import FakeJudge, honest

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import ScriptFile, Surroundings
-from lockgate.deliberation import GitRules, Objection, RuleSets, RulesQuestion
-from lockgate.events import Context
-from lockgate.model import Subject, ToolCall
-from lockgate.rules.git import objections
-from lockgate.rules.git_acts import CURRENT, acts_of
-from lockgate.rules.git_lines import Lines
-from lockgate.rules.repository import Repository
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.questions import GitRules, Objection, RuleSets, RulesQuestion
+from lockgate.policy.git.acts import CURRENT, acts_of
+from lockgate.policy.git.lines import Lines
+from lockgate.policy.git.objections import objections
+from lockgate.policy.git.repository import Repository
+from lockgate.resources.host_view import ScriptFile, Surroundings
 
 WORK = "/work/project"
 CONTEXT = Context("claude-code", Subject("s"), WORK, WORK)

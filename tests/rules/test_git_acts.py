@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-import lockgate.rules.git as git_rules
+import lockgate.policy.git.objections as git_rules
 from rules.git_world import WORK, acts
 
 TABLE = yaml.safe_load(Path(git_rules.__file__).with_suffix(".yaml").read_text("utf-8"))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.model import Verdict
-from lockgate.rules.repository import Repository, repository, settings_in
+from lockgate.core.model import Verdict
+from lockgate.policy.git.repository import Repository, repository, settings_in
 from rules.git_world import against
 
 MAIN: dict[str, Any] = {"protected_branches": ["main", "release/*"]}

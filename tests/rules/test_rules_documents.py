@@ -12,8 +12,8 @@ import yaml
 from click.testing import CliRunner
 
 from lockgate.cli.main import cli
+from lockgate.policy.git.acts import KINDS
 from lockgate.policy.validation import parse
-from lockgate.rules.git_acts import KINDS
 from rules.git_world import against
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

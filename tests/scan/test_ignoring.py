@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lockgate.scan.sources import files_below
+from lockgate.cli.scan.sources import files_below
 
 NAMES = ("a", "b", "c.txt", "d.log", "build", "x y", "#h", "!n", "[z]", "ü")
 _PARTS = (*NAMES, "*", "**", "*.txt", "*.log", "?", "b*", "[ab]", "[!a]", "[a-c]*", "\\#h", "\\!n", "\\[z]", "x\\ y")

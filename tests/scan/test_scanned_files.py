@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.scan.sources import ScanError, Skipped, Source, added_lines, files_below, read_file
+from lockgate.cli.scan.sources import ScanError, Skipped, Source, added_lines, files_below, read_file
 
 
 def _make(folder: Path, files: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
-from lockgate.session import begin_agent, expect
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
+from lockgate.gate.session import begin_agent, expect
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from labelled import DIGEST, MAIN, S, U, call, ctx, never, source
 
-from lockgate.errors import EndorsementError, StoreError
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
-from lockgate.session import begin_agent, begin_session, end_agent, expect, finished, knows, labels_of, remember
-from lockgate.session.endorsements import Source, endorse, find, sources_of
-from lockgate.session.said import LINES
-from lockgate.store.grouping import GroupingStore
+from lockgate.core.errors import EndorsementError, StoreError
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, Taint, ToolCall
+from lockgate.gate.session import begin_agent, begin_session, end_agent, expect, finished, knows, labels_of, remember
+from lockgate.gate.session.endorsements import Source, endorse, find, sources_of
+from lockgate.gate.session.said import LINES
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Store, Transaction
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.group_commit import GroupingStore
+from lockgate.store.sqlite.store import SqliteStore
 from support.postgres import use
 
 ANN = "ann (terminal)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from labelled import DIGEST, MAIN, NONE, S, U, call, ctx, delegate, never, source, spawn, taint
 
-from lockgate.model import Subject, Taint
-from lockgate.session import (
+from lockgate.core.model import Subject, Taint
+from lockgate.gate.session import (
     begin_agent,
     end_agent,
     ensure_subject,

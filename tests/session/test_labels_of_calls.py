@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from labelled import DIGEST, MAIN, NONE, S, U, call, ctx, never, source
 
-from lockgate.model import Analysis, Effect, EffectKind, Subject, Taint, TaintState
-from lockgate.session import (
+from lockgate.core.model import Analysis, Effect, EffectKind, Subject, Taint, TaintState
+from lockgate.gate.session import (
     call_key,
     ensure_subject,
     expect,

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 from labelled import DIGEST, MAIN, NONE, S, U, call, ctx, delegate, source, spawn, taint
 
-from lockgate.model import Subject
-from lockgate.session import (
-    begin_agent,
-    end_agent,
-    expect,
-    expose,
-    labels_of,
-    provenance,
-    refused,
-)
+from lockgate.core.model import Subject
+from lockgate.gate.session import begin_agent, end_agent, expect, expose, labels_of, provenance, refused
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from labelled import DIGEST, KEY, MAIN, NONE, S, U, call, ctx, source, taint
 
-from lockgate.model import LabelState, Subject
-from lockgate.session import (
+from lockgate.core.model import LabelState, Subject
+from lockgate.gate.session import (
     begin_session,
     column,
     end_session,

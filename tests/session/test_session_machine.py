@@ -16,10 +16,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lockgate.audit.chain import verify
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, TaintState, ToolCall
-from lockgate.session import (
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, TaintState, ToolCall
+from lockgate.gate.session import (
     begin_agent,
     begin_session,
     end_agent,
@@ -35,9 +34,10 @@ from lockgate.session import (
     provenance,
     refused,
 )
+from lockgate.store.audit.chain import verify
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import BriefRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 Labels = frozenset[Label]
 U = Label.UNTRUSTED

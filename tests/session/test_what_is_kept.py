@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.session import expect, finished, hold_secrets, provenance
-from lockgate.session.sessions import touch_session
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.gate.session import expect, finished, hold_secrets, provenance
+from lockgate.gate.session.sessions import touch_session
 from lockgate.store.protocol import Transaction
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 MAIN = Subject("s")
 U, S = Label.UNTRUSTED, Label.SECRET

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 import time
 
-from lockgate.errors import StoreError
-from lockgate.model import Label, Subject, Taint
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, Taint
 from lockgate.store.opening import open_store
 from lockgate.store.rows import SessionRow
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.audit.chain import verify, verify_store
-from lockgate.errors import StoreError
-from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.store.links import PRUNED, ROOT, canonical, checkpoint
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.store.audit.chain import verify, verify_store
+from lockgate.store.chain_links import PRUNED, ROOT, canonical, checkpoint
 from lockgate.store.protocol import Store, Transaction
 from lockgate.store.rows import (
     AgentRow,

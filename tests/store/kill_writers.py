@@ -8,10 +8,10 @@ import signal
 import sys
 import time
 
-from lockgate.audit.chain import verify
-from lockgate.model import Label, Subject, Taint
+from lockgate.core.model import Label, Subject, Taint
+from lockgate.store.audit.chain import verify
 from lockgate.store.rows import SessionRow
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 PER_FOLDER = 5
 """So many writers are killed one after another on one folder, so that also leftovers are met and beginnings hit."""

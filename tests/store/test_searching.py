@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.store.rows import AuditQuery
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 _WORDS = st.sampled_from(["deny", "allow", "s1", "s%", "s_1", "Bash", 'a"b', "\\", "é", "\u202e", "x"])
 _RULES = st.fixed_dictionaries({"rule": _WORDS}, optional={"row": _WORDS})

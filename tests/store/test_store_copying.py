@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from contract import SESSION
 
-from lockgate.errors import StoreError
-from lockgate.store.copying import copy as copy_all
-from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
+from lockgate.core.errors import StoreError
+from lockgate.store.copy.copying import copy as copy_all
+from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
+from lockgate.store.copy.tables import TABLES, Table
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
-from lockgate.store.sqlite import SqliteStore
-from lockgate.store.tables import TABLES, Table
+from lockgate.store.sqlite.store import SqliteStore
 from support.postgres import use
 
 _MOST = 20.0

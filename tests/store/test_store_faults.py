@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from contract import SESSION
 
-from lockgate.audit.chain import verify
-from lockgate.errors import StoreError
-from lockgate.model import Label, Subject, TaintState
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, TaintState
+from lockgate.store.audit.chain import verify
+from lockgate.store.sqlite.store import SqliteStore
 from support.stress import times
 
 HERE = Path(__file__).parent
@@ -95,8 +95,8 @@ def test_a_full_database_is_an_error_and_keeps_what_was_there(tmp_path: Path) ->
 
 FULL_DISK = """
 import resource, sys
-from lockgate.errors import StoreError
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import StoreError
+from lockgate.store.sqlite.store import SqliteStore
 store = SqliteStore.open(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 written = 0
@@ -125,7 +125,7 @@ def test_a_disk_that_takes_no_more_is_an_error_and_keeps_what_was_there(tmp_path
 
 NEVER_CLOSES = """
 import os, sys
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 for _ in range(60):
     pid = os.fork()
     if pid == 0:
@@ -148,8 +148,8 @@ def test_the_log_stays_short_when_no_process_ever_closes_it(tmp_path: Path) -> N
 
 READ_ONLY = """
 import os, sys
-from lockgate.errors import StoreError
-from lockgate.store.sqlite import SqliteStore
+from lockgate.core.errors import StoreError
+from lockgate.store.sqlite.store import SqliteStore
 folder = sys.argv[1]
 if os.geteuid() == 0:  # nothing is read-only to root
     for name in ["", *os.listdir(folder)]:

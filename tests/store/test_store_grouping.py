@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lockgate.audit.chain import verify_store
-from lockgate.errors import StoreError
-from lockgate.store.grouping import GroupingStore
-from lockgate.store.sqlite import SqliteStore
-from lockgate.store.tending import tend_log
+from lockgate.core.errors import StoreError
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.sqlite.checkpoint import tend_log
+from lockgate.store.sqlite.group_commit import GroupingStore
+from lockgate.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture

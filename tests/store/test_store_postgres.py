@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_searching import BODIES, QUERIES, meets
 
 from lockgate.store.opening import open_store
-from lockgate.store.postgres import auditing
+from lockgate.store.postgres import audit as auditing
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AuditQuery
 from support.postgres import Server, use

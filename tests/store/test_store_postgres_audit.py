@@ -9,13 +9,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from lockgate.audit.anchors import anchors, verify_anchors, verify_chain
-from lockgate.audit.pruning import cut
-from lockgate.errors import StoreError
-from lockgate.store.links import link_digest
+from lockgate.core.errors import StoreError
+from lockgate.store.audit.anchors import anchors, verify_anchors, verify_chain
+from lockgate.store.audit.pruning import cut
+from lockgate.store.chain_links import link_digest
 from lockgate.store.opening import open_store
-from lockgate.store.postgres.auditing import ANCHOR_RECORDS
-from lockgate.store.postgres.notes import NOTES, noted
+from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.audit import ANCHOR_RECORDS
 from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.rows import AuditHead
 from support.postgres import Server, use

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from contract import APPROVAL, SESSION
 
-from lockgate.audit.chain import verify
-from lockgate.errors import StoreError
-from lockgate.model import Label, Subject, Taint, TaintState
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.store.audit.chain import verify
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, running, use

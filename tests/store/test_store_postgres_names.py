@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from contract import SESSION, TAINT
 
-from lockgate.model import Subject
+from lockgate.core.model import Subject
 from lockgate.store.opening import open_store
-from lockgate.store.postgres import migrating
+from lockgate.store.postgres import migrations as migrating
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, use
 

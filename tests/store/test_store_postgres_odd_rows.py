@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from contract import APPROVAL, SESSION, TAINT
 
 from lockgate.cli.main import cli
-from lockgate.model import Subject
+from lockgate.core.model import Subject
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import use

@@ -13,13 +13,14 @@ import psycopg
 import pytest
 from contract import SESSION
 
-from lockgate.errors import StoreError
+from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_existing, open_store
-from lockgate.store.postgres import migrating, schema
-from lockgate.store.postgres.migrating import migrate
-from lockgate.store.postgres.near import database_near
-from lockgate.store.postgres.where import address_of, shown
-from lockgate.store.shared import own_name
+from lockgate.store.postgres import migrations as migrating
+from lockgate.store.postgres import schema
+from lockgate.store.postgres.local_server import database_near
+from lockgate.store.postgres.migrations import migrate
+from lockgate.store.postgres.opening import own_name
+from lockgate.store.postgres.settings import address_of, shown
 from support.postgres import Server, use, write_something
 
 
@@ -281,7 +282,7 @@ def test_a_process_without_site_packages_reaches_it(tmp_path: Path, postgres_url
 WITHOUT = """
 import sys
 sys.modules["psycopg"] = None
-from lockgate.errors import StoreError
+from lockgate.core.errors import StoreError
 from lockgate.store.opening import open_store
 try:
     open_store(sys.argv[1])

@@ -11,14 +11,15 @@ import psycopg
 import pytest
 from contract import SESSION
 
-from lockgate.audit.anchors import verify_anchors, verify_chain
-from lockgate.audit.pruning import cut
-from lockgate.errors import StoreError
+from lockgate.core.errors import StoreError
+from lockgate.store.audit.anchors import verify_anchors, verify_chain
+from lockgate.store.audit.pruning import cut
 from lockgate.store.opening import open_store
-from lockgate.store.postgres import migrating, schema
-from lockgate.store.postgres.binding import bind
-from lockgate.store.postgres.migrating import migrate
-from lockgate.store.postgres.notes import NOTES, noted
+from lockgate.store.postgres import migrations as migrating
+from lockgate.store.postgres import schema
+from lockgate.store.postgres.anchor_notes import NOTES, noted
+from lockgate.store.postgres.migrations import migrate
+from lockgate.store.postgres.roles import bind
 from lockgate.store.postgres.statements import lock_key
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, use

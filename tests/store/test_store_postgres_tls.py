@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lockgate.errors import StoreError
+from lockgate.core.errors import StoreError
 from support.ports import free_port
 from support.postgres import Server, write_something
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.session.labels import OLDEST
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.gate.session.labels import OLDEST
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.statements import Statements
 from lockgate.store.postgres.store import PostgresStore

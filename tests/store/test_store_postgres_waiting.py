@@ -16,13 +16,13 @@ from types import SimpleNamespace
 import pytest
 from contract import APPROVAL
 
-from lockgate.deliberation import PersonQuestion
-from lockgate.escape import waiting
-from lockgate.escape.answering import answer
-from lockgate.events import Context
-from lockgate.model import Subject
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.core.questions import PersonQuestion
+from lockgate.gate.approvals import waiting
+from lockgate.gate.approvals.answering import answer
 from lockgate.store.opening import open_store
-from lockgate.store.postgres import listening
+from lockgate.store.postgres import notifications as listening
 from lockgate.store.postgres.store import PostgresStore
 from support.postgres import Server, use
 

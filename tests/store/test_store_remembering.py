@@ -11,14 +11,14 @@ from contract import SESSION, StoreContract
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.audit.chain import verify_store
-from lockgate.errors import StoreError
-from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.store import remembering
-from lockgate.store.grouping import GroupingStore
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.rows import AgentRow, CallRow
-from lockgate.store.sqlite import SqliteStore
-from lockgate.store.transaction import SqliteTransaction
+from lockgate.store.sqlite import row_cache as remembering
+from lockgate.store.sqlite.group_commit import GroupingStore
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.store.sqlite.transaction import SqliteTransaction
 
 NAMES = ("s1", "s2", "s3")
 

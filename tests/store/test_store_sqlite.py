@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from contract import APPROVAL, NO_OBJECTS, SESSION, StoreContract
 
-from lockgate.errors import StoreError
-from lockgate.store import making, schema
-from lockgate.store import sqlite as our_sqlite
-from lockgate.store.links import checkpoint
+from lockgate.core.errors import StoreError
+from lockgate.store.chain_links import checkpoint
 from lockgate.store.rows import CallRow
-from lockgate.store.schema import VERSION
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite import create as making
+from lockgate.store.sqlite import schema
+from lockgate.store.sqlite import store as our_sqlite
+from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.sqlite.store import SqliteStore
 
 
 class TestSqlite(StoreContract):

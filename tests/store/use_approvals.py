@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from lockgate.errors import ApprovalError
-from lockgate.escape import approvals
-from lockgate.model import Subject
+from lockgate.core.errors import ApprovalError
+from lockgate.core.model import Subject
+from lockgate.gate.approvals import questions as approvals
 from lockgate.store.opening import open_store
 
 

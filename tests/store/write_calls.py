@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.session import ensure_subject, expect, finished
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.gate.session import ensure_subject, expect, finished
 from lockgate.store.opening import open_store
 from lockgate.store.protocol import Transaction
 

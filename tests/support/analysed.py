@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 PROJECT = "/home/user/work"
 STATE = "/home/user/.local/state/lockgate"

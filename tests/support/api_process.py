@@ -13,16 +13,17 @@ import sys
 
 from lockgate.cli.dashboard import tools
 from lockgate.cli.serve import log_to_stderr
-from lockgate.dashboard.serving import Dashboard, Settings
-from lockgate.folders import folders
-from lockgate.server import doors, patience
+from lockgate.service.http.serve import Dashboard, Settings
+from lockgate.service.listening import connection_limiter as doors
+from lockgate.service.listening import timeout_protocol as patience
 from lockgate.store.opening import open_store
+from lockgate.system.folders import folders
 
 
 def main() -> None:
     where = folders()
     open_store(where.state).close()
-    log_to_stderr(False, "lockgate.dashboard")
+    log_to_stderr(False, "lockgate.service.http")
     logging.captureWarnings(True)
     sys.stdin.isatty = lambda: True  # type: ignore[method-assign]
     said = json.loads(sys.argv[1])

@@ -19,9 +19,9 @@ from typing import Any
 
 import httpx
 
-from lockgate.escape import approvals
-from lockgate.events import Context
-from lockgate.model import Label, Subject, Taint, ToolCall
+from lockgate.core.events import Context
+from lockgate.core.model import Label, Subject, Taint, ToolCall
+from lockgate.gate.approvals import questions as approvals
 from lockgate.store.opening import open_store
 from lockgate.store.rows import ApprovalRow, SessionRow
 from support import steady

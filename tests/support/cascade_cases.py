@@ -67,7 +67,7 @@ class Case(NamedTuple):
     verdict: str
     """``allow``, ``contain`` or ``deny``, once everybody has been heard."""
     tier: str
-    """The value of :class:`lockgate.model.Tier` that decided."""
+    """The value of :class:`lockgate.core.model.Tier` that decided."""
     judged: bool
     """Whether the judge is asked."""
     asked: bool

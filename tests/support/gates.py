@@ -31,7 +31,7 @@ def end_gates(folder: str | Path) -> None:
 
 
 def _is_gate(words: list[str]) -> bool:
-    return any(word.endswith("lockgate/resident/process.py") for word in words[1:7])
+    return any(word.endswith("lockgate/service/resident/process.py") for word in words[1:7])
 
 
 def _state_of(words: list[str]) -> str:

@@ -8,22 +8,12 @@ from typing import Any
 import hyperscan
 import re2
 
-from lockgate.analysis.patterns.compiling import compile_library
-from lockgate.analysis.patterns.engine import Matcher
-from lockgate.analysis.patterns.fields import fields_of
-from lockgate.analysis.patterns.model import (
-    Group,
-    GuardrailDecision,
-    GuardrailResult,
-    Kind,
-    Library,
-    Mode,
-    Rule,
-    Side,
-    ToolRule,
-)
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
+from lockgate.patterns.engine.compiling import compile_library
+from lockgate.patterns.engine.matcher import Matcher
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import fields_of
+from lockgate.patterns.model import Group, GuardrailDecision, GuardrailResult, Kind, Library, Mode, Rule, Side, ToolRule
 
 KEY = bytes(range(32))
 

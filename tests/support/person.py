@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from e2e.harness.terminal import Terminal
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 
 
 class Machine:

@@ -150,7 +150,7 @@ class Server:
     def store_database(self) -> str:
         """Make a database with Lockgate's tables; returns its name."""
         if not self.execute("SELECT 1 FROM pg_database WHERE datname = 'prepared'"):
-            from lockgate.store.postgres.migrating import migrate
+            from lockgate.store.postgres.migrations import migrate
 
             self.execute("CREATE DATABASE prepared TEMPLATE template0")
             migrate(self.url("prepared"))

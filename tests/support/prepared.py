@@ -10,11 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from lockgate.folders import Folders
-from lockgate.guardrails.cache import SECONDS
-from lockgate.guardrails.compiled import load
-from lockgate.guardrails.layers import SHIPPED
-from lockgate.store.sqlite import SqliteStore
+from lockgate.configuration.pattern_library.cache import SECONDS
+from lockgate.configuration.pattern_library.compiled import load
+from lockgate.configuration.pattern_library.layers import SHIPPED
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
 
 _UNUSED = 3600.0
 """Seconds after which a state is taken for one of a library that was changed since."""

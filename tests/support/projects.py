@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lockgate.analysis.surroundings import ScriptFile, Surroundings
+from lockgate.resources.host_view import ScriptFile, Surroundings
 
 PROJECT = "/work/project"
 CHANGED = 1_000.0

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import psycopg
 
-from lockgate.store.copying import copy
-from lockgate.store.copying_ends import PostgresEnd, SqliteEnd
-from lockgate.store.links import gate_of
+from lockgate.store.chain_links import gate_of
+from lockgate.store.copy.copying import copy
+from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
 from lockgate.store.opening import open_store
 from lockgate.store.postgres.store import PostgresStore
-from lockgate.store.sqlite import SqliteStore
+from lockgate.store.sqlite.store import SqliteStore
 from support.postgres import use
 
 

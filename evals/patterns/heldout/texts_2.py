@@ -31,11 +31,11 @@ from scanner import open_scanner  # noqa: E402
 from texts_1 import PIECE, expand, load  # noqa: E402
 from texts_1_values import CLASSES, VALUES, of  # noqa: E402
 
-from lockgate.analysis.patterns.fields import Field  # noqa: E402
-from lockgate.analysis.patterns.model import Side  # noqa: E402
-from lockgate.analysis.patterns.request import Request  # noqa: E402
-from lockgate.analysis.patterns.scanning import Scanner  # noqa: E402
-from lockgate.scan.findings import Wanted, check, matches_in  # noqa: E402
+from lockgate.cli.scan.findings import Wanted, check, matches_in  # noqa: E402
+from lockgate.patterns.engine.request import Request  # noqa: E402
+from lockgate.patterns.engine.scanner import Scanner  # noqa: E402
+from lockgate.patterns.fields import Field  # noqa: E402
+from lockgate.patterns.model import Side  # noqa: E402
 
 READABLE = 4
 """Characters of a value in one piece that are too many to leave."""

@@ -20,11 +20,11 @@ import generate
 import re2
 import yaml
 
-from lockgate.analysis.patterns import rarity
-from lockgate.analysis.patterns.model import Candidate
-from lockgate.analysis.patterns.validators import VALIDATORS
+from lockgate.patterns.credentials import randomness as rarity
+from lockgate.patterns.model import Candidate
+from lockgate.patterns.validators import VALIDATORS
 
-LIBRARY = Path(generate.__file__).resolve().parents[3] / "src/lockgate/analysis/patterns/library"
+LIBRARY = Path(generate.__file__).resolve().parents[3] / "src/lockgate/patterns/library"
 FILES = ("generic.yaml", "secrets_connections.yaml")
 WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 

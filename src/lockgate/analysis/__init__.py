@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
+from lockgate.resources.host_view import Surroundings
 
 _SHELL = "Bash"
 
@@ -32,7 +32,7 @@ def _analyse(call: ToolCall, around: Surroundings) -> Analysis:
     command = call.tool_input.get("command")
     if call.tool == _SHELL and isinstance(command, str):
         # By its whole name: docs/architecture.md, "The hot path".
-        import lockgate.analysis.shell.effects as effects
+        import lockgate.shell.analyse as effects
 
         return effects.analyse_shell(command, call.cwd, around)
     import lockgate.analysis.tools as tools

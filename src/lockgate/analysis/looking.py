@@ -10,7 +10,8 @@ import os
 from functools import lru_cache
 
 from lockgate.analysis.mcp import is_mcp
-from lockgate.model import Analysis, Command, EffectKind, ToolCall
+from lockgate.core.model import Analysis, Command, EffectKind, ToolCall
+from lockgate.core.version import PACKAGE_FOLDER
 
 _LOOKS = frozenset({EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH})
 _SAYS = _LOOKS | {EffectKind.EGRESS}
@@ -44,6 +45,6 @@ def _is_listed(command: Command) -> bool:
 
 @lru_cache(maxsize=2)
 def _names(kind: str) -> frozenset[str]:
-    file = os.path.join(os.path.dirname(__file__), "data", "looking.json")
+    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "looking.json")
     with open(file, encoding="utf-8") as stream:
         return frozenset(name for row in json.load(stream) if row["kind"] == kind for name in row["names"])

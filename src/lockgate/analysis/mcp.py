@@ -11,11 +11,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 
-from lockgate.analysis.categories import overrule
-from lockgate.analysis.paths import read_effects, write_effects
-from lockgate.analysis.surroundings import Service, Surroundings
-from lockgate.model import Category, Effect, EffectKind, ToolCall
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.model import Category, Effect, EffectKind, ToolCall
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.categories import overrule
+from lockgate.resources.host_view import Service, Surroundings
+from lockgate.resources.paths import read_effects, write_effects
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,7 +54,7 @@ def parted(tool: str) -> tuple[str, str]:
 
 def mcp_effects(call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     """Effects of calling an MCP tool."""
-    from lockgate.analysis.services import service_effects, unknown_effects
+    from lockgate.resources.services import service_effects, unknown_effects
 
     rule = around.rules.tool_category(call.tool)
     service = service_of(call.tool, around)

@@ -11,11 +11,12 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.paths import read_effects, write_effects
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.lazy import lazy_re
-from lockgate.model import PAGE_OPENED, Effect, EffectKind, Label, ToolCall, Variant
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import PAGE_OPENED, Effect, EffectKind, Label, ToolCall, Variant
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects, write_effects
 
 if TYPE_CHECKING:
     from typing import Any
@@ -181,7 +182,7 @@ def _names(word: str, known: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[tuple[str, str], dict[str, Any]]:
-    file = os.path.join(os.path.dirname(__file__), "data", "mcp_servers.json")
+    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "mcp_servers.json")
     with open(file, encoding="utf-8") as stream:
         rows = json.load(stream)
     return {(server, tool): row for row in rows for server in row["servers"] for tool in row["tools"]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import Effect, EffectKind
 
 _ELSEWHERE = lazy_re(r"^(?:bridge|did):|^(?:session|cse)_|\[(?:session|cse)_[\w-]+\]$", re.IGNORECASE)
 

@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.categories import overrule
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
-from lockgate.analysis.paths import read_effects, recursive_read_effects, write_effects
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.resources.categories import overrule
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects, recursive_read_effects, write_effects
 
 if TYPE_CHECKING:
     from typing import Any
@@ -74,7 +75,7 @@ def known_tools() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[str, dict[str, Any]]:
-    file = os.path.join(os.path.dirname(__file__), "data", "tools.json")
+    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "tools.json")
     with open(file, encoding="utf-8") as stream:
         return {tool: row for row in json.load(stream) for tool in row["tools"]}
 
@@ -98,7 +99,7 @@ def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:
 
 
 def _unknown(tool: str, around: Surroundings) -> tuple[Effect, ...]:
-    from lockgate.analysis.services import service_effects, unknown_effects
+    from lockgate.resources.services import service_effects, unknown_effects
 
     declared, rule = around.rules.service(tool), around.rules.tool_category(tool)
     everything = around.rules.unknown_has_all and rule is None
@@ -141,14 +142,14 @@ def _by(row: Mapping[str, Any], given: Mapping[str, Any]) -> list[Mapping[str, s
 
 
 def _list_problem(role: str, value: Any) -> str:
-    from lockgate.analysis.tool_lists import problem
+    from lockgate.analysis.tool_parameters import problem
 
     return problem(role, value)
 
 
 def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tuple[Effect, ...]:
     if role in _LISTS and value is not None:
-        from lockgate.analysis import tool_lists
+        from lockgate.analysis import tool_parameters as tool_lists
 
         return tuple(tool_lists.effects(role, value, call, around))
     if role == "search":
@@ -164,7 +165,7 @@ def _by_role(role: str, value: Any, call: ToolCall, around: Surroundings) -> tup
         spellings = dict.fromkeys((value, value.strip().strip("\ufeff").strip()))
         return tuple(effect for path in spellings for effect in by_path[role](path, call.cwd, around))
     if role == "skill":
-        from lockgate.analysis.skills import skill_effects
+        from lockgate.analysis.prompts.skills import skill_effects
 
         given = call.tool_input.get("args")
         return skill_effects(value, given if isinstance(given, str) else "", call.cwd, around)
@@ -198,13 +199,13 @@ def _search(root: str, call: ToolCall, around: Surroundings) -> tuple[Effect, ..
     glob = call.tool_input.get("glob")
     if not isinstance(glob, str):
         return found
-    from lockgate.analysis.picking import picked_effects
+    from lockgate.analysis.search_globs import picked_effects
 
     return (*found, *picked_effects(glob[:_LONGEST], root, call.cwd, around))
 
 
 def _command(command: str, call: ToolCall, around: Surroundings) -> Analysis:
-    from lockgate.analysis.shell import analyse_shell
+    from lockgate.shell import analyse_shell
 
     return analyse_shell(command, call.cwd, around)
 
@@ -229,7 +230,7 @@ def _configured(tool: str, effects: tuple[Effect, ...], around: Surroundings) ->
     """Apply what the configuration says about a tool by its name."""
     declared = around.rules.service(tool)
     if declared is not None:
-        from lockgate.analysis.services import applied
+        from lockgate.resources.services import applied
 
         effects = applied(tool, effects, declared)
     rule = around.rules.tool_category(tool)

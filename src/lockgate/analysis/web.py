@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.addresses import host_of, normalise
-from lockgate.analysis.hosts import is_here, is_metadata, trusted
-from lockgate.analysis.own_ports import at_url
-from lockgate.analysis.services import service_effects
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Effect, EffectKind, Label, Variant
+from lockgate.core.model import Effect, EffectKind, Label, Variant
+from lockgate.resources.addresses import host_of, normalise
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.hosts import is_here, is_metadata, trusted
+from lockgate.resources.own_ports import at_url
+from lockgate.resources.services import service_effects
 
 
 def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
@@ -25,7 +25,7 @@ def fetch_effects(url: str, around: Surroundings) -> tuple[Effect, ...]:
             Effect(EffectKind.INGEST, url, "address:unclear", because, gives=Label.UNTRUSTED),
         )
     if is_here(host):
-        from lockgate.analysis.relays import leads_elsewhere
+        from lockgate.resources.relays import leads_elsewhere
 
         if not leads_elsewhere(url):
             own = at_url(url, around)

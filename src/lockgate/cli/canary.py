@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from lockgate.analysis.patterns.canaries import SHAPES, make
-from lockgate.analysis.patterns.known import Entry, KnownKind, Marker, Named
-from lockgate.cli.person import require_person
-from lockgate.cli.state import ago, iso, looking, made, opened, record_act
-from lockgate.known_secrets.canaries import Kept, keep, listed, setting_of, settings
+from lockgate.cli.common.person import require_person
+from lockgate.cli.common.state import ago, iso, looking, made, opened, record_act
+from lockgate.configuration.known_secrets.canaries import Kept, keep, listed, setting_of, settings
+from lockgate.core.display_text import visible
+from lockgate.patterns.known_values.canary_formats import SHAPES, make
+from lockgate.patterns.known_values.values import Entry, KnownKind, Marker, Named
 from lockgate.store.protocol import Store, Transaction
-from lockgate.text import visible
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _MOST = 500

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from lockgate.cli.state import WRONG, paint, patterns_here, unreadable
-from lockgate.configuration import Configuration, load_for_cli
-from lockgate.errors import ConfigError, StoreError
-from lockgate.guardrails.layers import is_patterns
-from lockgate.layers import LayerState, read_file
-from lockgate.policy.showing import Value, values
+from lockgate.cli.common.state import WRONG, paint, patterns_here, unreadable
+from lockgate.configuration.layers.files import LayerState, read_file
+from lockgate.configuration.load import Configuration, load_for_cli
+from lockgate.configuration.pattern_library.layers import is_patterns
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ConfigError, StoreError
+from lockgate.policy.report import Value, values
 from lockgate.policy.validation import parse, schema_text
-from lockgate.text import visible
 
 _STATE_COLOURS = {
     "valid": "green",
@@ -191,7 +191,7 @@ def _check_file(file: str) -> tuple[ConfigError, ...]:
     if data is None:
         raise click.UsageError(f"there is no file {visible(file)!r}")
     if is_patterns(file):
-        from lockgate.analysis.patterns.loading import load, real_checks
+        from lockgate.patterns.library.loading import load, real_checks
 
         return load(data, file, real_checks()).problems
     return parse(data, file).problems

@@ -7,7 +7,7 @@ import shutil
 
 import click
 
-from lockgate.text import visible
+from lockgate.core.display_text import visible
 
 _NO_PROGRAM = 127
 """As shells say it."""
@@ -36,10 +36,10 @@ def contain(workspace: str | None, command: tuple[str, ...]) -> None:
     if shutil.which(command[0]) is None:
         click.echo(f"lockgate: {visible(command[0], 200)}: no such program", err=True)
         raise SystemExit(_NO_PROGRAM)
-    from lockgate.configuration import find_workspace
+    from lockgate.configuration.load import find_workspace
     from lockgate.contain import end
     from lockgate.containment.request import Asked
-    from lockgate.folders import folders
+    from lockgate.system.folders import folders
 
     where = folders()
     project = workspace or find_workspace(os.getcwd(), where.home) or os.getcwd()

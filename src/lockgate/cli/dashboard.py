@@ -8,16 +8,16 @@ from collections.abc import Mapping
 
 import click
 
-from lockgate.cli.person import require_approver, require_person
-from lockgate.cli.state import iso, made, opened, unreadable
-from lockgate.errors import LockgateError, StoreError
-from lockgate.folders import folders
-from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible
+from lockgate.cli.common.person import require_approver, require_person
+from lockgate.cli.common.state import iso, made, opened, unreadable
+from lockgate.core.display_text import visible
+from lockgate.core.errors import LockgateError, StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.system.folders import folders
 
 if TYPE_CHECKING:
-    from lockgate.dashboard.desk import Tools
-    from lockgate.dashboard.serving import Settings
+    from lockgate.service.http.context import Tools
+    from lockgate.service.http.serve import Settings
 
 _MISSING = "this takes further packages: in a clone of Lockgate, pip install '.[dashboard]'"
 _APPROVE = "approve"
@@ -59,7 +59,7 @@ def dashboard(
         raise click.UsageError("give --port or --listen")
     _require(tokens_only)
     try:
-        from lockgate.dashboard import serving
+        from lockgate.service.http import serve as serving
     except ImportError as error:
         raise click.ClickException(f"{_MISSING} ({error.name} is missing)") from None
     settings = serving.Settings(
@@ -67,7 +67,7 @@ def dashboard(
     )
     from lockgate.cli.serve import log_to_stderr
 
-    log_to_stderr(as_json, "lockgate.dashboard")
+    log_to_stderr(as_json, "lockgate.service.http")
     _run(settings)
 
 
@@ -76,15 +76,15 @@ def _require(tokens_only: bool) -> None:
     if tokens_only:
         require_person("start the dashboard")
         return
-    from lockgate.cli.approvals_state import clients
+    from lockgate.cli.approvals.find import clients
 
     with opened() as store:
         require_approver("start the dashboard", clients(store) if store is not None else ())
 
 
 def _run(settings: Settings) -> None:
-    from lockgate.dashboard.serving import Dashboard
-    from lockgate.server.patience import run
+    from lockgate.service.http.serve import Dashboard
+    from lockgate.service.listening.timeout_protocol import run
     from lockgate.store.opening import open_store
 
     where = folders()
@@ -100,11 +100,11 @@ def _run(settings: Settings) -> None:
 def tools() -> Tools:
     """What the dashboard lends from the command line."""
     from lockgate.cli.doctor import findings
-    from lockgate.cli.explain_json import whole
-    from lockgate.cli.explaining import explained, forget
-    from lockgate.cli.needless import report
-    from lockgate.dashboard.desk import Tools
-    from lockgate.model import ToolCall
+    from lockgate.cli.explain.explanation import explained, forget
+    from lockgate.cli.explain.json_output import whole
+    from lockgate.cli.explain.needless import report
+    from lockgate.core.model import ToolCall
+    from lockgate.service.http.context import Tools
 
     def explain(call: ToolCall) -> dict[str, object]:
         forget()  # what was configured when another call was explained
@@ -137,7 +137,7 @@ def add_token(name: str, scope: str) -> None:
 
     Exit status: 0 made, 1 the name is taken, or not a person's terminal, 2 usage, 3 state not usable.
     """
-    from lockgate.dashboard.tokens import add
+    from lockgate.service.http.auth.tokens import add
 
     if scope == _APPROVE:
         _require(tokens_only=False)
@@ -159,7 +159,7 @@ def list_tokens(as_json: bool) -> None:
 
     Exit status: 0 listed, 3 state not readable.
     """
-    from lockgate.dashboard.tokens import all_of
+    from lockgate.service.http.auth.tokens import all_of
 
     with opened() as store:
         found = []
@@ -187,7 +187,7 @@ def remove_token(name: str) -> None:
 
     Exit status: 0 removed, 1 there is none, or an agent seems to ask, 2 usage, 3 state not usable.
     """
-    from lockgate.dashboard.tokens import remove
+    from lockgate.service.http.auth.tokens import remove
 
     require_person("remove a token")
     with opened() as store:

@@ -9,13 +9,15 @@ from contextlib import AbstractContextManager, nullcontext
 
 import click
 
-from lockgate.adapters import CLIENTS, claude_install, installing
-from lockgate.adapters.claude_command import Launch, remote_words
-from lockgate.adapters.claude_install import SCOPES, Change
-from lockgate.cli.person import require_person
-from lockgate.errors import InstallError, LockgateError
-from lockgate.folders import Folders, folders
-from lockgate.text import visible
+from lockgate.cli.common.person import require_person
+from lockgate.clients.common.hook_command import Launch, remote_words
+from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install import others as installing
+from lockgate.clients.install.claude import SCOPES, Change
+from lockgate.clients.registry import CLIENTS
+from lockgate.core.display_text import visible
+from lockgate.core.errors import InstallError, LockgateError
+from lockgate.system.folders import Folders, folders
 
 _ALIASES = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli", "cursor-agent": "cursor"}
 """What people call clients whose names here are longer."""
@@ -129,7 +131,7 @@ def uninstall(client: str, scope: str, project: str, dry_run: bool, as_json: boo
         else:
             change = installing.plan_uninstall(client, file, where)
         if client == "codex":
-            from lockgate.adapters import codex_trust
+            from lockgate.clients.install import codex_trust
 
             trusted = codex_trust.own_keys(file)
         _carry_out(change, where, "uninstalled", dry_run=dry_run, as_json=as_json)
@@ -168,7 +170,7 @@ def _planned(client: str, launch: Launch, *, statusline: bool) -> Change:
 
 def _trust(where: Folders, file: str, project: str) -> None:
     """Do what Codex's own screen does after a person's review: this command is that review."""
-    from lockgate.adapters.codex_trust import trust
+    from lockgate.clients.install.codex_trust import trust
 
     require_person("trust hooks in Codex")
     trusted = trust(file, project, where.home)
@@ -177,8 +179,8 @@ def _trust(where: Folders, file: str, project: str) -> None:
 
 def _prepare_patterns(where: Folders, project: str) -> None:
     """Compile the pattern library now, so that no session has to wait for it. Where that fails, hooks will refuse."""
-    from lockgate.configuration import find_workspace
-    from lockgate.guardrails.readiness import make_ready
+    from lockgate.configuration.load import find_workspace
+    from lockgate.configuration.pattern_library.readiness import make_ready
     from lockgate.store.opening import open_store
 
     workspace = find_workspace(project, where.home) if project else ""

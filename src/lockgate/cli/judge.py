@@ -8,14 +8,25 @@ from typing import Any
 
 import click
 
-from lockgate.cli.state import WRONG, paint
-from lockgate.deliberation import JudgeQuestion, Opinion
-from lockgate.errors import LockgateError
-from lockgate.events import Context
-from lockgate.folders import folders
-from lockgate.model import Decision, Effect, EffectKind, Label, LabelState, Reason, Subject, Taint, ToolCall, Verdict
-from lockgate.record import Record
-from lockgate.text import visible
+from lockgate.cli.common.state import WRONG, paint
+from lockgate.core.display_text import visible
+from lockgate.core.errors import LockgateError
+from lockgate.core.events import Context
+from lockgate.core.model import (
+    Decision,
+    Effect,
+    EffectKind,
+    Label,
+    LabelState,
+    Reason,
+    Subject,
+    Taint,
+    ToolCall,
+    Verdict,
+)
+from lockgate.core.questions import JudgeQuestion, Opinion
+from lockgate.core.record import Record
+from lockgate.system.folders import folders
 
 
 class _Example(Record):
@@ -58,8 +69,8 @@ def check(as_json: bool) -> None:
 
     Exit status: 0 it told them apart, 1 it did not or could not be asked, 2 usage, 3 configuration not readable.
     """
-    from lockgate import configuration
-    from lockgate.escape.judge.settings import settings_of
+    from lockgate.configuration import load as configuration
+    from lockgate.gate.judge.settings import settings_of
 
     try:
         settings = settings_of(configuration.load_for_cli(os.getcwd()).options.judge)
@@ -80,7 +91,7 @@ def check(as_json: bool) -> None:
 
 
 def _ask(example: _Example, settings: Any) -> Opinion:
-    from lockgate.escape.judge.judge import Judge
+    from lockgate.gate.judge.judge import Judge
     from lockgate.gate.parts import call_digest
     from lockgate.store.opening import open_store
 

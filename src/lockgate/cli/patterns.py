@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from lockgate.analysis.patterns.linking import Linked, link
-from lockgate.analysis.patterns.loading import load, real_checks, schema_text
-from lockgate.analysis.patterns.merging import FALLBACKS, MODES, SEVERITIES, Layer, merge
-from lockgate.analysis.patterns.model import Group
-from lockgate.cli.state import WRONG, paint, patterns_here
-from lockgate.errors import ConfigError, PatternError
-from lockgate.guardrails.layers import Gathered, shipped_layer
-from lockgate.layers import read_file
-from lockgate.text import visible
+from lockgate.cli.common.state import WRONG, paint, patterns_here
+from lockgate.configuration.layers.files import read_file
+from lockgate.configuration.pattern_library.layers import Gathered, shipped_layer
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ConfigError, PatternError
+from lockgate.patterns.library.linking import Linked, link
+from lockgate.patterns.library.loading import load, real_checks, schema_text
+from lockgate.patterns.library.merging import FALLBACKS, MODES, SEVERITIES, Layer, merge
+from lockgate.patterns.model import Group
 
 _COLOURS = {"block": "red", "ask": "yellow", "warn": "cyan", "off": None}
 _WIDEST = 44
@@ -138,7 +138,7 @@ def test(files: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0 all hold, 1 problems, 2 usage, 3 state not readable.
     """
-    from lockgate.guardrails.examples import failures
+    from lockgate.configuration.pattern_library.examples import failures
 
     if files:
         linked, problems = _of_files(files)
@@ -195,7 +195,7 @@ def explain(text: str, as_json: bool, output: bool, tool: str) -> None:
 
     Exit status: 0 nothing matches, 1 something does, 2 usage, 3 state not readable.
     """
-    from lockgate.guardrails.examples import explained
+    from lockgate.configuration.pattern_library.examples import explained
 
     written = sys.stdin.buffer.read(_MOST).decode("utf-8", "replace") if text == "-" else text
     try:

@@ -8,15 +8,15 @@ import time
 
 import click
 
-from lockgate import pausing
-from lockgate.cli.approvals_state import clients
-from lockgate.cli.person import require_approver
-from lockgate.cli.state import UNREADABLE, made, record_act
-from lockgate.configuration import load_for_cli
-from lockgate.errors import StoreError
-from lockgate.folders import state_dir
+from lockgate.cli.approvals.find import clients
+from lockgate.cli.common.person import require_approver
+from lockgate.cli.common.state import UNREADABLE, made, record_act
+from lockgate.configuration import pause as pausing
+from lockgate.configuration.load import load_for_cli
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.system.folders import state_dir
 from lockgate.system.uptime import instant
-from lockgate.text import visible
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 

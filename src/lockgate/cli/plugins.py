@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import click
 
-from lockgate.cli.state import WRONG, paint, unreadable
-from lockgate.configuration import load_for_cli
-from lockgate.deliberation import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
-from lockgate.errors import PluginError, StoreError
-from lockgate.events import Context
-from lockgate.folders import folders
-from lockgate.model import Subject, ToolCall, Verdict
-from lockgate.plugins.asking import Plugins
-from lockgate.plugins.loading import Plugin, name_of
-from lockgate.rules.consulting import rule_sets
-from lockgate.text import visible
+from lockgate.cli.common.state import WRONG, paint, unreadable
+from lockgate.configuration.load import load_for_cli
+from lockgate.configuration.plugins.asking import Plugins
+from lockgate.configuration.plugins.loading import Plugin, name_of
+from lockgate.core.display_text import visible
+from lockgate.core.errors import PluginError, StoreError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.questions import Objection, PluginEntry, ResultQuestion, RuleSets, RulesQuestion
+from lockgate.gate.objections import rule_sets
+from lockgate.system.folders import folders
 
 _CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("Bash", {"command": "ls -l"}, "total 0"),

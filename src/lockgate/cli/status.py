@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockgate.cli.state import ago, clock, iso, looking, paint, unreadable
-from lockgate.errors import StoreError
-from lockgate.model import Label, LabelState, Subject, Taint, TaintState, Verdict
-from lockgate.session import column, labels_of, lock_state, provenance
-from lockgate.session.endorsements import sources_of
+from lockgate.cli.common.state import ago, clock, iso, looking, paint, unreadable
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState, Verdict
+from lockgate.gate.session import column, labels_of, lock_state, provenance
+from lockgate.gate.session.endorsements import sources_of
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import SessionRow
-from lockgate.text import visible
 
 if TYPE_CHECKING:
-    from lockgate.policy.rules import Policy
+    from lockgate.policy.compiled import Policy
 
 _COLOURS = {
     LabelState.CLEAN: "green",
@@ -191,9 +191,9 @@ def _endorsable(tx: Transaction, session: str) -> bool:
 
 def _in_force(folder: str) -> tuple[Sequence[Policy], float]:
     """What decides in a project, and until when it is paused; 0 where it is not."""
-    from lockgate.configuration import load_for_cli
-    from lockgate.folders import state_dir
-    from lockgate.pausing import may_pause, paused_until
+    from lockgate.configuration.load import load_for_cli
+    from lockgate.configuration.pause import may_pause, paused_until
+    from lockgate.system.folders import state_dir
     from lockgate.system.uptime import instant
 
     try:

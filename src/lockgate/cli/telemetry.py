@@ -10,13 +10,14 @@ from collections.abc import Mapping
 
 import click
 
-from lockgate.cli.state import WRONG, unreadable
-from lockgate.errors import StoreError
-from lockgate.folders import state_dir
-from lockgate.observability import gauges, tailing
-from lockgate.observability.settings import Settings, settings_of
+from lockgate.cli.common.state import WRONG, unreadable
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.service.observability import gauges
+from lockgate.service.observability import tail as tailing
+from lockgate.service.observability.settings import Settings, settings_of
 from lockgate.store.opening import open_existing
-from lockgate.text import visible
+from lockgate.system.folders import state_dir
 
 _MISSING = "this needs the extra: in a clone of Lockgate, pip install '.[observability]'"
 
@@ -36,7 +37,7 @@ def metrics(output: str | None, as_json: bool) -> None:
 
     Exit status: 0 printed, 1 not possible, 2 usage, 3 state not readable.
     """
-    from lockgate.observability.running import alone
+    from lockgate.service.observability.process import alone
 
     state = state_dir()
     try:
@@ -58,7 +59,7 @@ def metrics(output: str | None, as_json: bool) -> None:
 
 
 def _page(kept: tailing.Kept, now: gauges.Gauges, chain: gauges.Chain | None) -> bytes:
-    from lockgate.observability.prometheus import exposition
+    from lockgate.service.observability.prometheus import exposition
 
     try:
         return exposition(kept.counts, now, chain)
@@ -67,7 +68,7 @@ def _page(kept: tailing.Kept, now: gauges.Gauges, chain: gauges.Chain | None) ->
 
 
 def _put(page: bytes, output: str | None) -> None:
-    from lockgate.observability.running import write_textfile
+    from lockgate.service.observability.process import write_textfile
 
     if output is None:
         click.echo(page.decode(), nl=False)
@@ -88,7 +89,7 @@ def run(parent: int) -> None:
 
     Exit status: 0 ended, 1 nothing is configured, or not possible, 3 state not readable.
     """
-    from lockgate.observability.running import alone
+    from lockgate.service.observability.process import alone
 
     variables = dict(os.environ)  # whoever sends takes those away that its libraries would listen to
     settings = configured(variables)
@@ -115,8 +116,8 @@ def run(parent: int) -> None:
 
 def _export(settings: Settings, variables: Mapping[str, str], stop: threading.Event, parent: int) -> bool:
     """Follow the audit until the end, or until other settings are configured; gives whether it was that."""
-    from lockgate.observability.answering import answering
-    from lockgate.observability.running import Exporter
+    from lockgate.service.observability.metrics_server import answering
+    from lockgate.service.observability.process import Exporter
 
     def changed() -> bool:
         try:
@@ -154,7 +155,7 @@ def check() -> None:
     if settings.otlp is None:
         raise click.ClickException("no collector is configured: see `observability` in docs/configuration.md")
     try:
-        from lockgate.observability.otlp import Sender
+        from lockgate.service.observability.otlp import Sender
 
         sender = Sender(settings.otlp)
     except ImportError:
@@ -188,6 +189,6 @@ def configured(variables: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _configured(variables: Mapping[str, str]) -> Settings:
-    from lockgate.configuration import load_for_cli
+    from lockgate.configuration.load import load_for_cli
 
     return settings_of(load_for_cli(os.path.expanduser("~")).options.observability, variables)

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from lockgate.cli.person import require_person
-from lockgate.cli.state import made, record_act
-from lockgate.configuration import find_workspace, places
-from lockgate.errors import ConfigError
-from lockgate.folders import folders
-from lockgate.guardrails.layers import is_patterns
-from lockgate.guardrails.layers import places as pattern_places
-from lockgate.guardrails.trusting import PatternLayers, patterns_layers
-from lockgate.layers import Place, digest_of, joined, read_file, trust_name
-from lockgate.policy.merging import Layer, merge
-from lockgate.policy.showing import loosenings
+from lockgate.cli.common.person import require_person
+from lockgate.cli.common.state import made, record_act
+from lockgate.configuration.layers.files import Place, digest_of, joined, read_file, trust_name
+from lockgate.configuration.load import find_workspace, places
+from lockgate.configuration.pattern_library.layers import is_patterns
+from lockgate.configuration.pattern_library.layers import places as pattern_places
+from lockgate.configuration.pattern_library.trust import PatternLayers, patterns_layers
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ConfigError
+from lockgate.policy.lockbox.merging import Layer, merge
+from lockgate.policy.report import loosenings
 from lockgate.policy.validation import Parsed, parse
-from lockgate.text import visible
+from lockgate.system.folders import folders
 
 _DEEPEST = 4
 """How far below its project's root a file is, with the root itself: ``.claude/hooks/patterns``."""

@@ -14,8 +14,8 @@ from lockgate.containment.linux import bubblewrap
 from lockgate.containment.linux import landlock as confining
 from lockgate.containment.linux.seccomp import program
 from lockgate.containment.plan import Plan
-from lockgate.errors import ContainmentError
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.errors import ContainmentError
+from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import NoReturn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.analysis.redact import redact
-from lockgate.lazy import lazy_re
+from lockgate.core.lazy import lazy_re
+from lockgate.patterns.redaction.credentials import redact
 
 TEMPORARY = "/tmp"  # noqa: S108 - a folder of the sandbox's own
 

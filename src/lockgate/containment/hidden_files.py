@@ -7,14 +7,15 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from lockgate.analysis.globs import Names, is_wild, name_matches
-from lockgate.analysis.paths import read_effects
-from lockgate.analysis.places import HOME, pattern_names, places
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.containment.protected_files import Entry, Guard, survey
-from lockgate.errors import ContainmentError
-from lockgate.files import real_path
-from lockgate.model import EffectKind
+from lockgate.containment.protected_files import survey
+from lockgate.core.errors import ContainmentError
+from lockgate.core.model import EffectKind
+from lockgate.resources.globs import Names, is_wild, name_matches
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects
+from lockgate.resources.places import HOME, pattern_names, places
+from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.system.files import real_path
 
 _KINDS = frozenset({"secret", "transcript"})
 NEAR_ENTRIES = 20_000

@@ -8,8 +8,8 @@ import sys
 import time
 
 from lockgate.containment.host_facts import Host
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER, __version__
-from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
@@ -88,7 +88,7 @@ def forget(state: str) -> None:
 
 
 def _default_state() -> str:
-    from lockgate.folders import state_dir
+    from lockgate.system.folders import state_dir
 
     return state_dir()
 

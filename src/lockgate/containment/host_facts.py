@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockgate.record import Record
+from lockgate.core.record import Record
 
 
 class Host(Record):

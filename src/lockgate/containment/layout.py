@@ -7,18 +7,19 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from lockgate.analysis.paths import read_effects
-from lockgate.analysis.surroundings import Surroundings
 from lockgate.containment import hidden_files as hidden
 from lockgate.containment.environment import TEMPORARY, contained, npm_folders
 from lockgate.containment.host import misfit
 from lockgate.containment.leftovers import OPEN_TO_ALL, nothing_in, own_folder
 from lockgate.containment.plan import DEVICES, EMPTY, PROCESSES, QUEUES, READ_ONLY, SHARED, WRITABLE, Mount, Plan
-from lockgate.containment.protected_files import Entry, Guard, survey
+from lockgate.containment.protected_files import survey
+from lockgate.core.errors import ContainmentError
+from lockgate.core.record import Record
 from lockgate.core.version import PACKAGE_FOLDER
-from lockgate.errors import ContainmentError
-from lockgate.files import real_path
-from lockgate.record import Record
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects
+from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.system.files import real_path
 
 _VOLATILE = ("/run", "/var/run", "/run/lock", "/tmp", "/var/tmp", "/dev/shm", "/var/folders")  # noqa: S108 - hidden
 """Where the sockets of a machine's services lie, and on macOS everybody's temporary files."""

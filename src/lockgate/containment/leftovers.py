@@ -39,7 +39,7 @@ def only_contained_see(state: str, workspace: str, path: str) -> bool:
 
 
 def _folder(state: str, workspace: str) -> str:
-    from lockgate.digests import sha256
+    from lockgate.system.digests import sha256
 
     name = sha256(workspace.encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return os.path.join(state, "contained", name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.analysis.globs import Names
-from lockgate.record import Record
+from lockgate.core.record import Record
+from lockgate.resources.globs import Names
 
 READ_ONLY = "read-only"
 WRITABLE = "writable"

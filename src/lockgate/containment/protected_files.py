@@ -6,11 +6,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from lockgate.analysis.guard import Entry as Entry
-from lockgate.analysis.guard import Guard as Guard
-from lockgate.analysis.spelling import names_of
 from lockgate.containment.unfinished_git import is_harmless, is_unfinished
-from lockgate.errors import ContainmentError
+from lockgate.core.errors import ContainmentError
+from lockgate.resources.path_spelling import names_of
+from lockgate.resources.protected_paths import Entry, Guard
 
 MOST_ENTRIES = 400_000
 """Entries of a project that are looked at; a larger one cannot be contained."""

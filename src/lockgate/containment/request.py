@@ -9,14 +9,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from lockgate.analysis.surroundings import Rules, Surroundings
 from lockgate.containment.layout import Run
-from lockgate.errors import BadInputError
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.host_view import Rules, Surroundings
 
 if TYPE_CHECKING:
-    from lockgate.folders import Folders
-    from lockgate.policy.rules import Policy
+    from lockgate.policy.compiled import Policy
+    from lockgate.system.folders import Folders
 
 _VALUES = ("home", "state", "config", "workspace", "folder-to")
 _SHELLS = ("bash", "zsh", "dash", "sh")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lockgate.lazy import lazy_re
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any

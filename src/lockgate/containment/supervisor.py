@@ -20,9 +20,9 @@ from lockgate.containment.host_facts import Host
 from lockgate.containment.layout import Layout
 from lockgate.containment.leftovers import drop_unused
 from lockgate.containment.sweep import Sweep
-from lockgate.errors import ContainmentError
-from lockgate.record import TYPE_CHECKING
-from lockgate.text import visible
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ContainmentError
+from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.containment.macos.sandbox_exec import Group

@@ -10,10 +10,11 @@ import os
 import time
 
 from lockgate.containment.layout import Layout
-from lockgate.containment.protected_files import Entry, survey
+from lockgate.containment.protected_files import survey
 from lockgate.containment.unfinished_git import is_unfinished
-from lockgate.errors import ContainmentError
-from lockgate.record import Record
+from lockgate.core.errors import ContainmentError
+from lockgate.core.record import Record
+from lockgate.resources.protected_paths import Entry
 
 SUFFIX = ".kept-by-lockgate"
 _SHALLOW = 2

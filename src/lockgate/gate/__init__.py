@@ -6,7 +6,7 @@ will give, and records the decision; only then is the answer given. Everything w
 
 from __future__ import annotations
 
-from lockgate.events import (
+from lockgate.core.events import (
     AgentStarted,
     AgentStopped,
     Answer,
@@ -22,13 +22,13 @@ from lockgate.events import (
     ToolRefused,
     ToolRequested,
 )
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.parts import Consultants, Guard, Parts
-from lockgate.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.deliberation import Deliberation
+    from lockgate.core.questions import Deliberation
 
     CameBack = ToolFailed | ToolRefused
     Lifetime = SessionStarted | SessionEnded | AgentStarted | AgentStopped | ConfigChanged
@@ -51,7 +51,7 @@ class Monitor:
     def handle(self, event: Event) -> Answer:
         """Answer one event, and wait for whoever is asked about it.
 
-        Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
+        Raises only :class:`lockgate.core.errors.LockgateError`; the caller then refuses.
         """
         deliberation = self.deliberate(event)
         said: Any = None
@@ -65,15 +65,15 @@ class Monitor:
     def deliberate(self, event: Event) -> Deliberation:
         """Answer one event; whom it has to ask is the caller's to ask: each yield is a question.
 
-        Raises only :class:`lockgate.errors.LockgateError`; the caller then refuses.
+        Raises only :class:`lockgate.core.errors.LockgateError`; the caller then refuses.
         """
         # By their whole names: docs/architecture.md, "The hot path".
         if isinstance(event, ToolRequested):
-            import lockgate.gate.calls as calls
+            import lockgate.gate.monitor.calls as calls
 
             return (yield from calls.requested(self._parts, event))
         if isinstance(event, ToolFinished):
-            import lockgate.gate.results as results
+            import lockgate.gate.monitor.results as results
 
             return (yield from results.finished(self._parts, event))
         return self._noted(event)
@@ -84,22 +84,22 @@ class Monitor:
             case ToolFailed() | ToolRefused():
                 return self._came_back(event)
             case CallsAnswered():
-                from lockgate.gate import asking
+                from lockgate.gate.monitor import dialog as asking
 
                 return asking.answered_all(self._parts, event.context)
             case PromptSubmitted():
-                from lockgate.gate import exposure
+                from lockgate.gate.monitor import context_text as exposure
 
                 return exposure.prompted(self._parts, event)
             case InstructionsLoaded():
-                from lockgate.gate import exposure
+                from lockgate.gate.monitor import context_text as exposure
 
                 return exposure.instructions_loaded(self._parts, event)
             case _:
                 return self._lives(event)
 
     def _came_back(self, event: CameBack) -> Answer:
-        from lockgate.gate import results
+        from lockgate.gate.monitor import results
 
         match event:
             case ToolFailed():
@@ -108,7 +108,7 @@ class Monitor:
                 return results.refused(self._parts, event)
 
     def _lives(self, event: Lifetime) -> Answer:
-        from lockgate.gate import lifetimes
+        from lockgate.gate.monitor import lifetimes
 
         match event:
             case SessionStarted():

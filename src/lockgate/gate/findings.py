@@ -5,9 +5,9 @@ What was matched is neither said nor recorded: ``masking`` takes it out of all t
 
 from __future__ import annotations
 
-from lockgate.analysis.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
-from lockgate.configuration import Configuration
-from lockgate.model import Decision, Effect, EffectKind, LabelState, Reason, Tier, Verdict
+from lockgate.configuration.load import Configuration
+from lockgate.core.model import Decision, Effect, EffectKind, LabelState, Reason, Tier, Verdict
+from lockgate.patterns.model import GuardrailDecision, GuardrailResult, PatternMatch, Severity
 from lockgate.policy.profiles import PAUSED
 
 ROW = "guardrail"

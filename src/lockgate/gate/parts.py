@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lockgate import session
 from lockgate.analysis import analyse
-from lockgate.analysis.patterns.model import GuardrailResult
-from lockgate.analysis.surroundings import Rules, Surroundings
-from lockgate.audit import record
-from lockgate.configuration import Configuration
-from lockgate.deliberation import (
+from lockgate.configuration.load import Configuration
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, ToolCall
+from lockgate.core.questions import (
     NO_DIALOG,
     JudgeQuestion,
     Objection,
@@ -21,15 +19,17 @@ from lockgate.deliberation import (
     RulesQuestion,
     TurnQuestion,
 )
-from lockgate.digests import canonical_json, sha256
-from lockgate.events import Context
-from lockgate.model import Analysis, Effect, ToolCall
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate import session
+from lockgate.patterns.model import GuardrailResult
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.store.audit import record
+from lockgate.system.digests import canonical_json, sha256
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.deliberation import Need
+    from lockgate.core.questions import Need
     from lockgate.store.protocol import Store, Transaction
     from lockgate.store.rows import SessionRow
 
@@ -39,7 +39,7 @@ Texts = Sequence[tuple[str, str]]
 KeptWriter = Callable[[Context, str, Callable[[str], str]], None]
 """Reads the file in which the client keeps a long result, and writes what the function makes of it, where that differs.
 
-Raises ``OSError`` or :class:`lockgate.errors.LockgateError` where it cannot be, or must not be touched.
+Raises ``OSError`` or :class:`lockgate.core.errors.LockgateError` where it cannot be, or must not be touched.
 """
 
 
@@ -51,7 +51,7 @@ def no_kept_file(_: Context, file: str, __: Callable[[str], str]) -> None:
 class Guard(Record):
     """The pattern library on this machine. Without one, everything is approved.
 
-    The checks raise :class:`lockgate.errors.LockgateError` where the library cannot be asked.
+    The checks raise :class:`lockgate.core.errors.LockgateError` where the library cannot be asked.
     """
 
     check_input: Callable[[Context, ToolCall], GuardrailResult] = lambda *_: GuardrailResult()
@@ -157,7 +157,7 @@ class Parts(Record):
     def enter(self, tx: Transaction, context: Context, now: float) -> SessionRow:
         """Make the subject known; a delegate is bound to its brief by the call that spawned it."""
         if context.subject.agent and tx.agent(context.subject) is None:
-            from lockgate.escape import delegates
+            from lockgate.gate.delegates import briefs as delegates
 
             brief = delegates.waiting_for(tx, context.subject, context.agent_type, context.spawned_by)
             if brief is not None:

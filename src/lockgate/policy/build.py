@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lockgate.model import LabelState
+from lockgate.core.model import LabelState
 from lockgate.policy.profiles import COLUMNS, Chain, Profile, chain, verdict
 from lockgate.policy.validation import LOCKBOX_KEYS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lockgate.model import REACHING, Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
+from lockgate.core.model import REACHING, Decision, Effect, EffectKind, Label, LabelState, Reason, Tier, Verdict
 from lockgate.policy.profiles import FINAL, Chain, Profile
 
 _CONTAINING = frozenset((Verdict.CONTAIN,))

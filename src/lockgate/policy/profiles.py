@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
-from lockgate.model import LabelState, Verdict
-from lockgate.record import TYPE_CHECKING, Record
+from lockgate.core.model import LabelState, Verdict
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any

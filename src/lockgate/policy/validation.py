@@ -11,15 +11,15 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from lockgate.errors import ConfigError
-from lockgate.policy.commands import STEPS
-from lockgate.policy.dialect import DialectError, translate, translate_option
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ConfigError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.policy.lockbox.commands import STEPS
+from lockgate.policy.lockbox.javascript_regex import DialectError, translate, translate_option
 from lockgate.policy.profiles import chain
-from lockgate.reading import read
-from lockgate.record import TYPE_CHECKING, Record
-from lockgate.schemas import errors, problems
+from lockgate.system.documents.reader import read
+from lockgate.system.documents.schema import errors, problems
 from lockgate.system.documents.values import Document, Path
-from lockgate.text import visible
 
 if TYPE_CHECKING:
     from typing import Any

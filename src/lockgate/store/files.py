@@ -6,8 +6,8 @@ import os
 import stat
 from collections.abc import Callable
 
-from lockgate.errors import StoreError
-from lockgate.files import to_disk
+from lockgate.core.errors import StoreError
+from lockgate.system.files import to_disk
 
 DATABASE = "lockgate.db"
 KEY = "key"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.files import ELSEWHERE, own_file
 
 if TYPE_CHECKING:
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 GROUPS_BUSY_SECONDS = 1.0
-"""The same for one that decides for many: below what a step of it may take, which would end it (`resident/limit.py`).
+"""The same for one that decides for many: below what a step may take (`service/resident/step_limit.py` would end it).
+
 A hook that has heard nothing for so long decides by itself, and waits for longer."""
 
 
@@ -29,14 +30,14 @@ def open_store(state: str, *, busy_seconds: float = BUSY_SECONDS, groups: bool =
         StoreError: It cannot be made, opened or trusted; the message tells what to do.
     """
     if own_file(os.path.join(state, ELSEWHERE)):
-        from lockgate.store.shared import open_shared
+        from lockgate.store.postgres.opening import open_shared
 
         return open_shared(state, busy_seconds=busy_seconds)
     if groups:
-        from lockgate.store.grouping import GroupingStore
+        from lockgate.store.sqlite.group_commit import GroupingStore
 
         return GroupingStore.open(state, busy_seconds=min(busy_seconds, GROUPS_BUSY_SECONDS))
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.sqlite.store import SqliteStore
 
     return SqliteStore.open(state, busy_seconds=busy_seconds)
 
@@ -48,9 +49,9 @@ def open_existing(state: str, *, busy_seconds: float = BUSY_SECONDS) -> Store | 
         StoreError: It cannot be opened or trusted.
     """
     if own_file(os.path.join(state, ELSEWHERE)):
-        from lockgate.store.shared import open_shared
+        from lockgate.store.postgres.opening import open_shared
 
         return open_shared(state, busy_seconds=busy_seconds)
-    from lockgate.store.sqlite import SqliteStore
+    from lockgate.store.sqlite.store import SqliteStore
 
     return SqliteStore.open_existing(state, busy_seconds=busy_seconds)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from lockgate.model import Label, Subject, Taint
+from lockgate.core.model import Label, Subject, Taint
 from lockgate.store.rows import (
     AgentRow,
     AnchorRow,

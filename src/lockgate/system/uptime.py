@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 
-from lockgate.record import Record
+from lockgate.core.record import Record
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 _BOOT_SESSION = b"kern.bootsessionuuid"

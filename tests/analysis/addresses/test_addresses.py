@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.addresses import extract, host_of, normalise
-from lockgate.analysis.hosts import is_loopback
+from lockgate.resources.addresses import extract, host_of, normalise
+from lockgate.resources.hosts import is_loopback
 
 
 @pytest.mark.parametrize(

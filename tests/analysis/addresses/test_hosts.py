@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.hosts import is_here, is_loopback, is_metadata, trusted
-from lockgate.analysis.relays import leads_elsewhere
-from lockgate.analysis.surroundings import Rules, Surroundings, TrustedDomain
+from lockgate.resources.host_view import Rules, Surroundings, TrustedDomain
+from lockgate.resources.hosts import is_here, is_loopback, is_metadata, trusted
+from lockgate.resources.relays import leads_elsewhere
 
 
 @pytest.mark.parametrize(

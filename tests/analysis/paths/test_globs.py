@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.globs import ending, name_matches, names_meet, path_matches, paths_meet
+from lockgate.resources.globs import ending, name_matches, names_meet, path_matches, paths_meet
 
 ALPHABET = "ab."
 EVERY_NAME = ["".join(letters) for size in range(9) for letters in itertools.product(ALPHABET, repeat=size)]

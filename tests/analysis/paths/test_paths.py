@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.instructions import instructions_effects
-from lockgate.analysis.paths import (
+from lockgate.analysis.prompts.instructions import instructions_effects
+from lockgate.core.model import EffectKind, Variant
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.resources.paths import (
     absolute,
     outside_workspace,
     read_effects,
@@ -16,8 +18,6 @@ from lockgate.analysis.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.analysis.surroundings import Rules, Surroundings
-from lockgate.model import EffectKind, Variant
 
 WORK = "/home/user/work"
 

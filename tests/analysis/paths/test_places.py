@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.data import build
-from lockgate.analysis.paths import read_effects, write_effects
-from lockgate.analysis.places import places
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.data import build
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects, write_effects
+from lockgate.resources.places import places
 from support import tables
 
 WORK = "/home/user/work"

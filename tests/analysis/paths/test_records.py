@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.paths import write_effects
-from lockgate.analysis.surroundings import Rules, records_beside
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_of
+from lockgate.gate.host.host_view import surroundings_of
+from lockgate.resources.host_view import Rules, records_beside
+from lockgate.resources.paths import write_effects
+from lockgate.system.folders import Folders
 
 HOME, PROJECT, TASKS = "/home/user", "/home/user/project", "/tmp/claude-1000"
 ROOTS = (HOME, PROJECT, "", TASKS)

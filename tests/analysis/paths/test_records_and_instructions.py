@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.instructions import instructions_effects
-from lockgate.analysis.paths import (
-    read_effects,
-    write_effects,
-)
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind, Label, Variant
+from lockgate.analysis.prompts.instructions import instructions_effects
+from lockgate.core.model import EffectKind, Label, Variant
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.paths import read_effects, write_effects
 
 WORK = "/home/user/work"
 

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from lockgate.analysis.paths import read_effects
-from lockgate.analysis.surroundings import Rules
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_of
+from lockgate.gate.host.host_view import surroundings_of
+from lockgate.resources.host_view import Rules
+from lockgate.resources.paths import read_effects
+from lockgate.system.folders import Folders
 
 SESSION = "5712da6a-a90b-4424-b0f0-9c56d55425da"
 

@@ -6,8 +6,8 @@ import functools
 
 import hyperscan
 
-from lockgate.analysis.patterns.decoding import Budget, View, views
-from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
+from lockgate.patterns.decoding import Budget, View, views
+from lockgate.patterns.decoding.candidates import ONCE, SPOT_PATTERNS
 
 _NAMES = tuple(SPOT_PATTERNS)
 

@@ -10,8 +10,8 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns import anchors
-from lockgate.analysis.patterns.anchors import anchor_of
+from lockgate.patterns.engine import anchors
+from lockgate.patterns.engine.anchors import anchor_of
 from support.stress import times
 
 ANCHORS = [

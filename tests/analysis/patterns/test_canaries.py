@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.canaries import SHAPES, make
-from lockgate.analysis.patterns.known import SHORTEST
+from lockgate.patterns.known_values.canary_formats import SHAPES, make
+from lockgate.patterns.known_values.values import SHORTEST
 
 LOOKS = {
     "aws": r"aws_access_key_id = AKIA[A-Z2-7]{16}\naws_secret_access_key = [A-Za-z0-9+/]{40}",

@@ -12,15 +12,15 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.checking import Check
-from lockgate.analysis.patterns.engine import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
-from lockgate.analysis.patterns.fields import Field, fields_of
-from lockgate.analysis.patterns.known import KnownHit, KnownKind
-from lockgate.analysis.patterns.model import Candidate, GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
-from lockgate.analysis.patterns.redaction import fingerprint, has_mark, redact
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
-from lockgate.analysis.patterns.severities import TABLE
+from lockgate.patterns.engine.check import Check
+from lockgate.patterns.engine.matcher import _OVERLAP, PIECE, _bounded, _finder, _finder_by_search
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import Field, fields_of
+from lockgate.patterns.known_values.values import KnownHit, KnownKind
+from lockgate.patterns.model import Candidate, GuardrailDecision, Kind, Mode, Severity, Side, ToolRule
+from lockgate.patterns.redaction.spans import fingerprint, has_mark, redact
+from lockgate.patterns.severities import TABLE
 from support.pattern_library import KEY, check, group, library, rule, scanner
 
 BLOCK, ASK, WARN, APPROVE = (GuardrailDecision(word) for word in ("block", "ask", "warn", "approve"))
@@ -319,7 +319,7 @@ def test_rules_with_the_same_pattern_ask_once_whether_a_match_is_a_credential(mo
         asked.append(candidate.value)
         return None if candidate.after.startswith("!") else False
 
-    monkeypatch.setattr("lockgate.analysis.patterns.credential.is_credential", is_credential)
+    monkeypatch.setattr("lockgate.patterns.credentials.classifier.is_credential", is_credential)
     pattern, judged = r"(?P<key>password)=(?P<value>\w+)", (("credential", None),)
     made = library(rule(pattern, "one", validate=judged), rule(pattern, "two", validate=judged))
     found = check(made, "password=k8w2qzj5x7 password=k8w2qzj5x7!").pattern_matches

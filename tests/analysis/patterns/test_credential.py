@@ -4,19 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.credential import is_basic_auth, is_credential
-from lockgate.analysis.patterns.credential_names import (
-    KEY,
-    NOTHING,
-    PASS,
-    PASSWORD,
-    SECRET,
-    SOME_KEY,
-    TOKEN,
-    NameKind,
-    kind_of,
-)
-from lockgate.analysis.patterns.model import Candidate
+from lockgate.patterns.credentials.classifier import is_basic_auth, is_credential
+from lockgate.patterns.credentials.names import KEY, NOTHING, PASS, PASSWORD, SECRET, SOME_KEY, TOKEN, NameKind, kind_of
+from lockgate.patterns.model import Candidate
 
 RANDOM = "q9Xk2LmVz8" + "RtYw4PbN7sD"
 HEX = "9f8a1c3e7d2b6405" + "ce1b9d7f3a2c8814"

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import pytest
 from spotting import all_views
 
-from lockgate.analysis.patterns.decoding import DEPTH, Budget, View
-from lockgate.analysis.patterns.decoding_runs import long_runs
-from lockgate.analysis.patterns.decoding_views import LEAST
+from lockgate.patterns.decoding import DEPTH, Budget, View
+from lockgate.patterns.decoding.decoded_views import LEAST
+from lockgate.patterns.decoding.encoded_runs import long_runs
 
 KEY = b"sk-" + b"ant-api03-Zx81kQ0vbbWqTr5Lp2m"
 BASE64 = base64.b64encode(KEY)

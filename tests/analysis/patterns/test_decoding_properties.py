@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spotting import all_views, find_spots
 
-from lockgate.analysis.patterns import decoding_runs
-from lockgate.analysis.patterns.decoding import DEPTH, Budget, decode
-from lockgate.analysis.patterns.decoding_views import LEAST
+from lockgate.patterns.decoding import DEPTH, Budget, decode
+from lockgate.patterns.decoding import encoded_runs as decoding_runs
+from lockgate.patterns.decoding.decoded_views import LEAST
 
 
 def never() -> bool:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spotting import all_views, find_spots
 
-from lockgate.analysis.patterns.decoding import Budget, decode
-from lockgate.analysis.patterns.decoding_spots import ONCE, SPOT_PATTERNS
+from lockgate.patterns.decoding import Budget, decode
+from lockgate.patterns.decoding.candidates import ONCE, SPOT_PATTERNS
 
 KEY = "sk-" + "ant-api03-Zx81kQ0v"
 PIECES = ("sk-" + "ant-", "api03-", "Zx81kQ0v")

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.known import (
+from lockgate.patterns.engine.known_index import MOST_ENTRIES, Index, build, pack_marks, unpack_marks
+from lockgate.patterns.known_values.encodings import FORMS
+from lockgate.patterns.known_values.values import (
     SHORTEST,
     DamagedIndex,
     Entry,
@@ -23,8 +25,6 @@ from lockgate.analysis.patterns.known import (
     Named,
     windows,
 )
-from lockgate.analysis.patterns.known_forms import FORMS
-from lockgate.analysis.patterns.known_index import MOST_ENTRIES, Index, build, pack_marks, unpack_marks
 
 SALT = bytes(range(32))
 KEY = b"k9Lr+8fQ2z" + b"LmXw71bTTn" + b"4/pZ03vHs6" + b"YcGd1eJu5A"  # in pieces: this file is scanned too

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.patterns import build
-from lockgate.analysis.patterns.linking import Linked, link
-from lockgate.analysis.patterns.loading import Checks
-from lockgate.analysis.patterns.merging import merge
-from lockgate.analysis.patterns.model import Kind, Side
-from lockgate.errors import ConfigError
-from lockgate.guardrails.examples import failures
-from lockgate.guardrails.layers import shipped_layer
+from lockgate.configuration.pattern_library.examples import failures
+from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.core.errors import ConfigError
+from lockgate.patterns.library import build
+from lockgate.patterns.library.linking import Linked, link
+from lockgate.patterns.library.loading import Checks
+from lockgate.patterns.library.merging import merge
+from lockgate.patterns.model import Kind, Side
 
 LENIENT = Checks(lambda patterns: [""] * len(patterns), ())
 GROUPS = {

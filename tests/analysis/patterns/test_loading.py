@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.patterns.linking import link
-from lockgate.analysis.patterns.loading import load, real_checks, schema_text
-from lockgate.analysis.patterns.merging import Layer, merge
-from lockgate.analysis.patterns.model import GuardrailDecision, Mode, Severity, Side
+from lockgate.patterns.library.linking import link
+from lockgate.patterns.library.loading import load, real_checks, schema_text
+from lockgate.patterns.library.merging import Layer, merge
+from lockgate.patterns.model import GuardrailDecision, Mode, Severity, Side
 
 CHECKS = real_checks()
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,12 +10,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.linking import BESIDE, link
-from lockgate.analysis.patterns.loading import Checks, load
-from lockgate.analysis.patterns.merging import MOST_PROJECT_RULES, Layer, State, merge
-from lockgate.analysis.patterns.model import Group, GuardrailDecision, Library, Mode, Rule, Severity, Side, ToolRule
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.library.linking import BESIDE, link
+from lockgate.patterns.library.loading import Checks, load
+from lockgate.patterns.library.merging import MOST_PROJECT_RULES, Layer, State, merge
+from lockgate.patterns.model import Group, GuardrailDecision, Library, Mode, Rule, Severity, Side, ToolRule
 
 CHECKS = Checks(lambda patterns: [""] * len(patterns), ("luhn",))
 BASE = """

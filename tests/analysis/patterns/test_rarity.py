@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns import rarity
-from lockgate.analysis.patterns.rarity_data import build
+from lockgate.patterns.credentials import randomness as rarity
+from lockgate.patterns.credentials.trigrams import build
 
 ALPHABET = string.ascii_letters + string.digits
 

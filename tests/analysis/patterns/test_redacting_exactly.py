@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.fields import Field
-from lockgate.analysis.patterns.linking import link
-from lockgate.analysis.patterns.merging import merge
-from lockgate.analysis.patterns.model import GuardrailDecision, Side
-from lockgate.analysis.patterns.redaction import redact
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
-from lockgate.guardrails.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import Field
+from lockgate.patterns.library.linking import link
+from lockgate.patterns.library.merging import merge
+from lockgate.patterns.model import GuardrailDecision, Side
+from lockgate.patterns.redaction.spans import redact
 from support.pattern_library import scanner
 
 OUTPUT = Request(Side.OUTPUT, "Bash", timeout_ms=1e6)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.model import GuardrailDecision, Kind, Mode, PatternMatch, Severity
-from lockgate.analysis.patterns.redaction import redact_all
-from lockgate.analysis.patterns.results import Kept, most_precise
+from lockgate.patterns.engine.results import Kept, most_precise
+from lockgate.patterns.model import GuardrailDecision, Kind, Mode, PatternMatch, Severity
+from lockgate.patterns.redaction.spans import redact_all
 
 MATCH = PatternMatch("g/r", "t", Severity.HIGH, Mode.BLOCK, Kind.SECRET, "", 0, 8, redact=True, replacement="-")
 

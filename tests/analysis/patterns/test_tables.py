@@ -6,14 +6,14 @@ from functools import cache
 
 import pytest
 
-from lockgate.analysis.patterns.fields import Field
-from lockgate.analysis.patterns.linking import link
-from lockgate.analysis.patterns.merging import merge
-from lockgate.analysis.patterns.model import Side
-from lockgate.analysis.patterns.redaction import redact
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
-from lockgate.guardrails.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import Field
+from lockgate.patterns.library.linking import link
+from lockgate.patterns.library.merging import merge
+from lockgate.patterns.model import Side
+from lockgate.patterns.redaction.spans import redact
 from support.pattern_library import scanner
 
 A, B = "Tr0ub4dor&3x", "q9Xk2LmVz8" + "RtYw4PbN7sD"

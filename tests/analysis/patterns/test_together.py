@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns import scanning, together
-from lockgate.analysis.patterns.fields import Field, fields_of, is_for
-from lockgate.analysis.patterns.known import KnownHit, KnownKind, Marker, Named
-from lockgate.analysis.patterns.known_index import Index, build
-from lockgate.analysis.patterns.linking import link
-from lockgate.analysis.patterns.merging import merge
-from lockgate.analysis.patterns.model import GuardrailResult, Side
-from lockgate.analysis.patterns.redaction import redact_all
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
-from lockgate.guardrails.layers import shipped_layer
+from lockgate.configuration.pattern_library.layers import shipped_layer
+from lockgate.patterns.engine import batch as together
+from lockgate.patterns.engine import scanner as scanning
+from lockgate.patterns.engine.known_index import Index, build
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import Field, fields_of, is_for
+from lockgate.patterns.known_values.values import KnownHit, KnownKind, Marker, Named
+from lockgate.patterns.library.linking import link
+from lockgate.patterns.library.merging import merge
+from lockgate.patterns.model import GuardrailResult, Side
+from lockgate.patterns.redaction.spans import redact_all
 from support.pattern_library import library, rule, scanner
 
 REQUEST = Request(Side.INPUT, "mcp__a__b", timeout_ms=1e6, most_matches=10**6)

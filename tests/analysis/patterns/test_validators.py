@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.model import Candidate
-from lockgate.analysis.patterns.validators import VALIDATORS
+from lockgate.patterns.model import Candidate
+from lockgate.patterns.validators import VALIDATORS
 
 ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -105,11 +105,11 @@ def test_no_validator_fails_at_what_looks_like_a_key(name, value):
 
 def test_the_registry_imports_no_validator():
     code = (
-        "import sys, lockgate.analysis.patterns.validators\n"
+        "import sys, lockgate.patterns.validators\n"
         "print([name for name in sys.modules if 'patterns.valid' in name or name.endswith('placeholders')])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['lockgate.analysis.patterns.validators']"
+    assert ran.stdout.strip() == "['lockgate.patterns.validators']"
 
 
 def checksum(secret):
@@ -144,7 +144,7 @@ def test_a_checksum_proves_a_token_and_a_wrong_one_rejects_none(name, prefix, se
         (token({"alg": "dir", "enc": "A256GCM"}, {}, "aXY.Y2lwaGVy.dGFn"), True),
         ("eyJhbGciOiJIUzI1NiJ9.eyJz", False),
         ("eyJhbGciOi.JIUzI1NiJ9.x", False),
-        ("lockgate.analysis.patterns", False),
+        ("lockgate.patterns", False),
     ],
 )
 def test_a_json_web_token_has_a_header_a_payload_and_a_signature(value, answer):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.patterns.model import Candidate
-from lockgate.analysis.patterns.validators import VALIDATORS
+from lockgate.patterns.model import Candidate
+from lockgate.patterns.validators import VALIDATORS
 
 TRUE, NONE, FALSE = True, None, False
 

@@ -3,9 +3,9 @@ import string
 
 import pytest
 
-from lockgate.analysis.patterns.model import Candidate
-from lockgate.analysis.patterns.placeholders import is_placeholder
-from lockgate.analysis.patterns.validators import VALIDATORS
+from lockgate.patterns.credentials.placeholders import is_placeholder
+from lockgate.patterns.model import Candidate
+from lockgate.patterns.validators import VALIDATORS
 
 PLACEHOLDERS = [
     *"""

@@ -7,16 +7,16 @@ import hyperscan
 import pytest
 import re2
 
-from lockgate.analysis import patterns
-from lockgate.analysis.patterns.compiling import compile_library
-from lockgate.analysis.patterns.engine import Matcher
-from lockgate.analysis.patterns.fields import fields_of
-from lockgate.analysis.patterns.linking import Linked, link
-from lockgate.analysis.patterns.loading import load, real_checks
-from lockgate.analysis.patterns.merging import Layer, merge
-from lockgate.analysis.patterns.model import GuardrailDecision, Side
-from lockgate.analysis.patterns.request import Request
-from lockgate.analysis.patterns.scanning import Scanner
+from lockgate import patterns
+from lockgate.patterns.engine.compiling import compile_library
+from lockgate.patterns.engine.matcher import Matcher
+from lockgate.patterns.engine.request import Request
+from lockgate.patterns.engine.scanner import Scanner
+from lockgate.patterns.fields import fields_of
+from lockgate.patterns.library.linking import Linked, link
+from lockgate.patterns.library.loading import load, real_checks
+from lockgate.patterns.library.merging import Layer, merge
+from lockgate.patterns.model import GuardrailDecision, Side
 
 LIBRARY = Path(patterns.__file__).parent / "library"
 

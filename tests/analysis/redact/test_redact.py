@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.analysis.data import build
-from lockgate.analysis.redact import redact, redact_input
+from lockgate.patterns.redaction.credentials import redact, redact_input
+from lockgate.resources.data import build
 from support import tables
 
 ROWS = tables.read(build.HERE / "redaction.yaml")

@@ -1,6 +1,6 @@
 import pytest
 
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.host_view import Surroundings
 from support.repositories import Ordinary
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.data import build
 from lockgate.analysis.looking import only_looks
-from lockgate.model import Analysis, Effect, EffectKind, Label, ToolCall
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall
+from lockgate.resources.data import build
 from support.analysed import AROUND, PROJECT
 
 ROWS: list[dict[str, Any]] = build.load(Path(build.__file__).with_name("looking.yaml"))

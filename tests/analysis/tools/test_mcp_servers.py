@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lockgate.analysis import analyse
-from lockgate.analysis.data import build
-from lockgate.analysis.surroundings import CategoryRule, Rules, ScriptFile, Service, Surroundings
-from lockgate.model import Category, EffectKind, Label, ToolCall
+from lockgate.core.model import Category, EffectKind, Label, ToolCall
+from lockgate.resources.data import build
+from lockgate.resources.host_view import CategoryRule, Rules, ScriptFile, Service, Surroundings
 from support import tables
 
 WORK = "/home/user/work"

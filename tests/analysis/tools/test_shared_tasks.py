@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lockgate import caller
 from lockgate.analysis import analyse
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_in
-from lockgate.model import Label, ToolCall
+from lockgate.core.model import Label, ToolCall
+from lockgate.gate.host.host_view import surroundings_in
+from lockgate.resources.host_view import Surroundings
+from lockgate.system import caller
+from lockgate.system.folders import Folders
 
 PROJECT = "/home/user/work"
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import lockgate.analysis
 from lockgate.analysis import analyse
-from lockgate.analysis.data import build
-from lockgate.analysis.surroundings import CategoryRule, Rules, Service, Surroundings, TrustedDomain
-from lockgate.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
+from lockgate.core.model import Analysis, Category, EffectKind, Label, ToolCall, Variant
+from lockgate.resources.data import build
+from lockgate.resources.host_view import CategoryRule, Rules, Service, Surroundings, TrustedDomain
 from support import tables
 
 WORK = "/home/user/work"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from lockgate.dashboard.tokens import add
+from lockgate.service.http.auth.tokens import add
 from support.api_server import Machine, Server
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lockgate.dashboard import sparing
-from lockgate.dashboard.build import PLACE
-from lockgate.dashboard.tokens import add
+from lockgate.service.http import log_limiter as sparing
+from lockgate.service.http.auth.tokens import add
+from lockgate.service.http.schemas.build import PLACE
 from support.api_server import Machine, Server, read_all
 
 CONTRACT = json.loads(PLACE.read_text())
@@ -216,7 +216,7 @@ def test_what_was_left_out_of_the_log_is_counted(caplog: pytest.LogCaptureFixtur
     now = [1000.0]
     kept = sparing.Sparing(lambda: now[0])
     caplog.handler.addFilter(kept)
-    log = logging.getLogger("lockgate.dashboard")
+    log = logging.getLogger("lockgate.service.http")
     try:
         for kind in ("one", "other"):
             for number in range(sparing.MOST + 3):

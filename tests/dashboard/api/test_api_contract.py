@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.specs.openapi.checks import ignored_auth
 
-from lockgate.dashboard import build
-from lockgate.dashboard.access import Access
-from lockgate.dashboard.tokens import add
+from lockgate.service.http.auth.sessions import Access
+from lockgate.service.http.auth.tokens import add
+from lockgate.service.http.schemas import build
 from support.api_server import Machine, Server
 
 CONTRACT = json.loads(build.PLACE.read_text())

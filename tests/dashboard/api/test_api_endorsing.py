@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from lockgate.audit.chain import verify_store
-from lockgate.events import Context
-from lockgate.folders import user_name
-from lockgate.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
-from lockgate.session import begin_session, expect, finished, labels_of
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, EffectKind, Label, Subject, ToolCall
+from lockgate.gate.session import begin_session, expect, finished, labels_of
+from lockgate.store.audit.chain import verify_store
+from lockgate.system.folders import user_name
 from support.api_server import Machine, Server
 
 TEXT = "Fix the parser.\n<img src=x onerror=alert(1)>\n\x1b[2J\u202eplease"

@@ -20,13 +20,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockgate.dashboard import events
-from lockgate.dashboard.access import Caller
-from lockgate.dashboard.events import MOST_LISTENERS, MOST_PROGRAMS, _Listener, frame, framed, kind_of
-from lockgate.dashboard.tokens import add, remove
-from lockgate.escape import bells
-from lockgate.escape.answering import answer
-from lockgate.escape.waiting import WATCHERS
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.waiting import WATCHERS
+from lockgate.service.http import event_stream as events
+from lockgate.service.http.auth.sessions import Caller
+from lockgate.service.http.auth.tokens import add, remove
+from lockgate.service.http.event_stream import MOST_LISTENERS, MOST_PROGRAMS, _Listener, frame, framed, kind_of
 from lockgate.store.rows import AuditRow
 from support.api_server import Machine, Server
 

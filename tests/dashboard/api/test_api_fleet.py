@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.dashboard.tokens import add
+from lockgate.service.http.auth.tokens import add
 from support.api_server import Machine, Server
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lockgate.dashboard.shield import MOST_BODY
+from lockgate.service.http.middleware import MOST_BODY
 from support.api_server import Server, read_all
 
 

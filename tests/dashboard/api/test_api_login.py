@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.dashboard import tokens
-from lockgate.dashboard.access import IDLE_SECONDS, LASTS_SECONDS, LINK_SECONDS, MOST_WRONG, Access
-from lockgate.dashboard.links import Leader
-from lockgate.dashboard.problems import Refused
+from lockgate.service.http.auth import tokens
+from lockgate.service.http.auth.login_links import Leader
+from lockgate.service.http.auth.sessions import IDLE_SECONDS, LASTS_SECONDS, LINK_SECONDS, MOST_WRONG, Access
+from lockgate.service.http.problems import Refused
 from support.api_server import Machine, Server
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 import httpx
 import pytest
 
-from lockgate.dashboard.tokens import add
+from lockgate.service.http.auth.tokens import add
 from support.api_server import Machine, Server, read_all
 
 PATIENCE = 1.0

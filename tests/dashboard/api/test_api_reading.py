@@ -11,11 +11,11 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from lockgate import caller
-from lockgate.dashboard import presence, sessions
-from lockgate.model import Label
+from lockgate.core.model import Label
+from lockgate.service.http.views import presence, sessions
 from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AgentRow, BriefRow, GateRow, SessionRow
+from lockgate.system import caller
 from support.api_server import Machine
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lockgate.dashboard.static_files import FOLDER
+from lockgate.service.http.static_files import FOLDER
 from support.api_server import Server
 
 FILES = sorted(str(path.relative_to(FOLDER)) for path in Path(FOLDER).rglob("*") if path.is_file())

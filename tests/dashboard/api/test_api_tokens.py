@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lockgate.dashboard import tokens
-from lockgate.errors import LockgateError
+from lockgate.core.errors import LockgateError
+from lockgate.service.http.auth import tokens
 from support.api_server import Machine, Server
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from lockgate.cli.dashboard import tools
-from lockgate.dashboard import serving
-from lockgate.dashboard.serving import Dashboard, Settings
-from lockgate.errors import RemoteError, StoreError
-from lockgate.folders import Folders
-from lockgate.machine import own_ports
-from lockgate.server import sockets
+from lockgate.core.errors import RemoteError, StoreError
+from lockgate.gate.host.host_view import own_ports
+from lockgate.service.http import serve as serving
+from lockgate.service.http.serve import Dashboard, Settings
+from lockgate.service.listening import sockets
+from lockgate.system.folders import Folders
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_record_that_cannot_be_written_is_told_whatever_failed(
 
     dashboard = Dashboard(where, Settings(), tools(), print)
     monkeypatch.setattr(dashboard._desk, "store", fails)
-    with caplog.at_level(logging.WARNING, "lockgate.dashboard"):
+    with caplog.at_level(logging.WARNING, "lockgate.service.http"):
         dashboard._record_twice()
     assert [record.__dict__["facts"] for record in caplog.records] == [{"error": said}]
     dashboard._held.close()

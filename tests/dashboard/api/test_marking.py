@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockgate.analysis import analyse
-from lockgate.configuration import load_for_cli
-from lockgate.dashboard.marking import marked
-from lockgate.dashboard.schemas_calls import Call, EffectShown
-from lockgate.dashboard.shown import shown
-from lockgate.folders import Folders
-from lockgate.machine import surroundings_of
-from lockgate.model import ToolCall
+from lockgate.configuration.load import load_for_cli
+from lockgate.core.model import ToolCall
+from lockgate.gate.host.host_view import surroundings_of
+from lockgate.service.http.schemas.calls import Call, EffectShown
+from lockgate.service.http.views.call_spans import marked
+from lockgate.service.http.views.display_values import shown
+from lockgate.system.folders import Folders
 
 WHERE = Folders("/nowhere/home", "/nowhere/state", "/nowhere/config")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.dashboard.own_port import OwnPort
-from lockgate.machine import own_ports
+from lockgate.gate.host.host_view import own_ports
+from lockgate.service.http.port_file import OwnPort
 from support.api_server import Machine
 
 KILLED = """
 import os, signal, sys
-from lockgate.dashboard.own_port import OwnPort
+from lockgate.service.http.port_file import OwnPort
 OwnPort(sys.argv[1], 4001)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -12,12 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from lockgate.dashboard import sessions
-from lockgate.dashboard.desk import Desk
-from lockgate.folders import Folders
-from lockgate.model import Label, LabelState, Subject, Taint
-from lockgate.observability import gauges
-from lockgate.store import statements
+from lockgate.core.model import Label, LabelState, Subject, Taint
+from lockgate.service.http.context import Desk
+from lockgate.service.http.views import sessions
+from lockgate.service.observability import gauges
 from lockgate.store.files import ELSEWHERE
 from lockgate.store.opening import open_store
 from lockgate.store.postgres import statements as postgres_statements
@@ -25,6 +23,8 @@ from lockgate.store.postgres.store import PostgresStore
 from lockgate.store.postgres.transaction import PostgresTransaction
 from lockgate.store.protocol import Store
 from lockgate.store.rows import AgentRow, BriefRow, SessionRow
+from lockgate.store.sqlite import statements
+from lockgate.system.folders import Folders
 from support.postgres import use
 
 

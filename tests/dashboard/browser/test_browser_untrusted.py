@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from browser.places import Open
-from lockgate.text import visible
+from lockgate.core.display_text import visible
 from support.dashboard_story import ZOO, Story
 
 PLACES = ("sessions", "sessions/zoo-0 <script>alert(1)<%2Fscript>", "approvals", "decisions", "explain", "policy")

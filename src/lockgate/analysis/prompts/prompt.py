@@ -6,10 +6,10 @@ so no other event tells of it. The forms are those of version 2.1.329.
 
 from __future__ import annotations
 
-from lockgate.analysis.mentions import attached
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.lazy import lazy_re
-from lockgate.model import Effect, EffectKind, Label, ToolCall
+from lockgate.analysis.prompts.mentions import attached
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import Effect, EffectKind, Label, ToolCall
+from lockgate.resources.host_view import Surroundings
 
 _SERVERS_PROMPT = lazy_re(r"\s*/(?:(?P<tool>mcp__\S+)|(?P<listed>\S+) \(MCP\))")
 
@@ -34,7 +34,7 @@ def _of_skill(prompt: str, cwd: str, around: Surroundings) -> tuple[Effect, ...]
         return tuple(effect for effect in brought if effect.kind in (EffectKind.INGEST, EffectKind.READ_SECRET))
     if not prompt.startswith("/"):
         return ()
-    from lockgate.analysis.skills import skill_effects
+    from lockgate.analysis.prompts.skills import skill_effects
 
     return skill_effects(prompt, "", cwd, around)
 

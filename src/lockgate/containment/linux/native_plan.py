@@ -10,7 +10,7 @@ from lockgate.containment.linux.native_walk import spelt
 from lockgate.containment.linux.proc import settings
 from lockgate.containment.linux.seccomp import program
 from lockgate.containment.plan import Plan
-from lockgate.errors import ContainmentError
+from lockgate.core.errors import ContainmentError
 
 PLAN = "plan 1"
 

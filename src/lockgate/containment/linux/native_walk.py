@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from lockgate.analysis.spelling import names_of
 from lockgate.containment import hidden_files as hidden
 from lockgate.containment.layout import Look
-from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, Entry, Guard, what_matters
-from lockgate.errors import BadInputError
-from lockgate.files import real_path
-from lockgate.record import Record
+from lockgate.containment.protected_files import MOST_ENTRIES, VENDORED, what_matters
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import Record
+from lockgate.resources.path_spelling import names_of
+from lockgate.resources.protected_paths import Entry, Guard
+from lockgate.system.files import real_path
 
 WALK = "walk 1"
 _DEEP = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 
-from lockgate.record import Record
+from lockgate.core.record import Record
 
 _LOAD, _JUMP_EQUAL, _JUMP_ABOVE, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000

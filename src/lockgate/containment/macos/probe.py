@@ -15,7 +15,7 @@ import tempfile
 
 from lockgate.containment.macos.sandbox_exec import command_line
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, WRITABLE, Mount, Plan
-from lockgate.errors import LockgateError
+from lockgate.core.errors import LockgateError
 
 _SECONDS = 2.0
 _TRY = """

@@ -17,8 +17,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from lockgate.analysis.globs import Names
 from lockgate.containment.plan import DEVICES, EMPTY, READ_ONLY, SHARED, WRITABLE, Mount, Plan
+from lockgate.resources.globs import Names
 
 _HEAD = """(version 1)
 (deny default)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from lockgate.containment.macos import profile as seatbelt
 from lockgate.containment.plan import Plan
-from lockgate.errors import ContainmentError
+from lockgate.core.errors import ContainmentError
 
 PROGRAM = "/usr/bin/sandbox-exec"
 _LONGEST_PROFILE = 800_000

@@ -6,9 +6,9 @@ import os
 import time
 from threading import Lock
 
-from lockgate.errors import StoreError
-from lockgate.record import TYPE_CHECKING, Record
-from lockgate.store.postgres.where import LIBRARIES, no_service, psycopg_here
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store.postgres.settings import LIBRARIES, no_service, psycopg_here
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import psycopg
     import psycopg_pool
 
-    from lockgate.store.postgres.where import Address
+    from lockgate.store.postgres.settings import Address
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import Statements, replacing
-from lockgate.store.postgres.texts import parsed
+from lockgate.store.postgres.text_encoding import parsed
 from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ they are compared as bytes, as SQLite does.
 from __future__ import annotations
 
 from lockgate.store.postgres.schema_audit import AUDIT
-from lockgate.store.postgres.schema_binding import BINDING
+from lockgate.store.postgres.schema_roles import BINDING
 
 SCHEMA = "lockgate"
 

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from lockgate.digests import blake2b
-from lockgate.errors import StoreError
-from lockgate.record import TYPE_CHECKING
-from lockgate.store.postgres.schema_binding import SLOTS
-from lockgate.store.postgres.texts import given, kept
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.postgres.schema_roles import SLOTS
+from lockgate.store.postgres.text_encoding import given, kept
+from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
     from typing import Any

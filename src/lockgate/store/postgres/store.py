@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lockgate.errors import StoreError
-from lockgate.record import TYPE_CHECKING
-from lockgate.store.links import gate_of
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import gate_of
 from lockgate.store.postgres.connections import Limits, Pool, leave, shared_pool, store_error
 from lockgate.store.postgres.schema import VERSION
+from lockgate.store.postgres.settings import psycopg_here
 from lockgate.store.postgres.transaction import PostgresTransaction
-from lockgate.store.postgres.where import psycopg_here
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.store.postgres.connections import Connection
-    from lockgate.store.postgres.where import Address
+    from lockgate.store.postgres.settings import Address
 
 _PAUSE = 0.01
 """Seconds before the next connection is tried after one that was lost."""
@@ -91,7 +91,7 @@ class PostgresStore:
 
     def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
         """Hear of questions that anybody puts or answers, on whatever host."""
-        from lockgate.store.postgres.listening import listening
+        from lockgate.store.postgres.notifications import listening
 
         return listening(self._open_pool(), heard, watching=watching)
 
@@ -154,7 +154,7 @@ class PostgresStore:
         with self.transaction() as tx:
             made = tx.anchor()
         if made is not None and self._notes:
-            from lockgate.store.postgres.notes import note
+            from lockgate.store.postgres.anchor_notes import note
 
             note(self._notes, made)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 
-from lockgate.digests import blake2b
-from lockgate.model import Label, Subject, Taint, TaintState
-from lockgate.record import TYPE_CHECKING
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.postgres.statements import Statements, given_row, replacing
-from lockgate.store.postgres.texts import kept, parsed
+from lockgate.store.postgres.text_encoding import kept, parsed
 from lockgate.store.rows import AgentRow, SessionRow
+from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
     from typing import Any

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lockgate.digests import sha256
-from lockgate.record import TYPE_CHECKING
-from lockgate.store.postgres.auditing import AuditQueries
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.postgres.audit import AuditQueries
 from lockgate.store.postgres.questions import QuestionQueries
 from lockgate.store.postgres.statements import lock_key, replacing
 from lockgate.store.postgres.subjects import SubjectQueries
+from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
     from lockgate.store.postgres.connections import Connection
@@ -98,7 +98,7 @@ class PostgresTransaction(SubjectQueries, QuestionQueries, AuditQueries):
 
     def watched(self) -> bool:
         """Whether somebody on some host watches for questions."""
-        from lockgate.store.postgres.listening import WATCHED
+        from lockgate.store.postgres.notifications import WATCHED
 
         row = self._one(WATCHED, (lock_key("watching"),))
         return bool(row and row[0])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lockgate.errors import ConfigError
-from lockgate.lazy import lazy_re
-from lockgate.record import TYPE_CHECKING, Record
-from lockgate.text import visible
+from lockgate.core.display_text import visible
+from lockgate.core.errors import ConfigError
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING, Record
 
 if TYPE_CHECKING:
     from typing import Any

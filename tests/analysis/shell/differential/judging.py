@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Analysis, EffectKind
+from lockgate.core.model import Analysis, EffectKind
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 from support.bash_oracle import Command
 from support.stub_oracle import KNOWN, executed
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import CategoryRule, Rules, Surroundings, TrustedDomain
-from lockgate.model import Category, EffectKind, Label, Variant
+from lockgate.core.model import Category, EffectKind, Label, Variant
+from lockgate.resources.host_view import CategoryRule, Rules, Surroundings, TrustedDomain
+from lockgate.shell import analyse_shell
 
 
 def analyse(command, around=Surroundings(home="/home/user", workspace="/work/project"), cwd="/work/project"):  # noqa: B008

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
 from support.analysed import kinds
 
 ACTING = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.PERSIST, EffectKind.TAMPER}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import Category
+from lockgate.core.model import Category
+from lockgate.shell import analyse_shell
 from support import tables
 
 HERE = Path(__file__).parent

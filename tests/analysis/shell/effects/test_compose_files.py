@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
+from lockgate.shell import analyse_shell
 from support.projects import PROJECT, surroundings
 
 PLAIN = "services:\n  db: {image: 'postgres:16'}\n  web:\n    build: .\n    ports: ['3000:3000']\n"

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell, effects
-from lockgate.model import EffectKind, Flow, Variant
+from lockgate.core.model import EffectKind, Flow, Variant
+from lockgate.shell import analyse as effects
+from lockgate.shell import analyse_shell
 from support import tables
 
 TABLE = tables.read(Path(__file__).parent / "flows.yaml")
@@ -63,7 +64,7 @@ def test_the_second_run_changes_nothing_else(around, monkeypatch):
 
 
 def test_a_fault_of_the_second_run_changes_no_effect(around, monkeypatch):
-    from lockgate.analysis.shell import dataflow
+    from lockgate.shell.secret_flow import second_run as dataflow
 
     def fail(*_):
         raise RecursionError

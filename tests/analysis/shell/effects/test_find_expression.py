@@ -2,7 +2,8 @@
 
 import pytest
 
-from lockgate.analysis.shell import find_expression, knowledge
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.programs import find_expression
 
 EMPTY = find_expression.EMPTY
 

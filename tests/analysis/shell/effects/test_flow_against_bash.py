@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from flow_scripts import scripts
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 from support.bash_oracle import run
 from support.stress import times
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell, builtins, roles
-from lockgate.analysis.shell.builtins import BUILTINS
-from lockgate.analysis.shell.findings import NEEDS, WORDS
-from lockgate.analysis.shell.programs import build
-from lockgate.analysis.shell.roles import ROLES
+from lockgate.shell import analyse_shell
+from lockgate.shell.interpreter import builtins
+from lockgate.shell.interpreter.builtins import BUILTINS
+from lockgate.shell.knowledge.data import build
+from lockgate.shell.programs import roles
+from lockgate.shell.programs.roles import ROLES
+from lockgate.shell.state.findings import NEEDS, WORDS
 
 DOCS = Path(__file__).resolve().parents[4] / "docs/knowledge.md"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lockgate.analysis.shell import knowledge
-from lockgate.analysis.shell.knowledge import Entry
-from lockgate.analysis.shell.programs import build
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.data import build
+from lockgate.shell.knowledge.lookup import Entry
 
 
 def compiled(entry):

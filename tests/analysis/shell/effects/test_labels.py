@@ -2,8 +2,8 @@
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import Label
+from lockgate.core.model import Label
+from lockgate.shell import analyse_shell
 
 CLEAN = [
     "npx tsc --noEmit",

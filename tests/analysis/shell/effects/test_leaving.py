@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.adapters import CLIENTS
-from lockgate.analysis.shell.effects import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.machine import in_client
-from lockgate.model import Effect, EffectKind, Label
+from lockgate.clients.registry import CLIENTS
+from lockgate.core.model import Effect, EffectKind, Label
+from lockgate.gate.host.host_view import in_client
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell.analyse import analyse_shell
 
 HOME = "/home/user"
 PROJECT = f"{HOME}/work/project"

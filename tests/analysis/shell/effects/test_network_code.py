@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lockgate.analysis.shell import analyse_shell, dataflow
-from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings, TrustedDomain
-from lockgate.model import Effect, EffectKind, Variant
+from lockgate.core.model import Effect, EffectKind, Variant
+from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.shell import analyse_shell
+from lockgate.shell.secret_flow import second_run as dataflow
 
 TABLE: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "network_code.yaml").read_text())
 WORK = "/work/project"

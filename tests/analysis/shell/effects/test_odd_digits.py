@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.numbers import number
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.digits import number
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 WORK = "/home/user/work"
 AROUND = Surroundings(workspace=WORK, home="/home/user", variables={"HOME": "/home/user"})

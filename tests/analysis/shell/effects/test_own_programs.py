@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import ScriptFile, Surroundings
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
+from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.shell import analyse_shell
 
 PROJECT = "/home/u/p"
 OWN = "shell:project-program"

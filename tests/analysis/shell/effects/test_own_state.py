@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind, Variant
+from lockgate.core.model import EffectKind, Variant
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 STATE = "/home/user/.local/state/lockgate"
 AROUND = Surroundings(home="/home/user", workspace="/home/user/work", own_paths=(STATE,), state_paths=(STATE,))

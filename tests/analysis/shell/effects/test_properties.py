@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind, Label
+from lockgate.core.model import EffectKind, Label
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 AROUND = Surroundings(home="/home/user", workspace="/work/project")
 ACTS = {EffectKind.EGRESS, EffectKind.EXECUTE, EffectKind.FETCH}

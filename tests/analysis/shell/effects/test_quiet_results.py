@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 PUSH = """To github.com:me/project.git
    1a2b3c4..5d6e7f8  main -> main

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.shell.programs import build
-from lockgate.analysis.surroundings import Rules, Service, Surroundings, TrustedDomain
-from lockgate.session.own_words import is_receipt
+from lockgate.gate.session.own_words import is_receipt
+from lockgate.resources.host_view import Rules, Service, Surroundings, TrustedDomain
+from lockgate.shell import analyse_shell
+from lockgate.shell.knowledge.data import build
 from support.repositories import Told
 
 WORK = "/home/u/work"

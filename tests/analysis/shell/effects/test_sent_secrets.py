@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lockgate.analysis.shell import analyse_shell, dataflow
-from lockgate.analysis.surroundings import Rules, ScriptFile, Surroundings, TrustedDomain
-from lockgate.model import Variant
+from lockgate.core.model import Variant
+from lockgate.resources.host_view import Rules, ScriptFile, Surroundings, TrustedDomain
+from lockgate.shell import analyse_shell
+from lockgate.shell.secret_flow import second_run as dataflow
 
 TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "sent_secrets.yaml").read_text())
 ROWS = [(row["run"], row["sends"]) for rows in TABLE.values() for row in rows]

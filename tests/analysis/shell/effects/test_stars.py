@@ -7,9 +7,9 @@ from posixpath import normpath
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import EffectKind
+from lockgate.core.model import EffectKind
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 PROJECT = "/home/u/p"
 GUARDED = {EffectKind.TAMPER, EffectKind.PERSIST, EffectKind.READ_SECRET, EffectKind.INGEST, EffectKind.EXECUTE}
@@ -247,7 +247,7 @@ def test_stars_that_stand_for_hidden_names_too_count_as_code(command, runs):
 
 
 def test_names_of_a_folder_come_from_the_project_only(tmp_path):
-    from lockgate.scripts import MOST_NAMES, names_in
+    from lockgate.gate.host.project_files import MOST_NAMES, names_in
 
     project = tmp_path / "project"
     (project / "sub").mkdir(parents=True)
@@ -267,7 +267,7 @@ def test_names_of_a_folder_come_from_the_project_only(tmp_path):
 
 
 def test_a_search_looks_at_the_whole_project_or_tells_nothing(tmp_path, monkeypatch):
-    from lockgate import scripts
+    from lockgate.gate.host import project_files as scripts
 
     project = tmp_path / "project"
     (project / "a" / ".codex").mkdir(parents=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import EffectKind, Label
+from lockgate.core.model import EffectKind, Label
+from lockgate.shell import analyse_shell
 from support.analysed import AROUND, PROJECT, kinds
 
 

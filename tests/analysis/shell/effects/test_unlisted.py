@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.shell.knowledge import lookup
-from lockgate.analysis.shell.options import match
-from lockgate.analysis.shell.scope import Arg
-from lockgate.analysis.shell.unlisted import OPTION, VARIABLE
-from lockgate.model import Analysis, EffectKind, Label, Variant, Verdict
+from lockgate.core.model import Analysis, EffectKind, Label, Variant, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
+from lockgate.shell import analyse_shell
+from lockgate.shell.effects.unlisted import OPTION, VARIABLE
+from lockgate.shell.knowledge.lookup import lookup
+from lockgate.shell.knowledge.options import match
+from lockgate.shell.state.scope import Arg
 from support.analysed import AROUND, PROJECT
 
 A, C, Q, D = Verdict.ALLOW, Verdict.CONTAIN, Verdict.ASK, Verdict.DENY

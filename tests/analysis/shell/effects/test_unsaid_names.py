@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import ScriptFile, Surroundings
-from lockgate.model import EffectKind, Label, Verdict
+from lockgate.core.model import EffectKind, Label, Verdict
 from lockgate.policy.decide import decide
 from lockgate.policy.profiles import shipped
+from lockgate.resources.host_view import ScriptFile, Surroundings
+from lockgate.shell import analyse_shell
 from support.repositories import ORDINARY, Told
 
 HOME, PROJECT = "/home/user", "/home/user/work"

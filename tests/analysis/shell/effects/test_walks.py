@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
-from lockgate.model import Effect, EffectKind
+from lockgate.core.model import Effect, EffectKind
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 STATE = "/home/user/.local/state/lockgate"
 LINKS = {"/home/user/work/home": "/home/user"}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.analysis.surroundings import Surroundings
+from lockgate.resources.host_view import Surroundings
+from lockgate.shell import analyse_shell
 
 BASH = Surroundings(home="/home/user", workspace="/work/project")
 ZSH = BASH._replace(may_be_zsh=True)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell, inline_python
-from lockgate.analysis.shell.languages import build, language
+from lockgate.shell import analyse_shell
+from lockgate.shell.inline.data import build, language
+from lockgate.shell.inline.python import program as inline_python
 from support import tables
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockgate.analysis.shell.languages import language
+from lockgate.shell.inline.data import language
 
 
 def test_nothing_on_the_lists_runs_a_program_or_opens_a_socket(tmp_path):

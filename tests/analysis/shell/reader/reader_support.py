@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Braces, Literal, Part, Simple, Unparsed, Word
-from lockgate.analysis.shell.walk import walk
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Braces, Literal, Part, Simple, Unparsed, Word
+from lockgate.shell.grammar.visit import walk
 
 Pattern = tuple[str | None, ...]
 """A command's words; ``None`` stands for any number of words of any text."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lockgate.analysis.shell.syntax import (
+from lockgate.shell.grammar.tree import (
     AndOr,
     Arith,
     ArithCommand,

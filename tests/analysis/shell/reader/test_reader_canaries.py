@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from reader_support import missed
 
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Unparsed
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Unparsed
 from support.bash_oracle import run
 from support.stress import times
 

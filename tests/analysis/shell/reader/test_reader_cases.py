@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from reader_support import Pattern, fits, pattern
 
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Unparsed
-from lockgate.analysis.shell.walk import walk
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Unparsed
+from lockgate.shell.grammar.visit import walk
 from support.bash_oracle import Command, accepts, run
 
 _TABLE = tomllib.loads((Path(__file__).parent / "cases.toml").read_text(encoding="utf-8"))

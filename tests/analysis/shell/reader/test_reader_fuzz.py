@@ -10,8 +10,8 @@ import pytest
 from reader_fuzz import mutants
 from reader_support import missed
 
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Script, Unparsed
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Script, Unparsed
 from support.bash_oracle import run
 from support.stress import times
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lockgate.analysis.shell._compound import _READERS
-from lockgate.analysis.shell._keywords import COMPOUND
+from lockgate.shell.grammar.compound import _READERS
+from lockgate.shell.grammar.keywords import COMPOUND
 
 
 def test_each_word_that_begins_a_compound_command_has_a_reader() -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from reader_fuzz import mutants
 from reader_writer import normal, scripts, written
 
-from lockgate.analysis.shell import _cursor
-from lockgate.analysis.shell.reader import read
-from lockgate.analysis.shell.syntax import Script, Unparsed
-from lockgate.analysis.shell.walk import commands, walk
+from lockgate.shell.grammar import cursor as _cursor
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Script, Unparsed
+from lockgate.shell.grammar.visit import commands, walk
 
 _AGENT: list[str] = tomllib.loads((Path(__file__).parent / "agent_commands.toml").read_text(encoding="utf-8"))[
     "commands"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell.make_files import Makefile, Source
+from lockgate.shell.scripts.make.files import Makefile, Source
 
 CASES = tomllib.loads((Path(__file__).parent / "make_reading.toml").read_text(encoding="utf-8"))["case"]
 _OF_MAKE = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "GNUMAKEFLAGS"})

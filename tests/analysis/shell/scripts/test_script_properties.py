@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import EffectKind, Variant
+from lockgate.core.model import EffectKind, Variant
+from lockgate.shell import analyse_shell
 from support.projects import surroundings
 from support.stress import times
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockgate.analysis.shell import analyse_shell
-from lockgate.model import Analysis, EffectKind, Variant
+from lockgate.core.model import Analysis, EffectKind, Variant
+from lockgate.shell import analyse_shell
 from support import tables
 from support.projects import PROJECT, surroundings
 

@@ -1,0 +1,42 @@
+"""``lockgate brief``: a person reads the whole of a delegate's brief that is too long for the client's question."""
+
+from __future__ import annotations
+
+import click
+
+from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.common.person import require_approver
+from lockgate.cli.common.state import unreadable
+from lockgate.core.display_text import BAR, condensed, visible, visible_block
+from lockgate.core.errors import StoreError
+from lockgate.gate.delegates import briefs as delegates
+from lockgate.gate.delegates.steps import read
+
+
+@click.command(short_help="Read a delegate's brief.")
+@click.argument("brief", metavar="ID")
+def brief(brief: str) -> None:
+    """Show the whole of a brief that an agent wants a delegate to act on. The question in the client names its ID.
+
+    Once it was shown, your yes in the client counts. Only a person at a terminal of their own can do this.
+
+    Exit status: 0 shown, 1 there is no such brief, or not a person's terminal, 2 usage, 3 state not usable.
+    """
+    with opened_for_questions() as store:
+        require_approver("read a brief for a delegate", clients(store))
+        try:
+            row = read(store, brief.strip().lower(), by=person())
+        except StoreError as error:
+            raise unreadable(error) from error
+    if isinstance(row, delegates.Refusal):
+        raise click.ClickException(row.because)
+    waits = row.state == delegates.READ and not row.agent
+    state = "read by you, and waiting for your answer in the client" if waits else row.state
+    click.echo(f"Brief {row.brief[: delegates.SHOWN_ID]}, of session {visible(row.session, 80)}: it is {state}")
+    # Escapes make it longer: none of it may be left out.
+    for line in visible_block(condensed(row.text), delegates.LONGEST * 8).split("\n"):
+        click.echo(f"{BAR}{line}")
+    if delegates.steps(row.text):
+        click.echo("Each line after `$` may run once, whatever the steps before it print.")
+    if row.state == delegates.READ:
+        click.echo("That is all of it. Answer in the client.")

@@ -1,0 +1,103 @@
+"""``lockgate endorse``: a person says that one result, which made a session untrusted, is fine."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from lockgate.cli.approvals.approve import forget_what_was_typed
+from lockgate.cli.approvals.find import clients, opened_for_questions, person
+from lockgate.cli.common.person import require_approver
+from lockgate.cli.common.state import unreadable
+from lockgate.cli.status import session_here
+from lockgate.core.display_text import BAR, condensed, visible, visible_block
+from lockgate.core.errors import EndorsementError, StoreError
+from lockgate.gate.approvals.endorsing import endorse as endorse_it
+from lockgate.gate.session import endorsements
+
+if TYPE_CHECKING:
+    from lockgate.gate.session.endorsements import Source
+    from lockgate.store.protocol import Store
+
+_LONGEST = 60_000
+"""Characters that the escapes of the lines that are kept may take."""
+
+
+@click.command(short_help="Say that a result is fine.")
+@click.argument("result", metavar="[ID]", default="")
+@click.option(
+    "--session", "session", default="", metavar="ID", help="A session; by default the last one of this folder."
+)
+@click.option("--yes", is_flag=True, help="Do not ask. It takes your terminal all the same.")
+def endorse(result: str, session: str, yes: bool) -> None:
+    """Show what made a session untrusted, and say of one result that its text is fine.
+
+    Without an ID: list the results. With one: show the result's first lines, ask, and take its label back. This is said
+    of that result alone: what is read later, also from the same page, gives the label anew. A session that has gone on
+    by what it read, by writing a file or starting an agent, keeps the label.
+
+    Only a person at a terminal of their own can do this.
+
+    Exit status: 0 listed or endorsed, 1 not confirmed, nothing to endorse, or not a person's terminal, 2 usage,
+    3 state not usable.
+    """
+    with opened_for_questions() as store:
+        if not result:
+            _list(store, session)
+            return
+        require_approver("say that a result is fine", clients(store))
+        source = _found(store, result)
+        for line in _lines(source):
+            click.echo(line)
+        if source.problem:
+            raise click.ClickException(f"this result cannot be endorsed: {source.problem}")
+        if not yes:
+            forget_what_was_typed()
+            click.confirm("Is this text fine, so that the session is not held back by it?", default=False, abort=True)
+        try:
+            left = endorse_it(store, source, by=person())
+        except EndorsementError as error:
+            raise click.ClickException(str(error)) from error
+        except StoreError as error:
+            raise unreadable(error) from error
+    click.echo(f"endorsed; the session is {'still ' + ' and '.join(sorted(left)) if left else 'clean'} now")
+
+
+def _list(store: Store, session: str) -> None:
+    with store.reading() as tx:
+        row = session_here(tx, session)
+        sources = endorsements.sources_of(tx, row.session) if row is not None else []
+    if not sources:
+        click.echo("no result makes this session untrusted")
+    for source in sources:
+        at = time.strftime("%H:%M:%S", time.localtime(source.at))
+        agent = f" (agent {visible(source.subject.agent, 40)})" if source.subject.agent else ""
+        click.echo(f"{source.id or '-':16}  {at}  {visible(source.sources[0], 160)}{agent}")
+        if source.problem:
+            click.echo(f"{'':16}  cannot be endorsed: {visible(source.problem, 300)}")
+
+
+def _found(store: Store, result: str) -> Source:
+    with store.reading() as tx:
+        try:
+            return endorsements.find(tx, [row.session for row in tx.sessions()], result)
+        except EndorsementError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _lines(source: Source) -> list[str]:
+    """The result for a person. No line of it looks like one of ours, or moves the cursor."""
+    of = source.subject
+    lines = [
+        f"Result {source.id}",
+        f"  session  {visible(of.session, 80)}" + (f", agent {visible(of.agent, 80)}" if of.agent else ""),
+        f"  tool     {visible(source.tool, 80)}, {time.strftime('%H:%M:%S', time.localtime(source.at))}",
+        *(f"  source   {visible(each, 300)}" for each in source.sources),
+    ]
+    if source.text:
+        block = visible_block(condensed(source.text), _LONGEST)
+        lines += ["What it says:", *(f"{BAR}{line}" for line in block.split("\n"))]
+        lines.append(f"{source.more} more lines are not shown" if source.more else "That is all of it.")
+    return lines

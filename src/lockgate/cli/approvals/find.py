@@ -1,0 +1,113 @@
+"""What the commands about questions to a person share: finding them, and answering one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+from click.shell_completion import CompletionItem
+
+from lockgate.cli.approvals.text import summary
+from lockgate.cli.common.state import opened, unreadable
+from lockgate.core.errors import ApprovalError, LockgateError, StoreError
+from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.questions import IN_DIALOG
+from lockgate.store.opening import open_existing
+from lockgate.store.protocol import Store
+from lockgate.store.rows import ApprovalRow
+from lockgate.system.folders import state_dir, user_name
+
+
+@contextmanager
+def opened_for_questions() -> Iterator[Store]:
+    """The store; exits with 1 where nothing was ever recorded, and with 3 where it cannot be used."""
+    with opened() as store:
+        if store is None:
+            raise click.ClickException("nothing was recorded yet, so that no question waits")
+        yield store
+
+
+def open_questions(store: Store, *, here: bool = True) -> list[ApprovalRow]:
+    """The questions that wait for an answer, oldest first.
+
+    Args:
+        store: The store.
+        here: Only those that can be answered with yes here: others are put in the client's own window.
+    """
+    with store.reading() as tx:
+        now = store.clock()
+        rows = [row for row in tx.approvals(state="pending") if row.expires_at > now]
+    return [row for row in rows if not (here and row.about.get(IN_DIALOG))]
+
+
+def question_of(store: Store, approval: str) -> ApprovalRow:
+    """The question of an id, as a person types it.
+
+    Raises:
+        click.ClickException: There is none.
+    """
+    with store.reading() as tx:
+        row = tx.approval(approval.strip().lower())
+    if row is None:
+        raise click.ClickException("there is no question with this id; see: lockgate approvals list")
+    return row
+
+
+def clients(store: Store) -> frozenset[str]:
+    """The processes of agents' clients that the gate has seen, as ``pid:start-time``."""
+    with store.reading() as tx:
+        rows = tx.sessions()
+    # Where the system tells no start, the number may long be another process's.
+    return frozenset(row.process for row in rows if row.process and not (row.process[-1:] == ":" and row.ended_at))
+
+
+def settle(store: Store, approval: str, *, approve: bool, reason: str = "", fetches: bool = False) -> None:
+    """Answer for the person at this terminal.
+
+    Raises:
+        click.ClickException: It cannot be answered (any more).
+    """
+    answering(
+        lambda: answer(store, state_dir(), approval, approve=approve, by=person(), reason=reason, fetches=fetches)
+    )
+
+
+def person() -> str:
+    """The person at this terminal, as a question and the audit name them."""
+    return f"{user_name()} (terminal)"
+
+
+def answering(act: Callable[[], object]) -> None:
+    """Do something with a question.
+
+    Raises:
+        click.ClickException: It cannot be done (any more).
+    """
+    try:
+        act()
+    except ApprovalError as error:
+        raise click.ClickException(str(error)) from error
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the id of a question that waits."""
+    try:
+        store = open_existing(state_dir())
+        if store is None:
+            return []
+        try:
+            rows, now = open_questions(store), store.clock()
+        finally:
+            store.close()
+    except LockgateError:
+        return []
+    # What is completed stands on the command line as it is: in a shared store an id can be any text.
+    found = [row for row in rows if row.approval.startswith(incomplete) and _is_plain(row.approval)]
+    return [CompletionItem(row.approval, help=click.unstyle(summary(row, now))) for row in found]
+
+
+def _is_plain(approval: str) -> bool:
+    return approval.isascii() and approval.isalnum()

@@ -1,0 +1,126 @@
+"""What the commands share that look at the state or change it: opening it, recording an act, times, colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import click
+
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.audit.record import happened
+from lockgate.store.opening import open_existing, open_store
+from lockgate.store.protocol import Store, Transaction
+from lockgate.system.folders import state_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from lockgate.configuration.pattern_library.layers import Gathered
+
+WRONG = 1
+"""Exit status: something wrong was found."""
+UNREADABLE = 3
+"""Exit status: the state could not be read."""
+
+
+@contextmanager
+def opened() -> Iterator[Store | None]:
+    """The store, or ``None`` where nothing was recorded yet. Never makes one; exits with 3 where it cannot be read."""
+    try:
+        store = open_existing(state_dir())
+        try:
+            yield store
+        finally:
+            if store is not None:
+                store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+@contextmanager
+def made() -> Iterator[Store]:
+    """The store, made where there is none yet; exits with 3 where it cannot be used."""
+    try:
+        store = open_store(state_dir())
+        try:
+            yield store
+        finally:
+            store.close()
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def record_act(tx: Transaction, now: float, event: str, facts: Mapping[str, Any]) -> None:
+    """Write what a person has done with a command into the audit. ``now`` is the store's time."""
+    tx.append_audit(now, happened(Context("cli", Subject("")), event, facts))
+
+
+def unreadable(error: StoreError) -> click.exceptions.Exit:
+    """Say that the state cannot be read, or written, and return what ends the command with 3."""
+    click.echo(f"lockgate: {visible(str(error), 600)}", err=True)
+    return click.exceptions.Exit(UNREADABLE)
+
+
+@contextmanager
+def looking() -> Iterator[Transaction | None]:
+    """A consistent look at the state, or ``None`` where nothing was recorded yet."""
+    with opened() as store:
+        if store is None:
+            yield None
+        else:
+            with store.reading() as tx:
+                yield tx
+
+
+def patterns_here() -> Gathered:
+    """What all layers of patterns come to in the current folder; exits with 3 where the state cannot be read."""
+    from lockgate.configuration.load import find_workspace
+    from lockgate.configuration.pattern_library.layers import gather_for_cli
+    from lockgate.system.folders import folders
+
+    where = folders()
+    try:
+        return gather_for_cli(where, find_workspace(os.getcwd(), where.home))
+    except StoreError as error:
+        raise unreadable(error) from error
+
+
+def iso(at: float) -> str | None:
+    """A time as ISO 8601 in UTC; ``None`` for never, and for what somebody has put in the place of a time."""
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds") if at else None
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def clock(at: str | None) -> str:
+    """An ISO time for a person, in their own zone."""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "never"
+
+
+def ago(at: str | None) -> str:
+    """How long ago an ISO time was, for a person."""
+    if not at:
+        return "never"
+    seconds = max(int(time.time() - datetime.fromisoformat(at).timestamp()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def paint(text: str, colour: str | None, *, bold: bool = False) -> str:
+    """Colour text where standard output is a terminal and ``NO_COLOR`` is not set (https://no-color.org)."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return text
+    return click.style(text, fg=colour, bold=bold)

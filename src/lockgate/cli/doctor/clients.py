@@ -1,0 +1,173 @@
+"""What ``lockgate doctor`` finds of the clients: what each of them has registered, and whether it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+
+from lockgate.clients.install import claude_checks as claude_doctor
+from lockgate.clients.install import other_checks as other_doctor
+from lockgate.clients.install.claude_settings_view import Check, Look, enabled_plugins, hook_commands
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.session.sessions import TRIAL, announce_trial, take_trial
+from lockgate.store.opening import open_store
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
+
+_SECONDS = 20
+_SELF_TEST = "self-test"
+
+
+def claude_version() -> str:
+    """What the installed Claude Code says of its version; empty where there is none, or it says nothing."""
+    program = shutil.which("claude")
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - the person's own client
+            [program, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            cwd="/",  # not the project: managers of versions take from files there which program is started
+            env={**os.environ, "DISABLE_AUTOUPDATER": "1"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout[:200]
+
+
+def _has_claude(seen: Look) -> bool:
+    """Whether Claude Code is to be looked at: it is here, it is guarded, or no other client is."""
+    registered = bool(hook_commands(seen, "PreToolUse") or enabled_plugins(seen))
+    return registered or shutil.which("claude") is not None or not other_doctor.guarded(seen)
+
+
+def client_checks(seen: Look) -> Iterator[Check]:
+    """What is found of each client that is here."""
+    if _has_claude(seen):
+        yield from claude_doctor.checks(seen)
+    yield from other_doctor.checks(seen)
+
+
+def self_tests(seen: Look) -> Iterator[Check]:
+    """The proof: a call that must be refused goes through the registered hook of each client."""
+    if _has_claude(seen):
+        yield _self_test(seen)
+    for client in dict(other_doctor.guarded(seen)):
+        with _announced(seen) as session:
+            tried = other_doctor.trial(client, seen, session)
+            if tried is not None:
+                command, payload = tried
+                yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+
+
+@contextmanager
+def _announced(seen: Look) -> Iterator[str]:
+    """A session whose call the gate knows for the doctor's own, as long as this lasts."""
+    session = TRIAL + secrets.token_hex(16)
+    with suppress(StoreError), _writing(seen) as (tx, now):  # another check says what is wrong with the store
+        announce_trial(tx, session, now)
+    try:
+        yield session
+    finally:
+        with suppress(StoreError), _writing(seen) as (tx, now):
+            take_trial(tx, session, now)
+
+
+@contextmanager
+def _writing(seen: Look) -> Iterator[tuple[Transaction, float]]:
+    """A transaction, and the store's time."""
+    with closing(open_store(seen.folders.state)) as store, store.transaction() as tx:
+        yield tx, store.clock()
+
+
+def _self_test(seen: Look) -> Check:
+    """Send a call that must be refused through the registered hook, as the client does."""
+    command = _registered(seen)
+    if isinstance(command, Check):
+        return command
+    target = os.path.join(seen.folders.state, "lockgate.db")
+    payload = {
+        "transcript_path": "",
+        "cwd": seen.project,
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": target, "content": ""},
+    }
+    with _announced(seen) as session:
+        ids = {"session_id": session, "tool_use_id": session}
+        return _tried(_SELF_TEST, command, {**ids, **payload}, seen, "run: lockgate install claude-code")
+
+
+def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend: str) -> Check:
+    try:
+        done = subprocess.run(  # noqa: S603 - the very command that the client runs
+            ["/bin/sh", "-c", command],
+            input=json.dumps(payload),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+            cwd=seen.project,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, "fail", f"the hook does not answer ({type(error).__name__})", mend)
+    if done.returncode == 0 and _denied(done.stdout):
+        return Check(name, "ok", "a call that tampers with the gate was refused, for that reason")
+    if done.returncode == 2:
+        says = f"the gate cannot decide and blocks everything: {visible(done.stderr.strip(), 200)}"
+        return Check(name, "fail", says, "mend what failed above, or install it again")
+    return Check(name, "fail", "the hook let a call through that it must refuse", mend)
+
+
+def _registered(seen: Look) -> str | Check:
+    """The registered command; or, where there is none that may be run, why."""
+    own = hook_commands(seen, "PreToolUse")
+    for layer, command in own:
+        if claude_doctor.may_be_tried(seen, layer, command):
+            return command
+    if own:
+        return _not_run(own[0][0].file)
+    copies = claude_doctor.plugin_copies(seen) if enabled_plugins(seen) else ()
+    if not copies:
+        says = "there is no registered hook to try"
+        return Check(_SELF_TEST, "fail", says, "run: lockgate install claude-code")
+    script = copies[-1] / "hooks" / "run.sh"
+    if not claude_doctor.is_usual(seen):
+        return _not_run(str(script))
+    data = os.path.join(seen.claude, "plugins", "data", "lockgate")
+    return f"/bin/sh {shlex.quote(str(script))} PreToolUse {shlex.quote(data)} || exit 2"
+
+
+def _not_run(file: str) -> Check:
+    """What is said of a command that somebody else can have written into a file."""
+    says = f"what {file} has for a hook is not what this version registers there: it was not run"
+    return Check(_SELF_TEST, "fail", says, "look at it; then: lockgate install claude-code")
+
+
+def _denied(stdout: str) -> bool:
+    """Whether an answer refuses a call for the place that it touches, in whichever client's dialect."""
+    try:
+        answer = json.loads(stdout)
+        answer = {**answer, **answer.get("hookSpecificOutput", {})}
+    except (ValueError, TypeError, AttributeError):
+        return False
+    verdict = answer.get("permissionDecision") or answer.get("permission") or answer.get("decision")
+    reason = answer.get("permissionDecisionReason") or answer.get("agent_message") or answer.get("reason")
+    return verdict == "deny" and "place:" in str(reason)

@@ -1,0 +1,244 @@
+"""What ``lockgate doctor`` finds of the gate's own things: its files, its parts, and what it has recorded."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import sys
+import time
+from collections.abc import Iterator
+
+from lockgate.clients.hook import native as native_client
+from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install.claude_settings_view import Check, Look
+from lockgate.core.errors import LockgateError, StoreError
+from lockgate.system.folders import Folders
+
+
+def own_checks(seen: Look) -> Iterator[Check]:
+    """What is found of the gate itself, in order."""
+    yield _mode("state folder", seen.folders.state, 0o077)
+    yield _mode("key", os.path.join(seen.folders.state, "key"), 0o077)
+    yield _mode("configuration folder", seen.folders.config, 0o022)
+    hook = claude_install.this_launch(seen.folders).hook
+    yield _mode("program", os.path.dirname(hook), 0o022)
+    yield _hook_client(hook)
+    yield _resident_gate(seen)
+    yield _configuration(seen)
+    yield from _pause(seen.folders.state)
+    yield from _fleet(seen.folders)
+    yield from _patterns(seen)
+    yield from _plugins(seen)
+    yield _containment(seen.folders)
+    yield from _judge(seen)
+    yield from _people(seen)
+    yield from _telemetry(seen)
+    yield from _state(seen.folders)
+
+
+def _mode(name: str, path: str, forbidden: int) -> Check:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return Check(name, "ok", f"{path} is not there yet")
+    if found.st_uid not in (os.geteuid(), 0):
+        return Check(name, "fail", f"{path} belongs to another user", f"make it yours: {path}")
+    if stat.S_ISLNK(found.st_mode):
+        return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
+    others = forbidden & ~stat.S_IRWXG if _is_own_group(found.st_gid) else forbidden
+    if stat.S_IMODE(found.st_mode) & others:
+        tighter = f"{stat.S_IMODE(found.st_mode) & ~forbidden:o}"
+        return Check(name, "fail", f"others can get at {path}", f"run: chmod {tighter} {shlex.quote(path)}")
+    return Check(name, "ok", f"{path} is safe from others")
+
+
+def _is_own_group(group: int) -> bool:
+    """Whether nobody but this user is in a group: many systems give each user one, and let it write (umask 002)."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+
+
+def _hook_client(hook: str) -> Check:
+    """Which client an installation would take; either protects alike."""
+    problem = native_client.problem(hook)
+    return Check(
+        "hook client",
+        "ok",
+        f"Python; the native one: {problem}" if problem else "native, where `lockgate install` chooses",
+    )
+
+
+def _mend(error: LockgateError, where: Folders, otherwise: str) -> str:
+    """What to do about an error: where the store is a shared one, its files here are not to be moved away."""
+    from lockgate.store.files import ELSEWHERE
+
+    shared = isinstance(error, StoreError) and os.path.lexists(os.path.join(where.state, ELSEWHERE))
+    return (
+        "run: lockgate store status; see docs/postgresql.md; until then every call is blocked" if shared else otherwise
+    )
+
+
+def _configuration(seen: Look) -> Check:
+    from lockgate.configuration import load as configuration
+
+    try:
+        problems = configuration.load_for_cli(seen.project).problems
+    except LockgateError as error:
+        return Check("configuration", "fail", str(error), _mend(error, seen.folders, "run: lockgate config check"))
+    if problems:
+        return Check("configuration", "fail", "; ".join(map(str, problems)), "run: lockgate config check")
+    return Check("configuration", "ok", "every layer is valid")
+
+
+def _patterns(seen: Look) -> Iterator[Check]:
+    """Whether the pattern library is compiled and loads, and what is to be said of its files and of known secrets."""
+    from lockgate.configuration.load import find_workspace
+    from lockgate.configuration.pattern_library.readiness import make_ready
+    from lockgate.store.opening import open_existing
+
+    name = "patterns"
+    try:
+        store = open_existing(seen.folders.state)
+        if store is None:
+            yield Check(
+                name,
+                "warn",
+                "not compiled yet: the first session will wait for it",
+                "run: lockgate install claude-code",
+            )
+            return
+        try:
+            made = make_ready(store, seen.folders, find_workspace(seen.project, seen.folders.home))
+        finally:
+            store.close()
+    except LockgateError as error:
+        yield Check(name, "fail", str(error), "mend it; until then every call is blocked")
+        return
+    how = f"made ready now, in {made.seconds:.1f} s" if made.seconds else "compiled, and fresh"
+    yield Check(name, "ok", f"the engines load; rules: {made.rules}; {how}")
+    if made.problems:
+        yield Check("pattern files", "fail", "; ".join(map(str, made.problems)), "run: lockgate patterns list")
+    if made.notes:
+        yield Check("pattern notes", "warn", "; ".join(made.notes), "see docs/patterns.md and docs/known-secrets.md")
+
+
+def _plugins(seen: Look) -> Iterator[Check]:
+    """Whether each plugin of the configuration can be loaded. Nothing is said where there is none."""
+    from lockgate.cli.plugins import look as look_at_plugins
+
+    try:
+        found = look_at_plugins(seen.project)
+    except LockgateError:
+        return  # said already: the configuration cannot be read
+    for each in found:
+        if each.problem:
+            yield Check(
+                "gate plugin", "fail", f"{each.problem}; until then every call is denied", "run: lockgate plugins list"
+            )
+        else:
+            yield Check("gate plugin", "ok", f"{each.as_json['name']} is asked about every call")
+
+
+def _containment(where: Folders) -> Check:
+    from lockgate.containment.host import try_again
+
+    found = try_again(where.state)
+    if found.problem:
+        install = "install bubblewrap; " if sys.platform == "linux" else ""
+        mend = f"{install}where a command could be contained, a judge or a person is asked (docs/containment.md)"
+        return Check("containment", "warn", found.problem, mend)
+    how = f"commands can be contained by {found.way} {found.program}".rstrip()
+    launched = f"launched natively, by {found.launcher}" if found.launcher else "launched by Python: no native launcher"
+    return Check("containment", "ok", f"{how}; {launched}")
+
+
+def _judge(seen: Look) -> Iterator[Check]:
+    """Whether the judge can be asked, where this project's profile names one. To ask it would cost money."""
+    from lockgate.configuration import load as configuration
+    from lockgate.gate.judge.api_key import why_not
+    from lockgate.gate.judge.settings import settings_of
+
+    try:
+        found = configuration.load_for_cli(seen.project)
+    except LockgateError:
+        return  # said above
+    if not found.judges:
+        return
+    problem = why_not(found.options.judge, os.environ, seen.folders.state)
+    if problem:
+        mend = "see docs/judge.md; until then the next verdict of its cells holds, most often a question to a person"
+        yield Check("judge", "warn", f"it cannot be asked: {problem}", mend)
+        return
+    settings = settings_of(found.options.judge)
+    yield Check("judge", "ok", f"{settings.model} at {settings.host} can be asked; to try it: lockgate judge check")
+
+
+def _pause(state: str) -> Iterator[Check]:
+    from lockgate.configuration.pause import paused_until
+    from lockgate.system.uptime import instant
+
+    if until := paused_until(state, instant()):
+        says = f"agents may do everything until {time.strftime('%H:%M:%S', time.localtime(until))}"
+        yield Check("pause", "warn", says, "run: lockgate resume")
+
+
+def _fleet(where: Folders) -> Iterator[Check]:
+    from lockgate.cli.doctor.fleet import fleet
+
+    for status, detail, mend in fleet(where.state):
+        yield Check("fleet policy", status, detail, mend)
+
+
+def _people(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor.people import people
+
+    for status, detail, mend in people(seen.project, seen.folders.state):
+        yield Check("people", status, detail, mend)
+
+
+def _telemetry(seen: Look) -> Iterator[Check]:
+    from lockgate.cli.doctor.telemetry import telemetry
+
+    for status, detail, mend in telemetry(seen.project, seen.folders.state):
+        yield Check("telemetry", status, detail, mend)
+
+
+def _resident_gate(seen: Look) -> Check:
+    from lockgate.cli.doctor.gate import resident_gate
+
+    return Check("resident gate", *resident_gate(seen.folders.state, os.environ))
+
+
+def _state(where: Folders) -> Iterator[Check]:
+    from lockgate.store.audit.chain import verify_store
+    from lockgate.store.opening import open_existing
+
+    try:
+        store = open_existing(where.state)
+    except LockgateError as error:
+        mend = _mend(error, where, "see docs/claude-code.md; until then every call is blocked")
+        yield Check("state", "fail", str(error), mend)
+        return
+    if store is None:
+        yield Check("state", "ok", "nothing is recorded yet")
+        return
+    try:
+        with store.reading() as tx:
+            yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
+            verified = verify_store(tx, store.key)
+    except LockgateError as error:
+        yield Check("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
+        return
+    finally:
+        store.close()
+    if verified.ok:
+        yield Check("audit", "ok", f"the chain holds; records: {verified.records}")
+    else:
+        yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")

@@ -1,0 +1,188 @@
+"""What ``lockgate explain`` shows: one call, analysed and decided under every policy that holds for its folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from lockgate.analysis import analyse
+from lockgate.configuration.load import Configuration, find_workspace, load_for_cli
+from lockgate.core.display_text import visible
+from lockgate.core.events import Context
+from lockgate.core.model import Analysis, Effect, Label, LabelState, Subject, Tier, ToolCall, Verdict
+from lockgate.core.questions import Objection, RulesQuestion
+from lockgate.gate.host.host_view import surroundings_of
+from lockgate.gate.parts import merged
+from lockgate.policy.compiled import Policy
+from lockgate.policy.decide import decide
+from lockgate.policy.steps import Step, steps
+from lockgate.system.folders import folders
+
+if TYPE_CHECKING:
+    from lockgate.shell.report.outline import Step as OutlineStep
+
+Verdicts = Mapping[LabelState, Verdict]
+Found = Sequence[tuple[Policy, tuple[Effect, ...]]]
+Lacking = Mapping[Verdict, str]
+"""Which of ``CONTAIN`` and ``JUDGE`` a host cannot do, and why."""
+
+STATES: Mapping[LabelState, frozenset[Label]] = {
+    LabelState.CLEAN: frozenset(),
+    LabelState.UNTRUSTED: frozenset({Label.UNTRUSTED}),
+    LabelState.SECRET: frozenset({Label.SECRET}),
+    LabelState.BOTH: frozenset({Label.UNTRUSTED, Label.SECRET}),
+}
+_CONTAINS, _JUDGES = frozenset({Verdict.CONTAIN}), frozenset({Verdict.JUDGE})
+_ONLY_COMMANDS = "only a shell command can be contained"
+
+
+class Explanation(NamedTuple):
+    """One call, analysed and decided under every policy that holds."""
+
+    call: ToolCall
+    analysis: Analysis
+    tables: Verdicts
+    """What the profile's table says, on a host that can contain and judge."""
+    found: Found
+    """Each policy with the effects that the call has under it."""
+    objections: Sequence[Objection] = ()
+    """What the built-in rules have against the call, in every state. Plugins are not asked."""
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """What the table and the rules come to, on a host that can contain and judge."""
+        return self._objected(self.tables)
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies that hold."""
+        return tuple(policy for policy, _ in self.found)
+
+    @property
+    def command(self) -> str | None:
+        """The shell command, ``None`` where the call has none."""
+        command = self.call.tool_input.get("command")
+        return command if self.call.tool == "Bash" and isinstance(command, str) else None
+
+    def of(self, effect: Effect) -> Verdicts:
+        """What one effect alone would get."""
+        return _verdicts([(policy, (effect,)) for policy in self.policies], _able(self.call))
+
+    def here(self, lacking: Lacking) -> Verdicts:
+        """The verdicts on a host that lacks something."""
+        return self._objected(_verdicts(self.found, _able(self.call) - lacking.keys()))
+
+    def steps(self, state: LabelState, lacking: Lacking) -> tuple[Step, ...]:
+        """The steps of the decision on such a host, in one state, under the policy that is strictest then."""
+        able = _able(self.call) - lacking.keys()
+        labels = STATES[state]
+        policy, effects = max(self.found, key=lambda one: decide(one[1], labels, one[0].profile, able=able).verdict)
+        taken = steps(effects, labels, policy.profile, able=able, lacking={Verdict.CONTAIN: _ONLY_COMMANDS, **lacking})
+        objection = self._strictest()
+        if objection is None or objection.verdict <= max((step.verdict or Verdict.ALLOW) for step in taken):
+            return taken
+        return (*(step._replace(verdict=None) for step in taken), Step(Tier.RULES, objection.reason, objection.verdict))
+
+    def _strictest(self) -> Objection | None:
+        """The objection that decides; ``None`` where there is none, or where the profile only observes."""
+        if all(policy.profile.shadow for policy in self.policies):
+            return None
+        return max(self.objections, key=lambda one: one.verdict, default=None)
+
+    def _objected(self, verdicts: Verdicts) -> Verdicts:
+        objection = self._strictest()
+        least = Verdict.ALLOW if objection is None else objection.verdict
+        return {state: max(verdict, least) for state, verdict in verdicts.items()}
+
+    def outline(self) -> OutlineStep | None:
+        """The command as a tree, ``None`` where there is none, or where it was not read."""
+        from lockgate.shell.report.outline import outline
+
+        if self.command is None:
+            return None
+        _, around = _policies(self.call.cwd)[0]
+        return outline(self.command, self.call.cwd, around)
+
+
+def explained(call: ToolCall) -> Explanation:
+    """Analyse a call and decide on it. Raises ``LockgateError``."""
+    analyses = [(policy, analyse(call, around)) for policy, around in _policies(call.cwd)]
+    found = [(policy, analysis.effects) for policy, analysis in analyses]
+    analysis = merged([analysis for _, analysis in analyses])
+    return Explanation(call, analysis, _verdicts(found, _able(call)), found, _objections(call, analysis))
+
+
+def forget() -> None:
+    """Read configurations anew for what is explained from now on: a process that lasts outlives them."""
+    _policies.cache_clear()
+    _configuration.cache_clear()
+
+
+def _objections(call: ToolCall, analysis: Analysis) -> Sequence[Objection]:
+    from lockgate.gate.objections import Objectors, rule_sets
+
+    sets = rule_sets(_configuration(call.cwd))._replace(plugins=())
+    context = Context("lockgate", Subject("explain"), call.cwd)
+    return Objectors(folders().home, lambda *_: None).before(RulesQuestion(context, call, analysis, sets))
+
+
+def _able(call: ToolCall) -> frozenset[Verdict]:
+    """What a host that can do all could do with a call: only a shell command can be contained."""
+    return _CONTAINS | _JUDGES if call.tool == "Bash" else _JUDGES
+
+
+@lru_cache(maxsize=64)
+def _policies(folder: str) -> tuple[tuple[Policy, Any], ...]:
+    """What holds in a folder: each policy with the surroundings that its rules are part of."""
+    where = folders()
+    there = os.path.isdir(folder)
+    workspace = find_workspace(folder, where.home) if there else folder
+    policies = _configuration(folder).policies
+    return tuple((policy, surroundings_of(where, workspace, "", policy.rules)) for policy in policies)
+
+
+@lru_cache(maxsize=64)
+def _configuration(folder: str) -> Configuration:
+    # A folder that is not there has no configuration of its own (the calling folder's holds), and is a project.
+    configuration = load_for_cli(folder if os.path.isdir(folder) else os.getcwd())
+    for problem in configuration.problems:
+        click.echo(f"lockgate: {visible(str(problem), 600)}", err=True)
+    return configuration
+
+
+def _verdicts(found: Found, able: frozenset[Verdict]) -> dict[LabelState, Verdict]:
+    """For each state the strictest verdict of all policies."""
+    return {
+        state: max(decide(effects, labels, policy.profile, able=able).verdict for policy, effects in found)
+        for state, labels in STATES.items()
+    }
+
+
+def lacking_here(explanation: Explanation) -> dict[Verdict, str]:
+    """Why this host cannot contain or judge, where it cannot and some cell of the policies asks for it."""
+    folder = explanation.call.cwd
+    found = {}
+    for verdict, look in ((Verdict.CONTAIN, cannot_contain), (Verdict.JUDGE, cannot_judge)):
+        if any(policy.profile.says(verdict) for policy in explanation.policies) and (problem := look(folder)):
+            found[verdict] = problem
+    return found
+
+
+def cannot_judge(folder: str) -> str:
+    """Why no judge can be asked on this host about a call in a folder, empty where one can."""
+    from lockgate.gate.judge.api_key import why_not
+
+    return why_not(_configuration(folder).options.judge, os.environ, folders().state)
+
+
+def cannot_contain(folder: str) -> str:
+    """Why this host cannot contain a command in a folder, empty where it can."""
+    from lockgate.containment.host import misfit, problem
+
+    home = folders().home
+    workspace = find_workspace(folder, home) if os.path.isdir(folder) else ""
+    return problem() or (misfit(workspace, home) if workspace else "")

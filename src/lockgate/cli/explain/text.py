@@ -1,0 +1,204 @@
+"""An explanation for a person, as a tree."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lockgate.cli.explain.explanation import Explanation, Verdicts, lacking_here
+from lockgate.core.display_text import visible
+from lockgate.core.model import Effect, EffectKind, LabelState, Variant, Verdict
+from lockgate.policy.steps import Step as TierStep
+from lockgate.policy.steps import decided_by
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from lockgate.shell.report.outline import Run, Step
+
+_WIDEST = 10_000
+_LONGEST_WORD, _LONGEST_COMMAND = 80, 160
+_MOST_RUNS, _MOST_STEPS = 3, 60
+_COLOURS = {
+    Verdict.ALLOW: "green",
+    Verdict.CONTAIN: "cyan",
+    Verdict.JUDGE: "cyan",
+    Verdict.ASK: "yellow",
+    Verdict.DENY: "red",
+}
+_ALARMING = frozenset({EffectKind.EGRESS, EffectKind.PERSIST, EffectKind.DESTROY, EffectKind.TAMPER})
+
+
+def show(explanation: Explanation, state: LabelState | None = None) -> None:
+    """Print the tree; with a state also what each tier says in it."""
+    from rich.console import Console
+
+    # rich looks for a terminal and for NO_COLOR itself. Elsewhere no line is folded, so that it can be searched.
+    width = None if sys.stdout.isatty() else _WIDEST
+    Console(width=width, highlight=False, emoji=False, markup=False).print(_tree(explanation, state))
+
+
+def _tree(explanation: Explanation, state: LabelState | None) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    call, analysis = explanation.call, explanation.analysis
+    title = explanation.command or json.dumps(dict(call.tool_input), ensure_ascii=False)
+    tree = Tree(Text.assemble((visible(call.tool, 200), "bold"), " ", visible(title, 300)))
+    outline = explanation.outline()
+    if outline is not None:
+        _add_steps(tree.add(Text("what runs")), outline.steps(), [_MOST_STEPS])
+    elif analysis.programs:
+        names = ", ".join("(dynamic)" if name is None else visible(name, 60) for name in analysis.programs)
+        tree.add(Text(f"programs: {names}"))
+    for effect in analysis.effects:
+        _add_effect(tree, effect, explanation, outline)
+    if not analysis.effects:
+        tree.add(Text("no effect: it is local"))
+    for flow in analysis.flows:
+        tree.add(Text(f"flow: {visible(flow.sentence, 300)}"))
+    for hint in analysis.hints:
+        tree.add(Text(f"hint: {visible(hint)}"))
+    tree.add(Text(f"category {analysis.category.value} (Lockbox)"))
+    profiles = ", ".join(dict.fromkeys(policy.profile.name for policy in explanation.policies))
+    tree.add(_coloured(f"verdict under {profiles}", explanation.verdicts))
+    named = set(explanation.tables.values())
+    for objection in explanation.objections:
+        said = Text.assemble((objection.verdict.word, _COLOURS[objection.verdict]), " in every state: ")
+        tree.add(said.append(f"{visible(objection.reason, 300)} [{visible(objection.rule, 100)}]"))
+    lacking = lacking_here(explanation)
+    lacks = {verdict: why for verdict, why in lacking.items() if verdict in named}
+    for verdict, why in lacks.items():
+        tree.add(Text(f"this host cannot {verdict.word}: {visible(why, 300)}"))
+    if lacks:
+        tree.add(_coloured("here it is", explanation.here(lacking)))
+    _add_tiers(tree, {one: explanation.steps(one, lacking) for one in LabelState}, state)
+    return tree
+
+
+# -- who decides
+# --------------------------------------------------------------------------------------------------------
+
+
+def _add_tiers(tree: Tree, steps: Mapping[LabelState, Sequence[TierStep]], state: LabelState | None) -> None:
+    """Which step decides in each state; for one state also what each step says until then."""
+    from rich.text import Text
+
+    if state is None:
+        said = ", ".join(f"{one.value} {decided_by(taken).value}" for one, taken in steps.items())
+        tree.add(Text(f"decided by: {said}"))
+        return
+    branch = tree.add(Text(f"tiers where {state.value}, the first that decides ends it"))
+    for step in steps[state]:
+        line = Text.assemble((step.tier.value, "bold"), f": {visible(step.says, 300)}")
+        if step.verdict is not None:
+            line.append(" = ").append(step.verdict.word, style=_COLOURS[step.verdict])
+        branch.add(line)
+
+
+# -- what runs
+# ----------------------------------------------------------------------------------------------------------
+
+
+def _add_steps(parent: Tree, steps: list[Step], left: list[int]) -> None:
+    """Add commands as long as there are some ``left``."""
+    from rich.text import Text
+
+    for number, step in enumerate(steps):
+        if left[0] <= 0:
+            parent.add(Text(f"and {len(steps) - number} more (--json has all)", style="dim"))
+            return
+        left[0] -= 1
+        _add_step(parent, step, left)
+
+
+def _add_step(parent: Tree, step: Step, left: list[int]) -> None:
+    from rich.text import Text
+
+    runs = list(step.runs.values())
+    label = Text.assemble((visible(step.text, _LONGEST_COMMAND), "bold" if step.kind == "simple" else ""))
+    if runs and runs[0].about:
+        label.append(f"  {visible(runs[0].about, _LONGEST_WORD)}", style="dim")
+    branch = parent.add(label)
+    for run in runs[:_MOST_RUNS]:
+        _add_run(branch, run, step)
+    if len(runs) > _MOST_RUNS:
+        branch.add(Text(f"and {len(runs) - _MOST_RUNS} more", style="dim"))
+    if step.effects:
+        branch.add(_kinds(step))
+    _add_steps(branch, step.steps(), left)
+
+
+def _add_run(branch: Tree, run: Run, step: Step) -> None:
+    from rich.text import Text
+
+    again = run.program == next(iter(step.runs.values())).program
+    if step.expands or not again:
+        about = f"  {visible(run.about, _LONGEST_WORD)}" if run.about and not again else ""
+        words = visible(" ".join(run.words), _LONGEST_COMMAND)
+        branch.add(Text.assemble("is " if again else "runs ", words, (about, "dim")))
+    for use in run.uses:
+        option = f" ({use.option})" if use.option else ""
+        branch.add(Text(f"{use.verb} {visible(use.text, _LONGEST_WORD)}{option}"))
+
+
+def _kinds(step: Step) -> Text:
+    from rich.text import Text
+
+    text = Text("can ")
+    for number, kind in enumerate(dict.fromkeys(effect.kind for effect in step.effects)):
+        text.append(", " if number else "")
+        text.append(kind.value, style="red" if kind in _ALARMING else "yellow")
+    return text
+
+
+# -- what it can do
+# -----------------------------------------------------------------------------------------------------
+
+
+def _add_effect(tree: Tree, effect: Effect, explanation: Explanation, outline: Step | None) -> None:
+    from rich.text import Text
+
+    branch = tree.add(Text.assemble((_kind(effect), "bold"), f" {visible(effect.what, 200)}"))
+    branch.add(Text(f"because {visible(effect.because)}"))
+    if outline is not None and (texts := _commands_with(effect, outline)):
+        branch.add(Text(f"in {visible(texts[0], _LONGEST_COMMAND)}" + (", and elsewhere" if len(texts) > 1 else "")))
+    branch.add(Text(f"rule {effect.rule}", style="dim"))
+    if effect.uncontainable:
+        branch.add(Text(f"is not contained: {visible(effect.uncontainable)}"))
+    if effect.variant is Variant.UNLISTED:
+        branch.add(Text(_TEACHING))
+    if effect.gives is not None:
+        branch.add(Text(f"its result makes the session {effect.gives.value}"))
+    if len(explanation.analysis.effects) > 1:
+        branch.add(_coloured("alone", explanation.of(effect)))
+
+
+_TEACHING = "to teach it: an entry (docs/contributing-programs.md), or a pattern under bash_patterns: safe of your own"
+
+
+def _kind(effect: Effect) -> str:
+    """What it is; the row that decides it where that says something else."""
+    told = effect.variant is Variant.SCRIPT and effect.kind is not EffectKind.EXECUTE
+    return f"{effect.kind.value} in a script, decided as {effect.row}:" if told else effect.row
+
+
+def _commands_with(effect: Effect, outline: Step) -> list[str]:
+    """The simple commands that have an effect, where there is more than one command."""
+    simple = [step for step in outline.below() if step.kind == "simple"]
+    same = (effect.kind, effect.rule, effect.what)
+    found = [step.text for step in simple if any((one.kind, one.rule, one.what) == same for one in step.effects)]
+    return list(dict.fromkeys(found)) if len(simple) > 1 else []
+
+
+def _coloured(title: str, verdicts: Verdicts) -> Any:
+    from rich.text import Text
+
+    text = Text(f"{title}:")
+    for number, (state, verdict) in enumerate(verdicts.items()):
+        text.append(f"{',' if number else ''} {state.value} ")
+        text.append(verdict.word, style=_COLOURS[verdict])
+    return text

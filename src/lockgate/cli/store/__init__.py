@@ -1,0 +1,299 @@
+"""``lockgate store``: where everything is kept, and moving it to a database that gates share."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import click
+
+from lockgate.cli.common.person import require_person
+from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
+from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
+from lockgate.core.display_text import visible
+from lockgate.core.errors import StoreError
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.files import ELSEWHERE
+from lockgate.store.opening import open_existing
+from lockgate.store.postgres.anchor_notes import NOTES
+from lockgate.store.postgres.settings import address_of, read_where, shown
+from lockgate.store.postgres.store import PostgresStore
+from lockgate.store.protocol import Store
+from lockgate.store.rows import GateRow
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.files import replace
+from lockgate.system.folders import folders
+
+_PATIENCE = 600.0
+"""Seconds that a copy may take for one statement."""
+
+
+@click.group()
+def store() -> None:
+    """Show where everything is kept, and move it to a PostgreSQL database that gates share, or back."""
+
+
+@store.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def status(as_json: bool) -> None:
+    """Show which store this gate has, and whether it can be used.
+
+    Exit status: 0 it can be used (also where nothing was recorded yet), 2 usage, 3 it cannot.
+    """
+    told = status_of(folders().state)
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for line in status_lines(told):
+            click.echo(line)
+    if not told["usable"]:
+        raise click.exceptions.Exit(UNREADABLE)
+
+
+@store.command(short_help="Make the tables of a shared database, or make them newer.")
+@click.argument("url", required=False)
+@click.option("--gate-role", "gate_roles", multiple=True, help="A role that gets the rights of a gate, and no more.")
+@click.option("--reader-role", "reader_roles", multiple=True, help="A role that gets the right to look.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[str, ...], as_json: bool) -> None:
+    """Make the tables of the shared database at URL, or bring older ones to this version.
+
+    Its owner does this, once and after an upgrade. Without URL it is the one that this gate uses. Gates wait for it;
+    those of an older version refuse everything afterwards, and say why.
+
+    Exit status: 0 done, or nothing to do; 1 no URL, or not a person's shell; 2 usage; 3 it cannot be made.
+    """
+    from lockgate.store.chain_links import fleet_key_of
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.postgres.migrations import migrate as run
+
+    require_person("change a shared store")
+    state = folders().state
+    try:
+        if url is None:
+            url = _url_of(state)
+        own_folder(state, create=True)
+        key = fleet_key_of(read_key(state))
+        done = run(url, fleet_key=key, gate_roles=gate_roles, reader_roles=reader_roles)
+    except StoreError as error:
+        raise unreadable(error) from error
+    if as_json:
+        click.echo(json.dumps({"where": shown(url), **done._asdict()}))
+        return
+    if done.before == done.after:
+        click.echo(f"the tables are of version {done.after} already")
+    else:
+        click.echo(
+            f"the tables are of version {done.after} now" + (f", and were of {done.before}" if done.before else "")
+        )
+    for gate in done.unbound:
+        click.echo(
+            f"nobody knows which role has gate {visible(gate, 100)}: say it, with `lockgate store bind GATE ROLE`"
+        )
+
+
+@store.command(short_help="Say which role of the database a gate has.")
+@click.argument("gate")
+@click.argument("role")
+@click.option("--url", default="", help="The address of the database for its owner; else the one that this gate uses.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def bind(gate: str, role: str, url: str, as_json: bool) -> None:
+    """Let GATE record with ROLE from now on, and with no other: with its id, the beginning of it, or its name.
+
+    A gate has the role with which it first recorded. The owner of the database does this, where a machine gets another.
+
+    Exit status: 0 done; 1 no address, or not a person's shell; 2 usage; 3 there is no such gate or role, or the address
+    is not the owner's.
+    """
+    from lockgate.store.postgres.roles import bind as run
+
+    require_person("say who may record for a gate")
+    try:
+        found = run(url or _url_of(folders().state), gate, role)
+    except StoreError as error:
+        raise unreadable(error) from error
+    said = visible(role, 100)
+    click.echo(json.dumps({"gate": found, "role": role}) if as_json else f"gate {visible(found, 100)} is {said}'s now")
+
+
+def _url_of(state: str) -> str:
+    path = os.path.join(state, ELSEWHERE)
+    if not os.path.lexists(path):
+        raise click.ClickException("this gate uses no shared store: say its address, postgresql://...")
+    return read_where(path).url
+
+
+@store.command(short_help="Let this gate use a shared database, or its own folder again.")
+@click.argument("where")
+@click.option("--gate", "name", default="", help="What people call this gate; else user and host.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def use(where: str, name: str, as_json: bool) -> None:
+    """Let this gate keep everything at WHERE from now on: the address of a database, or `sqlite`.
+
+    The database is tried first. Nothing is moved: see `lockgate store copy`. A gate that runs notices by itself.
+
+    Exit status: 0 it is used from now on; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
+    """
+    require_person("choose where everything is kept")
+    state = folders().state
+    try:
+        if where == LOCAL:
+            _leave(state, LOCAL)
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(state, ELSEWHERE))
+        else:
+            _try(state, where, name)
+            if not _is_used(state, where):
+                _leave(state, where)
+            _write(state, where, name)
+    except StoreError as error:
+        raise unreadable(error) from error
+    except OSError as error:
+        raise click.ClickException(f"cannot write {state}: {error.strerror}") from error
+    said = LOCAL if where == LOCAL else shown(where)
+    if as_json:
+        click.echo(json.dumps({"store": said}))
+        return
+    place = f"this gate's own folder, {state}" if where == LOCAL else said
+    click.echo(f"from now on everything is kept in {visible(place, 300)}")
+    click.echo("what was recorded before stays where it is, unless `lockgate store copy` has taken it along")
+
+
+def _record(found: Store, facts: dict[str, Any]) -> None:
+    with found.transaction() as tx:
+        record_act(tx, found.clock(), "store", facts)
+
+
+def _try(state: str, url: str, name: str) -> None:
+    """Write into the store what is about to happen: whoever can do that can use it."""
+    with _postgres(state, url, name) as found:
+        _record(found, {"begins": shown(url)})
+        if name:  # `copy`, or a former `use`, may have made this gate known by another one
+            with found.transaction() as tx:
+                tx.call_gate(name)
+        with found.reading() as tx:
+            _warn_of_namesakes(tx.gates())
+
+
+def _warn_of_namesakes(gates: Sequence[GateRow]) -> None:
+    own = next((gate.name for gate in gates if gate.own), None)
+    if sum(gate.name == own for gate in gates) > 1:
+        click.echo(f"another gate is called {visible(own or '', 100)} too: give this one a name with --gate", err=True)
+
+
+def _is_used(state: str, url: str) -> bool:
+    """Whether the state folder names this very database already, so that none is left."""
+    with suppress(StoreError):
+        return read_where(os.path.join(state, ELSEWHERE)).url == url
+    return False
+
+
+def _leave(state: str, where: str) -> None:
+    """Record in the store that was used so far that it is left. One that is lost is left all the same."""
+    with suppress(StoreError):
+        found = open_existing(state)
+        if found is not None:
+            try:
+                _record(found, {"leaves_for": where if where == LOCAL else shown(where)})
+            finally:
+                found.close()
+
+
+def _write(state: str, url: str, name: str) -> None:
+    path = os.path.join(state, ELSEWHERE)
+    text = json.dumps({"url": url, **({"gate": name} if name else {})})
+    replace(path, text.encode(), draft=f"{path}.{os.urandom(6).hex()}", sync=True)
+
+
+@contextmanager
+def _postgres(state: str, url: str, name: str = "", busy_seconds: float = 10.0) -> Iterator[PostgresStore]:
+    from lockgate.store.files import own_folder, read_key
+    from lockgate.store.postgres.opening import own_name
+
+    own_folder(state, create=True)
+    found = PostgresStore(
+        address_of(url), read_key(state), name or own_name(), busy_seconds, os.path.join(state, NOTES)
+    )
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@store.command(short_help="Copy everything to a shared database, or back.")
+@click.argument("to")
+@click.option("--from", "source", default="", help="The address of the database to copy from, where TO is sqlite.")
+@click.option("--gate", "name", default="", help="What people call this gate there; else user and host.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def copy(to: str, source: str, name: str, as_json: bool) -> None:
+    """Copy everything that this gate keeps to TO: the address of a shared database, or `sqlite`.
+
+    The audit chain is copied with its seals, and verified in both. What other gates have recorded stays where it is.
+    Doing it twice changes nothing. Nothing is removed, and `lockgate store use` decides which of the two is used.
+
+    Exit status: 0 copied; 1 a chain does not hold, or not a person's shell; 2 usage; 3 a store cannot be used. In all
+    cases but 0 nothing was changed.
+    """
+    require_person("move what is recorded")
+    state = folders().state
+    try:
+        with ExitStack() as stack:
+            url = (source or _url_of(state)) if to == LOCAL else to
+            shared = stack.enter_context(_postgres(state, url, name, _PATIENCE))
+            own = SqliteStore.open(state, busy_seconds=_PATIENCE)
+            stack.callback(own.close)
+            told = _copied(own, shared, back=to == LOCAL)
+    except StoreError as error:
+        raise unreadable(error) from error
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    rows = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in told["rows"].items() if count)
+    click.echo(f"copied: {rows or 'no sessions'}, and {told['records']} new records of the audit")
+    click.echo(f"the audit chain holds in both stores, up to record {told['head']['seq']}")
+    if told["addresses_left"]:
+        click.echo("addresses that sessions have seen were not copied: the stores have different keys for them")
+    if to == LOCAL or not _is_used(state, to):
+        click.echo(f"nothing has been switched: `lockgate store use {LOCAL if to == LOCAL else 'ADDRESS'}` does that")
+
+
+def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str, Any]:
+    from lockgate.store.copy.copying import copy as run
+    from lockgate.store.copy.ends import PostgresEnd, SqliteEnd
+
+    # Both are transactions that write, so that neither store changes meanwhile.
+    with own.transaction() as local, shared.transaction() as there:
+        ends = (PostgresEnd(there), SqliteEnd(local)) if back else (SqliteEnd(local), PostgresEnd(there))
+        source, target = ends
+        _refuse_broken(verify_store(source.tx, own.key).problem, "that is copied")
+        done = run(source, target, same_addresses=own.fleet_key == shared.fleet_key)
+        _refuse_broken(verify_store(target.tx, own.key).problem, "that is copied to")
+        head = target.tx.audit_head()
+    return {**done._asdict(), "head": {"seq": head.seq, "digest": head.digest}}
+
+
+def _refuse_broken(problem: str, which: str) -> None:
+    if problem:
+        raise click.ClickException(f"the audit chain of the store {which} does not hold: {visible(problem, 300)}")
+
+
+@store.command(short_help="Check the audit of every gate, and the central record of them.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verify(as_json: bool) -> None:
+    """Check the audit chain of every gate of the store, and that each is the one that was anchored.
+
+    Seals are checked of this gate's own chain: no other gate has its key. See also `lockgate audit verify`.
+
+    Exit status: 0 all hold, 1 something does not, 2 usage, 3 the store cannot be read.
+    """
+    told = verified(folders().state)
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+    else:
+        for line in verified_lines(told):
+            click.echo(line)
+    if not told["ok"]:
+        raise click.exceptions.Exit(WRONG)

@@ -1,0 +1,1 @@
+"""The agent clients: their hooks, installation, and the SDK."""

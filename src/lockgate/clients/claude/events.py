@@ -1,0 +1,273 @@
+"""Claude Code's dialect: its hook payloads to events. ``claude_answers`` spells the answers.
+
+Field names, events and the way each answer is obeyed were observed with versions 2.1.197 and 2.1.329; where the two
+differ, the form that works in both is used. The client's own reference: https://code.claude.com/docs/en/hooks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common.payload import decoder_of, identifier, kind, mapping, optional, text
+from lockgate.clients.common.transcripts import EVENTS, IGNORED
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    CallsAnswered,
+    ConfigChanged,
+    Context,
+    Event,
+    InstructionsLoaded,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolFinished,
+    ToolRefused,
+    ToolRequested,
+)
+from lockgate.core.model import OBJECT, Subject, ToolCall
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+    from lockgate.core.questions import Objection, RulesQuestion, TurnQuestion
+    from lockgate.system.folders import Folders
+
+CLIENT = "claude-code"
+
+OBJECTS = False
+UNNAMED = False
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate one hook payload.
+
+    Args:
+        payload: The JSON object that the client wrote to the hook's stdin.
+        environ: The hook's environment (``CLAUDE_PROJECT_DIR``, ``CLAUDE_PID``).
+        launch: How the gate was started, to tell whether changed settings would still start it so.
+
+    Returns:
+        The event, or ``None`` for an event of the client that needs nothing.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    if not isinstance(payload, OBJECT):
+        raise BadInputError(f"the payload must be a JSON object, not {kind(payload)}")
+    if payload.get("hook_event_name") == "ConfigChange":
+        return _config_changed(payload, _context(payload, environ), launch)
+    decoder = decoder_of(payload, _DECODERS, IGNORED)
+    if decoder is None:
+        return None
+    event = decoder(payload, _context(payload, environ))
+    if not isinstance(event, ToolRequested) or environ.get("CLAUDE_CODE_ENTRYPOINT", "cli") == "cli":
+        return event
+    from lockgate.clients.claude.asks_person import attended
+
+    return attended(event, environ)
+
+
+def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+    cwd = text(payload, "cwd")
+    transcript = optional(payload, "transcript_path")
+    agent = identifier(payload, "agent_id", maybe=True)
+    subject = Subject(identifier(payload, "session_id"), agent)
+    workspace = environ.get("CLAUDE_PROJECT_DIR") or cwd
+    agent_type = optional(payload, "agent_type")
+    process = claude_files.client_process(environ.get("CLAUDE_PID", ""))
+    mode = optional(payload, "permission_mode")
+    spawned_by = claude_files.spawning_call(transcript, agent) if agent else ""
+    return Context(CLIENT, subject, cwd, workspace, agent_type, process, transcript, mode, spawned_by)
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    tool_input = mapping(payload, "tool_input")
+    tool = text(payload, "tool_name")
+    return ToolCall(tool, tool_input, context.cwd, identifier(payload, "tool_use_id", maybe=True))
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    # By its whole name: docs/architecture.md, "The hot path".
+    import lockgate.clients.claude.asks_person as asking
+
+    call = _call(payload, context)
+    return ToolRequested(context, call, asking.asks_a_person(call.tool, call.tool_input, context.mode))
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    call = _call(payload, context)
+    if "tool_response" not in payload:
+        raise BadInputError("the payload has no tool_response")
+    result = payload["tool_response"]
+    import lockgate.clients.claude.results as results
+    import lockgate.clients.common.result_texts as output
+
+    agent, background = results.spawned_agent(call.tool, result)
+    kept, shown = output.kept_file(call.tool, result)
+    return ToolFinished(
+        context,
+        call,
+        result,
+        text=results.result_text(call.tool, result),
+        agent=agent,
+        background=background,
+        texts=output.texts_of(call.tool, result),
+        names=output.names_of(result),
+        kept=kept,
+        shown=shown,
+    )
+
+
+def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
+
+
+def _refused(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRefused(context, _call(payload, context), optional(payload, "reason"))
+
+
+def _answered(payload: Mapping[str, Any], context: Context) -> Event:
+    return CallsAnswered(context)
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    prompt = text(payload, "prompt", empty=True)
+    from lockgate.clients.claude.prompts import author
+
+    human, outside = author(prompt, optional(payload, "source"))
+    return PromptSubmitted(context, prompt, human, claude_files.rejected_calls(context.transcript), outside)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    how = text(payload, "source")
+    parents: tuple[str, ...] = ()
+    if how in {"fork", "resume"}:
+        parents = claude_files.parent_sessions(context.transcript, context.subject.session)
+    return SessionStarted(context, how, parents)
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def _agent_started(payload: Mapping[str, Any], context: Context) -> Event:
+    identifier(payload, "agent_id")
+    return AgentStarted(context)
+
+
+def _agent_stopped(payload: Mapping[str, Any], context: Context) -> Event:
+    identifier(payload, "agent_id")
+    return AgentStopped(context)
+
+
+def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
+    return InstructionsLoaded(context, text(payload, "file_path"), optional(payload, "load_reason"))
+
+
+def _config_changed(payload: Mapping[str, Any], context: Context, launch: Launch | None) -> Event:
+    from lockgate.clients.common.hook_command import valid_entries
+
+    file = optional(payload, "file_path")
+    entries = valid_entries(launch, EVENTS) if launch and launch.settings else {}
+    harm = claude_files.harm_of_change(file, launch.settings if launch else "", entries)
+    if not harm and file and launch and launch.plugin:
+        harm = claude_files.harm_to_plugin(file, launch.plugin, context.workspace)
+    from lockgate.clients.claude.settings_changes import acting
+
+    source = text(payload, "source")
+    return ConfigChanged(context, source, file, harm, acting(source, file, entries))
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "PreToolUse": _requested,
+    "PostToolUse": _finished,
+    "PostToolUseFailure": _failed,
+    "PermissionDenied": _refused,
+    "PostToolBatch": _answered,
+    "Stop": _answered,
+    "UserPromptSubmit": _prompt,
+    "SessionStart": _started,
+    "SessionEnd": _ended,
+    "SubagentStart": _agent_started,
+    "SubagentStop": _agent_stopped,
+    "InstructionsLoaded": _instructions,
+}
+
+
+def parents_of(context: Context) -> tuple[str, ...]:
+    """The sessions that a fork's transcript names; none before the client has written it (at the first tool call)."""
+    return claude_files.parent_sessions(context.transcript, context.subject.session)
+
+
+def together(context: Context, home: str) -> Callable[[TurnQuestion], frozenset[str]] | None:
+    """Who tells which calls the model made in the same message, where a transcript has the place to be believed."""
+    from lockgate.clients.claude import turns as claude_turns
+
+    return claude_turns.teller(context, home)
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Why a question may be answered by somebody else than the person in the terminal; empty where it cannot."""
+    from lockgate.clients.claude import attendance as claude_attendance
+    from lockgate.system import caller
+
+    return claude_attendance.unattended(context, folders, caller.environ())
+
+
+def has_history(context: Context) -> bool:
+    """Whether a session's transcript shows that it has read something already."""
+    return claude_files.has_history(context.transcript)
+
+
+def missed(event: Event) -> Sequence[Event]:
+    """What instructions for agents of any kind include: the client loads them without an event."""
+    if isinstance(event, PromptSubmitted) or (isinstance(event, ToolFinished) and event.call.tool == "Read"):
+        import lockgate.clients.claude.agents_md as agents
+
+        return agents.taken_in(event)
+    return ()
+
+
+def objections(question: RulesQuestion) -> Sequence[Objection]:
+    """Nothing: whatever runs can be watched."""
+    return ()
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    from lockgate.clients.claude.permission_rules import may_be_refused
+
+    return may_be_refused(context, call, home)
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client's own rules let a call run unasked."""
+    from lockgate.clients.claude.permission_rules import is_allowed
+
+    return is_allowed(context, call, home)
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: what to write to stdout, and the exit code."""
+    # By its whole name: docs/architecture.md, "The hot path".
+    import lockgate.clients.claude.answers as answers
+
+    return answers.encode(event_name, answer, event)
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    from lockgate.clients.claude import answers as claude_answers
+
+    return claude_answers.encode_failure(event_name, message, payload)

@@ -1,0 +1,234 @@
+"""Codex CLI's dialect: its hook payloads to events. ``codex_answers`` spells the answers.
+
+Seen with version 0.169.0. Which answers it takes stands in its sources: ``codex-rs/hooks/src/engine/output_parser.rs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.clients.codex import transcript as codex_files
+from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, text
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Context,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFinished,
+    ToolRequested,
+)
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+    from lockgate.core.questions import Objection, RulesQuestion
+    from lockgate.system.folders import Folders
+
+CLIENT = "codex"
+EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "SubagentStart",
+    "SubagentStop",
+)
+"""The events that the gate is registered for."""
+OBJECTS = True
+UNNAMED = False
+IGNORED = frozenset({"PermissionRequest", "PreCompact", "PostCompact", "Stop", "StopFailure", "Interrupt"})
+"""Events that exist and need nothing from the gate."""
+
+_UNCONFINED = "bypassPermissions"
+"""The mode in which Codex runs commands without a sandbox of its own. Inside of that, ours could not be built."""
+_MACHINE_MARKS = ("<agent_message", "<subagent_notification", "<codex_delegation", "<hook_prompt")
+"""How text begins that the client or another agent submits as the user's turn."""
+
+
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate one hook payload; ``None`` for an event that needs nothing.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    decoder = decoder_of(payload, _DECODERS, IGNORED)
+    return decoder(payload, _context(payload)) if decoder is not None else None
+
+
+def _context(payload: Mapping[str, Any]) -> Context:
+    cwd = text(payload, "cwd")
+    return Context(
+        client=CLIENT,
+        # A sub-agent's payloads have the session's id, and its own beside it.
+        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+        cwd=cwd,
+        workspace=cwd,
+        agent_type=optional(payload, "agent_type"),
+        process=claude_files.client_process(""),
+        transcript=optional(payload, "transcript_path"),
+        mode=optional(payload, "permission_mode"),
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context, *, ran: bool = False) -> ToolCall:
+    call = ToolCall(
+        text(payload, "tool_name"),
+        mapping(payload, "tool_input"),
+        context.cwd,
+        identifier(payload, "tool_use_id", maybe=True),
+    )
+    call = vocabulary.translated(CLIENT, call)
+    command = call.tool_input.get("command")
+    if call.tool != "Bash" or not isinstance(command, str):
+        return call
+    from lockgate.clients.codex.working_folder import working_folder
+
+    cwd = working_folder(context.transcript, call.call_id, command, context.cwd, ran=ran)
+    return _as_patch(call, command, cwd) or call._replace(cwd=cwd)
+
+
+def _as_patch(call: ToolCall, command: str, cwd: str) -> ToolCall | None:
+    """A command that changes files by a patch, which Codex does without a shell, as such a call."""
+    if not cwd or "apply_patch" not in command:
+        return None
+    from lockgate.clients.codex.patches import patch_in
+
+    found = patch_in(command)
+    if found is None:
+        return None
+    folder = os.path.normpath(os.path.join(cwd, found.folder))
+    return call._replace(tool="ApplyPatch", tool_input={"patch": found.text}, cwd=folder)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolRequested(context, _call(payload, context), askable=False, headless=True)
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    if "tool_response" not in payload:
+        raise BadInputError("the payload has no tool_response")
+    from lockgate.clients.common import results
+
+    call, result = _call(payload, context, ran=True), payload["tool_response"]
+    return results.finished(context, call, result)
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    prompt = text(payload, "prompt", empty=True)
+    human = not context.subject.agent and not any(mark in prompt for mark in _MACHINE_MARKS)
+    return PromptSubmitted(context, prompt, human)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    how = text(payload, "source")
+    parents = codex_files.parent_sessions(context.transcript, context.subject.session)
+    return SessionStarted(context, "fork" if parents else how, parents)
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def _agent(event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
+    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
+        identifier(payload, "agent_id")
+        return event(context)
+
+    return decoder
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "PreToolUse": _requested,
+    "PostToolUse": _finished,
+    "UserPromptSubmit": _prompt,
+    "SessionStart": _started,
+    "SessionEnd": _ended,
+    "SubagentStart": _agent(AgentStarted),
+    "SubagentStop": _agent(AgentStopped),
+}
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: what to write to stdout, and the exit code."""
+    from lockgate.clients.codex import answers as codex_answers
+
+    return codex_answers.encode(event_name, answer, event)
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    from lockgate.clients.codex import answers as codex_answers
+
+    return codex_answers.encode_failure(event_name, message)
+
+
+# ---------------------------------------------------------------- what the hook asks beside
+def missed(event: Event) -> Sequence[Event]:
+    """Web searches, which the model's provider makes: no hook is run for them, but the transcript tells."""
+    if not isinstance(event, ToolRequested | ToolFinished | PromptSubmitted):
+        return ()
+    return codex_files.searches(event.context)
+
+
+def objections(question: RulesQuestion) -> Sequence[Objection]:
+    """Programs that stay open: Codex types into them without asking a hook."""
+    if question.call.tool != "Bash":
+        return ()
+    from lockgate.clients.codex.open_shells import listening
+
+    program = listening(question.call, question.analysis, vocabulary.table(CLIENT))
+    if not program:
+        return ()
+    from lockgate.core.questions import Objection
+
+    reason = (
+        f"`{program}` would run what is typed into it later, and Codex lets nobody look at that: "
+        "give it a file or a here-document, or the text as an argument (-c, -e)"
+    )
+    return (Objection("codex:open-session", reason),)
+
+
+def parents_of(context: Context) -> tuple[str, ...]:
+    """The sessions that a forked one came from."""
+    return codex_files.parent_sessions(context.transcript, context.subject.session)
+
+
+def together(context: Context, home: str) -> None:
+    """Nobody: no file of the client is known to tell it."""
+
+
+def unattended(context: Context, call: ToolCall, folders: Folders) -> str:
+    """Nothing is asked in it: whether its dialog shows a question whole, to the person alone, was not observed."""
+    from lockgate.core.questions import NO_DIALOG
+
+    return NO_DIALOG
+
+
+def has_history(context: Context) -> bool:
+    """Whether a session's transcript shows that it has read something already."""
+    return codex_files.has_history(context.transcript)
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: in a sandbox of Codex, a second one could not be built."""
+    return context.mode != _UNCONFINED
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Codex takes a rewritten call only with its permission, and asks by its own policy all the same."""
+    return True

@@ -1,0 +1,75 @@
+"""What each client can hold of what the gate answers, as a table of facts. ``docs/clients.md`` shows it.
+
+What a client does with an answer was observed with the versions that its page names; of Cursor, its sources say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from lockgate.core.record import Record
+
+
+class Asking(StrEnum):
+    """Who asks a person."""
+
+    DIALOG = "its own dialog; without a terminal refused"
+    ELSEWHERE = "where somebody listens elsewhere; else refused at once"
+
+
+class Containing(StrEnum):
+    """Where a command can be changed so that it runs contained."""
+
+    ALWAYS = "yes"
+    WITHOUT_SANDBOX = "where it has no sandbox of its own"
+    BY_SOURCES = "by its sources"
+
+
+class Redacting(StrEnum):
+    """Of which results a secret can be taken out."""
+
+    RESULTS = "results; not errors"
+    RESULTS_AND_ERRORS = "results and errors"
+    SERVERS = "results of MCP tools"
+
+
+class Failing(StrEnum):
+    """What a client does by itself with a call whose hook fails."""
+
+    RUNS = "runs it"
+    REFUSES = "refuses it"
+
+
+class Ability(Record):
+    """What one client can hold."""
+
+    asks: Asking
+    contains: Containing
+    redacts: Redacting
+    crash: Failing
+    """Left to itself, where the hook crashes. The registered command makes it a refusal in every client."""
+    hang: Failing
+    """Left to itself, where the hook does not answer in time. The gate's own deadline comes first."""
+
+
+_ALL, _ERRORS = Redacting.RESULTS, Redacting.RESULTS_AND_ERRORS
+_RUNS, _REFUSES = Failing.RUNS, Failing.REFUSES
+ABILITIES: Mapping[str, Ability] = {
+    "claude-code": Ability(Asking.DIALOG, Containing.ALWAYS, _ALL, _RUNS, _RUNS),
+    "codex": Ability(Asking.ELSEWHERE, Containing.WITHOUT_SANDBOX, _ERRORS, _RUNS, _RUNS),
+    "gemini-cli": Ability(Asking.ELSEWHERE, Containing.ALWAYS, _ERRORS, _RUNS, _RUNS),
+    "copilot-cli": Ability(Asking.DIALOG, Containing.ALWAYS, _ALL, _REFUSES, _RUNS),
+    "opencode": Ability(Asking.ELSEWHERE, Containing.ALWAYS, _ALL, _REFUSES, _REFUSES),
+    "cursor": Ability(Asking.ELSEWHERE, Containing.BY_SOURCES, Redacting.SERVERS, _REFUSES, _REFUSES),
+}
+"""By the client's name. OpenCode's plugin and Cursor's ``failClosed`` are a part of the entry that is installed."""
+_HEADS = ("client", "deny", "ask", "contain", "redact", "a hook that crashes", "a hook that hangs")
+
+
+def table() -> str:
+    """The facts as a table in Markdown."""
+    rows = [_HEADS, ("---",) * len(_HEADS)]
+    for client, can in ABILITIES.items():
+        rows.append((client, "yes", *map(str, (can.asks, can.contains, can.redacts, can.crash, can.hang))))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"

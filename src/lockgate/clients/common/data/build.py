@@ -1,0 +1,39 @@
+"""Compile the YAML tables beside this file to JSON: ``python -m lockgate.clients.common.data.build [--check]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from lockgate.system.documents import compile_tables as compiling
+
+HERE = Path(__file__).parent
+_FOR_PEOPLE = frozenset({"tools", "examples", "because"})
+
+
+def tables() -> list[Path]:
+    """All tables, one a client."""
+    return sorted(HERE.glob("*.yaml"))
+
+
+def load(table: Path) -> Any:
+    """Read a table and check it. Raises ``jsonschema.ValidationError``."""
+    return compiling.load(table, HERE / "schema.json")
+
+
+def compiled(table: Path) -> str:
+    """The JSON text that the product reads: each tool's row by the tool's name, without examples."""
+    loaded = load(table)
+    rows: dict[str, Any] = {}
+    for row in loaded["tools"]:
+        for tool in row["tools"]:
+            if tool in rows:
+                raise ValueError(f"{table.name}: {tool} stands there twice")
+            rows[tool] = {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
+    others = {name: loaded[name] for name in ("closes_with", "stays_open") if name in loaded}
+    return compiling.compact({"tools": rows, **others})
+
+
+if __name__ == "__main__":
+    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))

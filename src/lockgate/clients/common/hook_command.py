@@ -1,0 +1,157 @@
+"""The command line that Claude Code runs for the gate, and the entry in its settings that holds it.
+
+Also a hook process builds these, to tell whether the settings still hold exactly what was installed; so this module
+stays light.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.folders import Folders
+
+if TYPE_CHECKING:
+    from typing import Any
+
+HOOK_TIMEOUT = 20
+"""Seconds that the client waits for a hook; the gate's own deadline is much shorter."""
+CALL_TIMEOUT = 3630
+"""Seconds that the client waits for the hook of a call: a person elsewhere may be asked about it, for an hour at most.
+
+Both observed versions take any positive number; their own default for these hooks is 600.
+"""
+
+CALL_EVENTS = frozenset({"PreToolUse", "BeforeTool", "preToolUse", "tool.execute.before"})
+"""What the clients call the event of a call that is about to run."""
+
+REPORTS = frozenset({"PostToolBatch", "Stop"})
+"""Events that only tell the gate something. Where their hook fails, nothing is blocked.
+
+Observed with 2.1.197 and 2.1.329: a batch that is blocked ends the turn, and the model never sees the results. An end
+of a turn that is blocked makes the model go on, and end again.
+"""
+
+
+def hook_timeout(event: str | None) -> int:
+    """Seconds that the client waits for the hook of an event."""
+    return CALL_TIMEOUT if event in CALL_EVENTS else HOOK_TIMEOUT
+
+
+class Launch(Record):
+    """All that is needed to start the gate, as absolute paths."""
+
+    python: str
+    hook: str
+    """The file of :mod:`lockgate.hook`."""
+    folders: Folders
+    settings: str = ""
+    """The settings file that the hooks stand in."""
+    plugin: str = ""
+    """For hooks of the installed plugin: its data folder, which lies beside the user's settings."""
+    remote: tuple[str, ...] = ()
+    """The words that say which gate outside of this container is asked, as :func:`remote_words` gives them."""
+    native: str = ""
+    """The native client, where it starts the gate; empty for Python. One that asks a remote gate is always Python."""
+
+
+def remote_words(place: str, key_file: str = "", ca_file: str = "") -> tuple[str, ...]:
+    """What tells a hook to ask a gate outside of the container; nothing where the gate is on this machine."""
+    if not place:
+        return ()
+    options = ("--remote", place, "--key-file", key_file, "--ca-file", ca_file)
+    return tuple(word for pair in zip(options[::2], options[1::2], strict=True) if pair[1] for word in pair)
+
+
+def quoted(text: str) -> str:
+    """Quote a word for a POSIX shell."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def native_file(hook: str) -> str:
+    """Where the native client of an installation is, if it has one."""
+    return os.path.join(os.path.dirname(hook), "lockgate-hook")
+
+
+def hook_words(launch: Launch, client: str) -> list[str]:
+    """The words that start a hook of a client, but the event's."""
+    words = [launch.python, "-I", "-S", launch.hook]
+    if launch.native and not launch.remote:
+        words = [launch.native, "--python", launch.python, "--script", launch.hook]
+    folders = launch.folders
+    return [*words, client, "--home", folders.home, "--state", folders.state, "--config", folders.config]
+
+
+def started_files(words: Sequence[str]) -> tuple[str, ...]:
+    """The files that a command of :func:`hook_words` needs: the program, and what it runs."""
+    places = (0, 2, 4) if "--script" in words[:4] else (0, 3)
+    return tuple(words[place] for place in places if place < len(words))
+
+
+def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str:
+    """Build the shell command for one event of a client.
+
+    Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
+    program that is missing, crashes or is killed blocks too. That of an event which only reports never blocks.
+    """
+    words = [*hook_words(launch, client), "--event", event, *launch.remote]
+    if launch.settings and event == "ConfigChange":
+        words += ["--settings", launch.settings]
+    shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
+    return (
+        f'{shown} || {{ r=$?; [ "$r" -eq 2 ] || echo "lockgate: the hook could not run (exit code $r); '
+        f'run: lockgate doctor" >&2; exit {1 if event in REPORTS else 2}; }}'
+    )
+
+
+def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
+    """Build the hook entry for one event, as it stands in the settings."""
+    entry = {"type": "command", "command": hook_command(launch, event), "timeout": hook_timeout(event)}
+    return entry if event in REPORTS else {**entry, "onFailure": "block"}
+
+
+def either_client(launch: Launch) -> tuple[Launch, ...]:
+    """The same hooks by either client: what an installation may have written, whichever was there at that time."""
+    python = launch._replace(native="")
+    return (python,) if launch.remote else (python, launch._replace(native=native_file(launch.hook)))
+
+
+def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
+    """The hook entries of events: one of those must stand in the settings, exactly."""
+    return {event: [hook_entry(each, event) for each in either_client(launch)] for event in events}
+
+
+def statusline_entry(launch: Launch) -> dict[str, Any]:
+    """Build the status line's entry."""
+    script = os.path.join(os.path.dirname(launch.hook), "statusline.py")
+    command = f"{quoted(launch.python)} -I -S {quoted(script)} --state {quoted(launch.folders.state)}"
+    return {"type": "command", "command": command}
+
+
+def is_own_command(command: object) -> bool:
+    """Whether a command in the settings was written by this program, in any of its versions."""
+    return isinstance(command, str) and "lockgate/hook.py' " in command
+
+
+def missing_entries(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """List the events of which no entry stands in the settings exactly as it was installed, for every tool.
+
+    Args:
+        settings: The parsed settings.
+        entries: The hook entries of each event of which one must stand there, see :func:`valid_entries`.
+    """
+    hooks = settings.get("hooks") if isinstance(settings, dict) else None
+    if not isinstance(hooks, dict):
+        return list(entries)
+    return [event for event, valid in entries.items() if not _has(hooks.get(event), valid)]
+
+
+def _has(groups: Any, valid: Sequence[Mapping[str, Any]]) -> bool:
+    for group in groups if isinstance(groups, list) else ():
+        if not isinstance(group, dict) or group.get("matcher") not in (None, "", "*"):
+            continue
+        inside = group.get("hooks")
+        if isinstance(inside, list) and any(entry in inside for entry in valid):
+            return True
+    return False

@@ -1,0 +1,160 @@
+"""Reading what a client wrote to a hook's stdin: bytes of unknown origin to one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lockgate.core.errors import BadInputError
+from lockgate.core.model import OBJECT
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn, TypeVar
+
+    _Decoder = TypeVar("_Decoder")
+
+_MAX_ID = 256
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        # Two readers may take different ones of them, and a client that serialises an object never writes any.
+        raise BadInputError("the payload has an object with the same key twice")
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise BadInputError(f"the payload holds {name}, which is not JSON")
+
+
+_SPACE = " \t\n\r"
+"""What JSON allows around a value; :meth:`json.JSONDecoder.decode` looks for it by patterns, which takes longer."""
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+
+
+def parse(data: bytes) -> Mapping[str, Any]:
+    """Read a payload.
+
+    Raises:
+        BadInputError: It is not one JSON object in UTF-8, says a key twice, or is nested too deep.
+    """
+    if not data.strip():
+        raise BadInputError("stdin was empty; the client must write one JSON object to it")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"the payload is not UTF-8 (byte {error.start})") from None
+    try:
+        text = text.strip(_SPACE)
+        payload, end = _DECODER.raw_decode(text)
+        if end != len(text):
+            raise BadInputError("the payload is not JSON (Extra data)")
+        if b"\\ud" in data or b"\\uD" in data:
+            payload = _without_surrogates(payload)
+    except RecursionError:
+        raise BadInputError("the payload is nested too deep") from None
+    except ValueError as error:
+        raise BadInputError(f"the payload is not JSON ({getattr(error, 'msg', 'a number is too long')})") from None
+    if not isinstance(payload, dict):
+        raise BadInputError("the payload must be a JSON object")
+    return payload
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Replace lone surrogates by U+FFFD, as the client does when it passes a string to a process or a file."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value
+
+
+# ---------------------------------------------------------------- fields of a payload
+def shown(text: str) -> str:
+    """A text of a payload as an error may quote it."""
+    from lockgate.core.display_text import visible
+
+    return repr(visible(text, 60))
+
+
+def kind(value: object) -> str:
+    """What a JSON value is, in words."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def text(payload: Mapping[str, Any], field: str, *, empty: bool = False) -> str:
+    """A required string; with ``empty`` it may be empty.
+
+    Raises:
+        BadInputError: It is missing, or no string.
+    """
+    value = payload.get(field)
+    if isinstance(value, str):
+        if value or empty:
+            return value
+        raise BadInputError(f"{field} is empty")
+    if field not in payload:
+        raise BadInputError(f"the payload has no {field}")
+    raise BadInputError(f"{field} must be a string, not {kind(value)}")
+
+
+def optional(payload: Mapping[str, Any], field: str) -> str:
+    """A string that may be missing, null or empty.
+
+    Raises:
+        BadInputError: It is something else.
+    """
+    value = payload.get(field)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else text(payload, field, empty=True)
+
+
+def identifier(payload: Mapping[str, Any], field: str, *, maybe: bool = False) -> str:
+    """A short printable string; with ``maybe`` it may be missing.
+
+    Raises:
+        BadInputError: It is something else.
+    """
+    value = payload.get(field)
+    if maybe and value is None:
+        return ""
+    if not isinstance(value, str) or not value:
+        value = text(payload, field, empty=maybe)
+    if len(value) > _MAX_ID or not value.isprintable():
+        raise BadInputError(f"{field} is not an identifier: {shown(value)}")
+    return value
+
+
+def mapping(payload: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """A required object.
+
+    Raises:
+        BadInputError: It is missing, or no object.
+    """
+    if field not in payload:
+        raise BadInputError(f"the payload has no {field}")
+    value = payload[field]
+    if not isinstance(value, OBJECT):
+        raise BadInputError(f"{field} must be an object, not {kind(value)}")
+    return value
+
+
+def decoder_of(
+    payload: Mapping[str, Any], decoders: Mapping[str, _Decoder], ignored: frozenset[str] = frozenset()
+) -> _Decoder | None:
+    """What decodes a payload, by its ``hook_event_name``; ``None`` for an event that needs nothing.
+
+    Raises:
+        BadInputError: It names no event that is known.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = decoders.get(name)
+    if decoder is None and name not in ignored:
+        raise BadInputError(f"unknown event {shown(name)}; is this version of Lockgate older than the client?")
+    return decoder

@@ -1,0 +1,96 @@
+"""A tool's result as the clients beside Claude Code give it: a text, content blocks, or any JSON value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.clients.common import result_texts as claude_output
+from lockgate.core.events import Context, ToolFinished
+from lockgate.core.model import ToolCall
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_ENVELOPE = frozenset(
+    {"_meta", "annotations", "content", "isError", "meta", "output", "result", "structuredContent", "type"}
+)
+"""Names of fields that protocols and clients give, and nobody who writes a result."""
+
+
+def finished(
+    context: Context, call: ToolCall, result: Any, *, agent: str = "", background: bool = False, whole: bool = True
+) -> ToolFinished:
+    """A call that has come back.
+
+    Args:
+        context: The event's context.
+        call: The call, in the words of the analysis.
+        result: What the client says that the model reads.
+        agent: The sub-agent that the call started.
+        background: Whether the call goes on.
+        whole: Whether the client tells of pictures too. Where it does not, a tool that nobody knows and that has said
+            nothing may have shown one.
+    """
+    texts = claude_output.texts_of("", result)
+    return ToolFinished(
+        context,
+        call,
+        result,
+        text=said(call.tool, result, texts) or ("" if whole or _is_known(call.tool) else "[not told]"),
+        agent=agent,
+        background=background,
+        texts=texts,
+        names=claude_output.names_of(result),
+        untold=not whole and call.tool != "Bash",
+    )
+
+
+def with_texts(result: Any, texts: Mapping[str, str]) -> Any:
+    """The result in which some texts are others, by the paths of :func:`finished`."""
+    return claude_output.with_texts("", result, texts)
+
+
+def said(tool: str, result: Any, texts: Sequence[tuple[str, str]]) -> str:
+    """All that a result says, for whoever asks whether it says anything: a picture does, without a text.
+
+    Args:
+        tool: The tool, in the words of the analysis.
+        result: As for :func:`finished`.
+        texts: What :func:`lockgate.clients.common.result_texts.texts_of` gives for it.
+    """
+    lines = [text for _, text in texts]
+    lines += (f"[{name}]" for name in claude_output.unread_of("", result))
+    return "\n".join(lines) or bare(tool, result)
+
+
+def bare(tool: str, result: Any) -> str:
+    """What a result without a text says by its numbers and by the names of its fields; empty where that is nothing.
+
+    A list of numbers can spell a text, and a name can be one. Of the tools that are known these are the client's own:
+    an exit code, a count.
+    """
+    return "[a record without a text]" if _says(result) and not _is_known(tool) else ""
+
+
+def _is_known(tool: str) -> bool:
+    from lockgate.analysis.tools import known_tools
+
+    return tool == "Bash" or tool in known_tools()
+
+
+def _says(result: Any) -> bool:
+    """Whether there is a number, or a name that is not a protocol's, anywhere in a record."""
+    todo = [result]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Mapping):
+            if not _ENVELOPE.issuperset(item):
+                return True
+            todo.extend(value for value in item.values() if not isinstance(value, bool))
+        elif isinstance(item, list | tuple):
+            todo.extend(item)
+        elif item is not None and not isinstance(item, str):
+            return True
+    return False

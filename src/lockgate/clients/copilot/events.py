@@ -1,0 +1,239 @@
+"""GitHub Copilot CLI's dialect: its hook payloads to events, and the answers to them.
+
+Seen with version 1.0.102. Its own events (``preToolUse``) are used, not the ones with Claude Code's names: only they
+say which sub-agent calls. A payload does not say its event, so the command line does. Calls have no ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+
+from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common.defaults import (
+    OBJECTS,
+    failure,
+    missed,
+    new_text,
+    objections,
+    parents_of,
+    said,
+    together,
+    unattended,
+)
+from lockgate.clients.common.payload import identifier, mapping, optional, shown, text
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import (
+    AgentStarted,
+    AgentStopped,
+    Answer,
+    Context,
+    Event,
+    PromptSubmitted,
+    SessionEnded,
+    SessionStarted,
+    ToolFailed,
+    ToolRequested,
+)
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+
+__all__ = [
+    "EVENTS",
+    "OBJECTS",
+    "UNNAMED",
+    "decode",
+    "encode",
+    "encode_failure",
+    "has_history",
+    "is_fixed",
+    "is_permitted",
+    "missed",
+    "objections",
+    "parents_of",
+    "together",
+    "unattended",
+]
+
+CLIENT = "copilot-cli"
+EVENTS = (
+    "preToolUse",
+    "postToolUse",
+    "postToolUseFailure",
+    "userPromptSubmitted",
+    "sessionStart",
+    "sessionEnd",
+    "subagentStart",
+    "subagentStop",
+)
+"""The events that the gate is registered for."""
+UNNAMED = True
+_BEGINNINGS = {"new": "startup"}
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate one hook payload. Its event is what its fields say: each event has its own.
+
+    Raises:
+        BadInputError: The payload is not one that the client sends.
+    """
+    context = _context(payload, environ)
+    for field, decoder in _BY_FIELD:
+        if field in payload:
+            return decoder(payload, context)
+    raise BadInputError(f"unknown payload with {shown(', '.join(sorted(payload)))}")
+
+
+def _context(payload: Mapping[str, Any], environ: Mapping[str, str]) -> Context:
+    cwd = text(payload, "cwd")
+    session, agent = identifier(payload, "sessionId"), identifier(payload, "agentId", maybe=True)
+    # A sub-agent's own calls have its id for the session's; the session is what started it.
+    parent = identifier(payload, "parentAgentId", maybe=True) if agent else ""
+    return Context(
+        client=CLIENT,
+        process=claude_files.client_process(""),
+        subject=Subject(parent or session, agent),
+        cwd=cwd,
+        workspace=cwd,
+        agent_type=optional(payload, "agentType"),
+        transcript=optional(payload, "transcriptPath") or _transcript(session, environ),
+    )
+
+
+def _transcript(session: str, environ: Mapping[str, str]) -> str:
+    """Where the client keeps what happens in a session; tool events do not say it."""
+    if "/" in session or session.startswith("."):
+        return ""
+    return os.path.join(environ.get("HOME", "/"), ".copilot", "session-state", session, "events.jsonl")
+
+
+def has_history(context: Context) -> bool:
+    """Whether a session has read something already. A sub-agent whose session nobody knows counts as one that has.
+
+    Of a session that begins, the first prompt may be told before the beginning: both hooks run at the same time.
+    """
+    if context.subject.agent:
+        return True
+    for line in claude_files.ends_of(context.transcript):
+        record = claude_files.parse_json(line) if b"tool.execution_complete" in line else None
+        if isinstance(record, dict) and record.get("type") == "tool.execution_complete":
+            return True
+    return False
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    from lockgate.clients.copilot.permission_rules import may_be_refused
+
+    return may_be_refused(context, call)
+
+
+def is_permitted(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether the client's own rules let a call run unasked."""
+    from lockgate.clients.copilot.permission_rules import is_allowed
+
+    return is_allowed(context, call, home)
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    call = ToolCall(text(payload, "toolName"), mapping(payload, "toolArgs"), context.cwd)
+    return vocabulary.translated(CLIENT, call)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    # Where nobody can be asked, the client refuses what a hook asks about.
+    return ToolRequested(context, _call(payload, context), askable=True)
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    from lockgate.clients.common import results
+
+    background = vocabulary.goes_on(CLIENT, text(payload, "toolName"), mapping(payload, "toolArgs"))
+    result = mapping(payload, "toolResult").get("textResultForLlm")
+    return results.finished(context, _call(payload, context), result, background=background, whole=False)
+
+
+def _failed(payload: Mapping[str, Any], context: Context) -> Event:
+    return ToolFailed(context, _call(payload, context), text(payload, "error", empty=True))
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    how = text(payload, "source")
+    return SessionStarted(context, _BEGINNINGS.get(how, how))
+
+
+def _ended(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def _agent(payload: Mapping[str, Any], context: Context) -> Event:
+    identifier(payload, "agentId")
+    return AgentStopped(context) if "stopReason" in payload else AgentStarted(context)
+
+
+_BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...] = (
+    ("toolResult", _finished),
+    ("error", _failed),
+    ("toolArgs", _requested),
+    ("source", _started),
+    ("prompt", _prompt),
+    ("agentName", _agent),
+    ("reason", _ended),
+)
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: one JSON object or nothing, and the exit code."""
+    output: dict[str, Any] = {}
+    if event_name == "preToolUse":
+        output = _decided(answer)
+    elif event_name == "postToolUse":
+        new = new_text(answer, event)
+        if new is not None:
+            output["modifiedResult"] = {"resultType": "success", "textResultForLlm": new}
+        if answer.context:
+            output["additionalContext"] = answer.context
+    return (json.dumps(output) if output else "", 0)
+
+
+def _decided(answer: Answer) -> dict[str, Any]:
+    """What becomes of a call. With ``ask`` the client runs what was asked for, whatever else stands in the answer."""
+    if answer.verdict is Verdict.ALLOW:
+        return {}
+    if answer.verdict is not Verdict.CONTAIN or answer.new_input is None:
+        verdict = "ask" if answer.verdict is Verdict.ASK else "deny"
+        return {"permissionDecision": verdict, "permissionDecisionReason": said(answer)}
+    output: dict[str, Any] = {"modifiedArgs": dict(answer.new_input)}
+    if answer.permitted:  # else the client asks about paths that only the changed command names
+        output["permissionDecision"] = "allow"
+    if answer.context:
+        output["additionalContext"] = answer.context
+    return output
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code. Any code but 0 refuses a call.
+
+    A result that nobody looked at is withheld. That takes exit code 0: with another, what stands on stdout is not read.
+    """
+    reason = failure(message)
+    if event_name == "postToolUse":
+        notice = {"modifiedResult": {"resultType": "failure", "textResultForLlm": reason}}
+        return json.dumps(notice), f"{reason}\n", 0
+    stdout, _ = encode("preToolUse", Answer(Verdict.DENY, to_agent=reason))
+    return stdout, f"{reason}\n", 2

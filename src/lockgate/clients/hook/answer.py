@@ -1,0 +1,98 @@
+"""One event of a client to its answer, in the client's dialect: what every process that answers one does alike."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from lockgate.clients.common.payload import parse
+from lockgate.clients.hook.options import Options
+from lockgate.clients.registry import adapter
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import PACKAGE_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+    from lockgate.clients.registry import Adapter
+    from lockgate.core.events import Answer, Context, Event
+    from lockgate.core.model import ToolCall
+    from lockgate.system.folders import Folders
+
+PROGRAM = os.path.join(PACKAGE_FOLDER, "hook.py")
+"""What an installer writes into a client's settings."""
+
+
+class Asked:
+    """An event that was asked about: read, decoded, and ready to be decided on."""
+
+    def __init__(self, options: Options, where: Folders) -> None:
+        """Begin with the command line.
+
+        Raises:
+            BadInputError: Its client is unknown.
+        """
+        self.options = options
+        self.where = where
+        self.client: Adapter = adapter(options.client)
+        self.name: str | None = options.event or None
+        """The event's name, as soon as it is known."""
+        self.payload: Mapping[str, Any] = {}
+        self.event: Event | None = None
+
+    def read(self, data: bytes, environ: Mapping[str, str]) -> Event | None:
+        """Read a payload; ``None`` where the client needs no answer to it.
+
+        Raises:
+            BadInputError: It is not one that the client sends.
+        """
+        payload = parse(data)
+        self.name = _event_of(self.client, payload, self.options.event)
+        self.payload = payload
+        launch = _launch(self.options, self.where) if self.name == "ConfigChange" else None
+        self.event = self.client.decode(payload, environ, launch)
+        return self.event
+
+    def spelt(self, answer: Answer) -> tuple[str, int]:
+        """Spell an answer: what goes to stdout, and the exit code."""
+        if answer.new_input is not None:
+            from lockgate.core.events import ToolRequested
+
+            if isinstance(self.event, ToolRequested):
+                # A rewritten call keeps what the client's own rules say about it.
+                permitted = self.client.is_permitted(self.event.context, self.event.call, self.where.home)
+                answer = answer._replace(permitted=permitted)
+        return self.client.encode(self.name or "", answer, self.event)
+
+    def refused(self, message: str) -> tuple[str, str, int]:
+        """Spell "the gate could not decide", so that the client blocks: stdout, stderr and the exit code."""
+        name = self.name or self.payload.get("hook_event_name")
+        return self.client.encode_failure(name, message, self.payload)
+
+
+def has_rule(client: Adapter, where: Folders) -> Callable[[Context, ToolCall], bool]:
+    """Tells whether a client may have a rule of its own about a call."""
+    return lambda context, call: client.is_fixed(context, call, where.home)
+
+
+def _event_of(client: Adapter, payload: Mapping[str, Any], expected: str) -> str:
+    event = payload.get("hook_event_name")
+    if client.UNNAMED and event is None and expected:
+        return expected
+    if not isinstance(event, str) or not event:
+        raise BadInputError("the payload has no hook_event_name")
+    if expected and event != expected:
+        raise BadInputError(f"the payload is for {event!r}, but this hook is registered for {expected}")
+    return event
+
+
+def _launch(options: Options, where: Folders) -> Launch:
+    """How this very hook was started: what settings that start it otherwise are told by."""
+    from lockgate.clients.common.hook_command import Launch, remote_words
+
+    remote = remote_words(options.remote, options.key_file, options.ca_file)
+    return Launch(sys.executable, PROGRAM, where, options.settings, options.plugin, remote)

@@ -1,0 +1,295 @@
+"""A hook that decides in its own process: where no resident gate answers, and where none is wanted.
+
+It fails closed. Whatever goes wrong, it answers with a refusal in the client's dialect, a line on stderr and exit code
+2, within its own deadline; it never shows a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+TYPE_CHECKING = False  # nothing of ours, nor typing itself, is imported before main() can refuse
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
+
+    from lockgate.clients.hook.answer import Asked
+    from lockgate.clients.hook.deadline import Deadline
+    from lockgate.clients.hook.options import Options
+    from lockgate.clients.registry import Adapter
+    from lockgate.clients.remote.gate import RemoteGate
+    from lockgate.gate import Monitor
+    from lockgate.store.audit.refusals import Refusal
+    from lockgate.system.folders import Folders
+
+MAX_INPUT = 32 * 1024 * 1024
+"""Most bytes of one payload. More is refused."""
+_ANSWER = [1]
+"""Where the answer goes: the descriptor of standard output as it was when this process began."""
+_ASKED: list[Asked] = []
+"""What is asked, once the command line was understood."""
+_REFUSAL: list[Refusal] = []
+"""The refusal that may become due. None where the gate is elsewhere: its records are not kept here."""
+_INPUT = [b""]
+"""What was read of standard input."""
+_EVENT: list[str | None] = [None]
+"""The event that the command line names."""
+_GATE: list[Monitor] = []
+"""What has decided, in this process."""
+_SPEAKS: list[str] = ["claude-code"]
+"""The client that a refusal is spelt for: until one is known, the one that most understand."""
+
+_READ_LATE = 1 << 20
+"""Most bytes of a payload that are read only to name a call that was refused."""
+
+_LAST_RESORT = (
+    '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": '
+    '"Lockgate could not decide and blocks to be safe: its own code cannot be loaded. Run: lockgate doctor"}}'
+)
+"""The refusal where even the encoder cannot be imported."""
+
+
+def _occupy_descriptors() -> None:
+    """Keep the numbers 0 to 2 from being given to a file.
+
+    Where the client closed one of them, the next file opened would get its number, and the answer would be written into
+    the database. Read-only, so that writing the answer fails, which refuses.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+
+
+def _keep_output() -> None:
+    """Let nothing but the answer reach the client: what a library or a plugin prints goes nowhere."""
+    _ANSWER[0] = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+# ---------------------------------------------------------------- in
+def _read_input(begun: bytes) -> bytes:
+    from lockgate.core.errors import BadInputError
+
+    _INPUT[0] = begun
+    chunks = [begun]
+    size = len(begun)
+    while size <= MAX_INPUT:
+        try:
+            chunk = os.read(0, 1 << 20)
+        except OSError:
+            raise BadInputError("stdin cannot be read") from None
+        if not chunk:
+            _INPUT[0] = b"".join(chunks)
+            return _INPUT[0]
+        size += len(chunk)
+        chunks.append(chunk)
+    raise BadInputError(f"the payload is larger than {MAX_INPUT // (1024 * 1024)} MB")
+
+
+# ---------------------------------------------------------------- out
+def _write(descriptor: int, text: str) -> bool:
+    data = memoryview(text.encode("utf-8", "backslashreplace"))
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        return False
+    return True
+
+
+def _leave(stdout: str, stderr: str, code: int) -> NoReturn:
+    """Write the answer and end at once, past the interpreter's own shutdown."""
+    os._exit(_written(stdout, stderr, code))
+
+
+def _written(stdout: str, stderr: str, code: int) -> int:
+    """Write the answer; the exit code."""
+    if stdout and not _write(_ANSWER[0], stdout + "\n"):
+        code = 2
+        stderr = stderr or "Lockgate blocks to be safe: the answer could not be written\n"
+    if stderr:
+        _write(2, stderr)
+    return code
+
+
+def _refuse(message: str) -> NoReturn:
+    try:
+        from lockgate.clients.registry import adapter
+
+        if _ASKED:
+            stdout, stderr, code = _ASKED[0].refused(message)
+        else:
+            stdout, stderr, code = adapter(_SPEAKS[0]).encode_failure(_EVENT[0], message, {})
+    except BaseException:  # noqa: BLE001 - nothing may keep the refusal from being written
+        stdout, stderr, code = _LAST_RESORT, f"Lockgate blocks to be safe: {message!a}\n", 2
+    code = _written(stdout, stderr, code)
+    _keep(message)
+    os._exit(code)
+
+
+def _keep(message: str) -> None:
+    """Keep the refusal, so that the next process that can write the store records it."""
+    try:
+        if _REFUSAL:
+            _name_call()
+            _REFUSAL[0].keep(message)
+    except BaseException:  # noqa: BLE001, S110 - the refusal is out, and that matters more
+        pass
+
+
+def _name_call() -> None:
+    """Have the refusal that may become due name the call."""
+    if _REFUSAL:
+        event = (_ASKED and _ASKED[0].name) or _EVENT[0] or ""
+        _REFUSAL[0].about(_SPEAKS[0], event, _payload())
+
+
+def _payload() -> Mapping[str, Any]:
+    """What the client said, also where time was up before it was read."""
+    if _ASKED and _ASKED[0].payload:
+        return _ASKED[0].payload
+    import json
+
+    try:
+        said = json.loads(_INPUT[0]) if len(_INPUT[0]) <= _READ_LATE else {}
+    except (ValueError, RecursionError):
+        said = {}
+    return said if isinstance(said, dict) else {}
+
+
+def _log(state: str, error: BaseException) -> None:
+    """Keep what failed and where, and nothing of the payload but the event's name."""
+    from lockgate.system.error_log import note, place_of
+
+    event = _ASKED[0].name if _ASKED else _EVENT[0]
+    note(state, event or "-", type(error).__name__, place_of(error))
+
+
+# ---------------------------------------------------------------- the whole
+def _decide(asked: Asked, data: bytes, deadline: Deadline) -> tuple[str, int]:
+    event = asked.read(data, os.environ)
+    deadline.event = asked.name
+    if event is None:
+        return "", 0
+    client, options, where = asked.client, asked.options, asked.where
+    gate: Monitor | RemoteGate
+    if options.remote:
+        gate = _remote_gate(client, options, where, deadline)
+    else:
+        gate = _gate(client, where, deadline)
+        _GATE.append(gate)
+    for told_late in client.missed(event):
+        gate.handle(told_late)
+    return asked.spelt(gate.handle(event))
+
+
+def _record_refusals(state: str) -> None:
+    """Record what other hooks refused and could not record: this one has just written the store."""
+    if not _GATE or not os.path.isdir(os.path.join(state, "refusals")):
+        return
+    from lockgate.store.audit.refusals import sweep
+
+    try:  # noqa: SIM105 - contextlib would be one module more for each hook
+        sweep(state, _GATE[0].parts.store)
+    except BaseException:  # noqa: BLE001, S110 - the next one does it, and this one's answer is ready
+        pass
+
+
+def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
+    from lockgate.clients.hook.answer import has_rule
+    from lockgate.gate.host.assembly import open_gate
+
+    rule = has_rule(client, where)
+    files = client.parents_of, client.has_history
+    asking = client.together, client.unattended
+    gate = open_gate(where, deadline.bring_forward, *files, rule, deadline.prolong, *asking)
+    if client.OBJECTS:
+        from lockgate.clients.hook.client_rules import with_objections
+
+        return with_objections(gate, client.objections)
+    return gate
+
+
+def _remote_gate(client: Adapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:
+    """The gate outside of the container that this hook runs in."""
+    from lockgate.clients.hook.answer import has_rule
+    from lockgate.clients.remote.gate import Hands, RemoteGate, Where
+
+    place = Where(options.remote, options.key_file, where, options.ca_file)
+    objections = client.objections if client.OBJECTS else None
+    hands = Hands(deadline.prolong, has_rule(client, where), objections)
+    return RemoteGate(place, options.deadline, hands)
+
+
+def main(
+    arguments: Sequence[str],
+    data: bytes = b"",
+    began: float | None = None,
+) -> NoReturn:
+    """Answer one event and end the process.
+
+    Args:
+        arguments: The client's name, then options (see :mod:`lockgate.hook`).
+        data: What was read from stdin already. It may be a part.
+        began: When the hook began, by the monotonic clock.
+    """
+    state = ""
+    began = time.monotonic() if began is None else began
+    try:
+        _occupy_descriptors()
+        _keep_output()
+        from lockgate.clients.hook.deadline import Deadline
+        from lockgate.clients.hook.options import announced, parse
+
+        _EVENT[0] = announced(arguments)
+        _speak_for(arguments)
+        options = parse(arguments)
+        state = options.state
+        if state and not options.remote:
+            from lockgate.store.audit.refusals import Refusal
+
+            _REFUSAL.append(Refusal(state, "hook"))
+        deadline = Deadline(_refuse)
+        deadline.start(options.deadline, _EVENT[0], began - options.asked - options.missed)
+        given = _read_input(data)
+        _name_call()
+        from lockgate.clients.hook.answer import Asked
+
+        asked = Asked(options, options.where(os.environ))
+        _ASKED.append(asked)
+        stdout, code = _decide(asked, given, deadline)
+        deadline.stop()
+        _record_refusals(state)
+        if _REFUSAL:
+            _REFUSAL[0].drop()
+    except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
+        _fail(state, error)
+    _leave(stdout, "", code)
+
+
+def _speak_for(arguments: Sequence[str]) -> None:
+    """Note whom a refusal is spelt for, read before anything can fail."""
+    from lockgate.clients.registry import CLIENTS
+
+    if arguments and arguments[0] in CLIENTS:
+        _SPEAKS[0] = arguments[0]
+
+
+def _fail(state: str, error: BaseException) -> NoReturn:
+    message = "an internal error; run: lockgate doctor"
+    try:
+        from lockgate.core.errors import LockgateError
+        from lockgate.system.folders import folders
+
+        if isinstance(error, LockgateError):
+            message = str(error)
+        _log(state or folders(os.environ).state, error)
+    except BaseException:  # noqa: BLE001, S110 - the refusal matters more than its record
+        pass
+    _refuse(message)

@@ -1,0 +1,1 @@
+"""Putting hooks into the clients' settings, and checking them."""

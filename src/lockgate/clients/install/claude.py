@@ -1,0 +1,278 @@
+"""Registering the gate with Claude Code, and taking it out again so that the settings are as they were."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lockgate.clients.common import hook_command as claude_command
+from lockgate.clients.common.hook_command import Launch
+from lockgate.clients.common.transcripts import EVENTS
+from lockgate.clients.hook.native import usable
+from lockgate.clients.install import settings_text as claude_settings
+from lockgate.clients.install.settings_text import Record
+from lockgate.core.errors import InstallError
+from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.system.folders import Folders
+
+_RECORDS = "claude-code-installs.json"
+LAUNCH_RECORD = "claude-code.launch"
+"""Where the plugin finds the program. Five lines, and one for the native client; see ``plugin/hooks/run.sh``."""
+SCOPES = ("user", "project", "local")
+
+
+class Change(NamedTuple):
+    """What an installation, or its removal, does to one settings file."""
+
+    file: str
+    """The file as the client names it."""
+    before: str | None
+    """Its text; ``None`` where there is no file."""
+    after: str | None
+    record: Record | None
+    """What to write down for the removal; ``None`` where nothing stays installed."""
+    new_folder: bool = False
+    """Whether the file's folder is made for it, or was."""
+
+    @property
+    def changes(self) -> bool:
+        """Whether the file's text changes."""
+        return self.before != self.after
+
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        old, new = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
+        lines = difflib.unified_diff(old, new, self.file, self.file)
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ no newline at end of file\n" for line in lines)
+
+
+def settings_file(scope: str, folders: Folders, project: str, environ: Mapping[str, str]) -> str:
+    """The settings file of a scope.
+
+    Args:
+        scope: ``user``, ``project`` or ``local``.
+        folders: Where the user's home is.
+        project: The project's root folder, absolute.
+        environ: The environment; ``CLAUDE_CONFIG_DIR`` moves the user's settings.
+    """
+    if scope == "user":
+        moved = environ.get("CLAUDE_CONFIG_DIR", "")
+        base = moved if os.path.isabs(moved) else os.path.join(folders.home, ".claude")
+        return os.path.join(base, "settings.json")
+    return os.path.join(project, ".claude", "settings.json" if scope == "project" else "settings.local.json")
+
+
+def this_launch(folders: Folders, settings: str = "", *, native: bool = True) -> Launch:
+    """How to start the program that is running now.
+
+    Args:
+        folders: What the hooks are told of folders.
+        settings: The settings file that the hooks stand in.
+        native: Whether to take the native client, where there is one that runs.
+
+    Raises:
+        InstallError: A path holds what cannot stand in a command line.
+    """
+    hook = os.path.join(PACKAGE_FOLDER, "hook.py")
+    launch = Launch(sys.executable, hook, folders, settings, native=usable(hook) if native else "")
+    for path in (launch.python, launch.hook, *folders, settings):
+        if not path.isprintable():
+            raise InstallError(f"the path {path!r} holds control characters; move it first")
+    if not os.path.isabs(launch.python):
+        raise InstallError("the running Python does not know its own path; run lockgate by its absolute path")
+    return launch
+
+
+# ---------------------------------------------------------------- plans
+def plan_install(file: str, launch: Launch, *, statusline: bool) -> Change:
+    """Work out what installing changes, and change nothing yet.
+
+    Raises:
+        InstallError: The settings are not a JSON object, or cannot be read.
+    """
+    entries = {event: claude_command.hook_entry(launch, event) for event in EVENTS}
+    line = claude_command.statusline_entry(launch) if statusline else None
+    return plan_entries(file, entries, launch.folders.state, statusline=line)
+
+
+def plan_entries(
+    file: str,
+    entries: Mapping[str, Mapping[str, Any]],
+    state: str,
+    *,
+    statusline: Mapping[str, Any] | None = None,
+    grouped: bool = True,
+    empty: str = "{}",
+) -> Change:
+    """Work out what putting entries into any client's file of hooks changes.
+
+    Args:
+        file: The file.
+        entries: The hook entry of each event.
+        state: The state folder, where it is written down what there was before.
+        statusline: The status line's entry.
+        grouped: Whether the client's entries stand in groups.
+        empty: What a file that is made begins with.
+
+    Raises:
+        InstallError: The file does not hold a JSON object, or cannot be read.
+    """
+    before = read_text(file)
+    known = read_records(state).get(os.path.realpath(file))
+    try:
+        bare = claude_settings.take_out(before, known) if before is not None else empty
+        after, record = claude_settings.put_in(bare, entries, statusline or _kept_statusline(before), grouped=grouped)
+    except InstallError as error:
+        raise InstallError(f"{file}: {error}; it was not changed") from None
+    if before is None:
+        after += "\n"
+        record = record._replace(file=True, folder=not os.path.isdir(os.path.dirname(file)))
+    elif known is not None:
+        record = record._replace(file=known.file, folder=known.folder)
+    return Change(file, before, after, record)
+
+
+def _kept_statusline(before: str | None) -> Mapping[str, Any] | None:
+    """The status line of an earlier installation, which another one keeps."""
+    value = json.loads(before.removeprefix("\ufeff")).get("statusLine") if before else None
+    return value if claude_settings.is_own_statusline(value) else None
+
+
+def plan_uninstall(file: str, folders: Folders, empty: str = "{}") -> Change:
+    """Work out what uninstalling changes, and change nothing yet; ``empty`` is what a file that was made began with.
+
+    Raises:
+        InstallError: The settings are not a JSON object, or cannot be read.
+    """
+    before = read_text(file)
+    known = read_records(folders.state).get(os.path.realpath(file))
+    if before is None:
+        return Change(file, None, None, None)
+    try:
+        after: str | None = claude_settings.take_out(before, known)
+    except InstallError as error:
+        raise InstallError(f"{file}: {error}; it was not changed") from None
+    if known is not None and known.file and after is not None and after.strip() == empty:
+        after = None
+    return Change(file, before, after, None, new_folder=known.folder if known else False)
+
+
+# ---------------------------------------------------------------- doing it
+def apply(change: Change, folders: Folders) -> None:
+    """Carry a plan out: write the settings, and what the removal needs to know.
+
+    Raises:
+        InstallError: A file cannot be written, or changed meanwhile.
+    """
+    if read_text(change.file) != change.before:
+        raise InstallError(f"{change.file} changed meanwhile; run the command again")
+    records = read_records(folders.state)
+    key = os.path.realpath(change.file)
+    if change.record is not None:
+        # Written first: an installation that breaks off here can still be taken out exactly.
+        _write_records(folders.state, {**records, key: change.record})
+    try:
+        _write_settings(change)
+    except OSError as error:
+        raise InstallError(f"{change.file} cannot be written: {error.strerror}") from None
+    if change.record is None and key in records:
+        del records[key]
+        _write_records(folders.state, records)
+
+
+def _write_settings(change: Change) -> None:
+    if not change.changes:
+        return
+    if change.after is None:
+        os.unlink(change.file)
+        if change.new_folder:
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(change.file))
+        return
+    os.makedirs(os.path.dirname(change.file), exist_ok=True)
+    # A link (of a dotfiles repository, say) stays one: its target is replaced.
+    put_file(os.path.realpath(change.file), change.after.encode("utf-8"), 0o600 if change.before is None else None)
+
+
+def put_file(file: str, data: bytes, mode: int | None) -> None:
+    """Write a file so that it is either the old or the new one, whatever happens."""
+    if mode is None:
+        mode = stat.S_IMODE(os.stat(file).st_mode)
+    descriptor, temporary = tempfile.mkstemp(prefix=".lockgate-", dir=os.path.dirname(file))
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            os.fchmod(descriptor, mode)
+            target.write(data)
+            target.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_text(file: str) -> str | None:
+    """The text of a file, ``None`` where there is none.
+
+    Raises:
+        InstallError: It cannot be read, or is no text.
+    """
+    if os.path.islink(file) and not os.path.exists(file):
+        raise InstallError(f"{file} is a link to a file that does not exist; mend or remove the link first")
+    try:
+        data = Path(file).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InstallError(f"{file} cannot be read: {error.strerror}") from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InstallError(f"{file} is not UTF-8; it was not changed") from None
+
+
+# ---------------------------------------------------------------- records
+def read_records(state: str) -> dict[str, Record]:
+    """What is installed where: for each settings file (links resolved), what it was like before."""
+    try:
+        loaded = json.loads(Path(state, _RECORDS).read_bytes())
+        return {str(file): Record(**{**value, "created": tuple(value["created"])}) for file, value in loaded.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def _write_records(state: str, records: Mapping[str, Record]) -> None:
+    text = json.dumps({file: record._asdict() for file, record in records.items()}, indent=1)
+    _write_private(os.path.join(state, _RECORDS), text)
+
+
+def _write_private(file: str, text: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        put_file(file, text.encode("utf-8"), 0o600)
+    except OSError as error:
+        raise InstallError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def launch_record(folders: Folders) -> str:
+    """Path of the file that tells the plugin where the program is.
+
+    It does not move with ``XDG_CONFIG_HOME``, which a project's settings could set for the plugin's hooks.
+    """
+    return os.path.join(folders.home, ".config", "lockgate", LAUNCH_RECORD)
+
+
+def write_launch_record(launch: Launch) -> str:
+    """Tell the plugin where the program is. Returns the file's path."""
+    file = launch_record(launch.folders)
+    lines = [launch.python, launch.hook, *launch.folders, *([launch.native] if launch.native else [])]
+    _write_private(file, "\n".join(lines) + "\n")
+    return file

@@ -1,0 +1,108 @@
+"""What the doctor looks at: Claude Code's settings on this machine, all layers, and what stands in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lockgate.clients.common.hook_command import is_own_command
+from lockgate.clients.install import claude as claude_install
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.folders import Folders
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Check(Record):
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    """``ok``, ``warn`` or ``fail``."""
+    says: str
+    mend: str = ""
+
+
+class Layer(Record):
+    """One of the client's settings files."""
+
+    scope: str
+    file: str
+    settings: Mapping[str, Any]
+    problem: str = ""
+
+
+class Look(Record):
+    """What the checks look at."""
+
+    folders: Folders
+    project: str
+    layers: tuple[Layer, ...]
+    environ: Mapping[str, str]
+    version: str
+    """What ``claude --version`` printed, empty where there is none."""
+
+    @property
+    def claude(self) -> str:
+        """The client's folder."""
+        return os.path.dirname(claude_install.settings_file("user", self.folders, self.project, self.environ))
+
+
+def look(folders: Folders, project: str, environ: Mapping[str, str], version: str) -> Look:
+    """Read the client's settings, all layers, strongest first."""
+    named: dict[str, str] = {}
+    for scope in claude_install.SCOPES:
+        # In the home folder, a project's settings are the user's.
+        named.setdefault(claude_install.settings_file(scope, folders, project, environ), scope)
+    files = [("managed", file) for file in _managed_files()]
+    files += [(scope, file) for file, scope in reversed(named.items())]
+    layers = tuple(_layer(scope, file) for scope, file in files if os.path.lexists(file))
+    return Look(folders, project, layers, environ, version)
+
+
+def _managed_files() -> list[str]:
+    mac = "/Library/Application Support/ClaudeCode"
+    folder = Path(mac if sys.platform == "darwin" else "/etc/claude-code")
+    return [str(folder / "managed-settings.json"), *sorted(map(str, folder.glob("managed-settings.d/*.json")))]
+
+
+def _layer(scope: str, file: str) -> Layer:
+    try:
+        loaded = json.loads(Path(file).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        return Layer(scope, file, {}, f"{type(error).__name__}: {error}")
+    return Layer(scope, file, loaded) if isinstance(loaded, dict) else Layer(scope, file, {}, "it is not an object")
+
+
+def hook_commands(seen: Look, event: str) -> list[tuple[Layer, str]]:
+    """Return the gate's own commands for an event, with the layer that each stands in."""
+    return [
+        (layer, entry["command"]) for layer, entry in hook_entries(seen, event) if is_own_command(entry.get("command"))
+    ]
+
+
+def hook_entries(seen: Look, event: str) -> Iterator[tuple[Layer, Mapping[str, Any]]]:
+    """Go through all hook entries of an event, whoever they belong to, with the layer that each stands in."""
+    for layer in seen.layers:
+        hooks = layer.settings.get("hooks")
+        groups = hooks.get(event) if isinstance(hooks, dict) else None
+        for group in groups if isinstance(groups, list) else ():
+            entries = group.get("hooks") if isinstance(group, dict) else None
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict):
+                    yield layer, entry
+
+
+def enabled_plugins(seen: Look) -> list[str]:
+    """Name the plugins called lockgate that are switched on, as ``lockgate@market``."""
+    switched: dict[str, bool] = {}
+    for layer in seen.layers:
+        plugins = layer.settings.get("enabledPlugins")
+        for name, enabled in plugins.items() if isinstance(plugins, dict) else ():
+            if name.startswith("lockgate@"):
+                switched.setdefault(name, bool(enabled))
+    return [name for name, enabled in switched.items() if enabled]

@@ -1,0 +1,153 @@
+"""Whether the clients beside Claude Code are guarded on this machine, as far as their files tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lockgate.clients.common.hook_command import either_client, hook_command, missing_entries
+from lockgate.clients.install import codex_trust
+from lockgate.clients.install import others as installing
+from lockgate.clients.install.claude import this_launch
+from lockgate.clients.install.claude_settings_view import Check, Look
+from lockgate.clients.registry import adapter
+from lockgate.core.errors import InstallError
+
+_PROGRAMS = {
+    "codex": "codex",
+    "gemini-cli": "gemini",
+    "copilot-cli": "copilot",
+    "opencode": "opencode",
+    "cursor": "cursor-agent",
+}
+_FIRST = {"codex": "PreToolUse", "gemini-cli": "BeforeTool", "copilot-cli": "preToolUse", "cursor": "preToolUse"}
+"""The event of a call, of the clients whose hook is a command."""
+
+
+def guarded(seen: Look) -> list[tuple[str, str]]:
+    """The clients whose files hold hooks of the gate, each with its file."""
+    found = []
+    for client in installing.WAYS:
+        for scope in ("user", "project"):
+            file = installing.hooks_file(client, scope, seen.folders, seen.project, seen.environ)
+            if "lockgate/hook.py" in _text(file):
+                found.append((client, file))
+    return list(dict.fromkeys(found))
+
+
+def checks(seen: Look) -> Iterator[Check]:
+    """Look at each client that is guarded, or could be."""
+    there = guarded(seen)
+    for client, file in there:
+        yield _current(client, file, seen)
+        yield from _HAZARDS[client](file, seen) if client in _HAZARDS else ()
+    for client, program in _PROGRAMS.items():
+        if client not in dict(there) and shutil.which(program, path=seen.environ.get("PATH")):
+            yield Check(client, "warn", f"{program} is in PATH, and not guarded", f"run: lockgate install {client}")
+
+
+def trial(client: str, seen: Look, session: str) -> tuple[str, Mapping[str, Any]] | None:
+    """The registered command, and a payload of a session that it must refuse; ``None`` where the client runs none."""
+    if client not in _FIRST:
+        return None
+    target = os.path.join(seen.folders.state, "lockgate.db")
+    patch = f"*** Begin Patch\n*** Delete File: {target}\n*** End Patch"
+    ids = {"session_id": session, "cwd": seen.project, "hook_event_name": _FIRST[client]}
+    payloads: dict[str, dict[str, Any]] = {
+        "codex": {**ids, "tool_name": "apply_patch", "tool_input": {"command": patch}},
+        "gemini-cli": {**ids, "tool_name": "write_file", "tool_input": {"file_path": target, "content": ""}},
+        "copilot-cli": {
+            "sessionId": session,
+            "cwd": seen.project,
+            "toolName": "create",
+            "toolArgs": {"path": target},
+        },
+        "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
+    }
+    command = hook_command(this_launch(seen.folders), _FIRST[client], client)
+    return command, payloads[client]
+
+
+def _current(client: str, file: str, seen: Look) -> Check:
+    again = f"run: lockgate install {client}"
+    try:
+        launch = this_launch(seen.folders)
+    except InstallError as error:
+        return Check(client, "fail", str(error))
+    way = installing.WAYS[client]
+    if way.whole is not None:
+        same = _text(file) in [way.whole(client, each) for each in either_client(launch)]
+        missing = [] if same else ["the whole file"]
+    else:
+        try:
+            settings = json.loads(_text(file).removeprefix("\ufeff"))
+        except ValueError:
+            return Check(client, "fail", f"{file} is not JSON, so that its hooks are not in force", f"mend {file}")
+        entries = installing.valid_entries_of(client, launch)
+        missing = missing_entries(settings, entries) if way.grouped else _missing_flat(settings, entries)
+    if missing:
+        return Check(client, "warn", f"{file} is not as this version would write it ({', '.join(missing)})", again)
+    return Check(client, "ok", f"{file} holds every hook, exactly as this version writes them")
+
+
+def _missing_flat(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    hooks = settings.get("hooks") if isinstance(settings, dict) else None
+    found = hooks if isinstance(hooks, dict) else {}
+    return [event for event, valid in entries.items() if not any(each in (found.get(event) or []) for each in valid)]
+
+
+# ---------------------------------------------------------------- what works against it
+def _codex(file: str, seen: Look) -> Iterator[Check]:
+    name = "codex trust"
+    try:
+        ours = [hook for hook in codex_trust.hooks(seen.project, seen.folders.home) if _same(hook.file, file)]
+    except InstallError as error:
+        yield Check(name, "warn", str(error), "see docs/codex.md")
+    else:
+        lacking = len(adapter("codex").EVENTS) - sum(hook.trusted for hook in ours)
+        if lacking > 0:
+            says = f"Codex leaves out {lacking} of the hooks without a word: they are not trusted"
+            yield Check(name, "fail", says, "open Codex and type /hooks, or run: lockgate install codex --trust")
+        else:
+            yield Check(name, "ok", "Codex trusts every hook")
+    try:
+        config = tomllib.loads(_text(os.path.join(os.path.dirname(file), "config.toml")))
+    except tomllib.TOMLDecodeError:
+        return
+    features = config.get("features")
+    if isinstance(features, dict) and features.get("hooks") is False:
+        yield Check("codex features", "fail", "features.hooks = false switches all hooks off", "take it out")
+    if config.get("web_search") not in (None, "disabled"):
+        says = "web search is on: Codex runs no hook for it; its label comes with the next call"
+        yield Check("codex web search", "warn", says, "see docs/codex.md")
+
+
+def _gemini(file: str, seen: Look) -> Iterator[Check]:
+    try:
+        settings = json.loads(_text(file).removeprefix("\ufeff"))
+    except ValueError:
+        return
+    switches = settings.get("hooksConfig") if isinstance(settings, dict) else None
+    if not isinstance(switches, dict):
+        return
+    if switches.get("enabled") is False or "lockgate" in (switches.get("disabled") or ()):
+        yield Check("gemini-cli switch", "fail", f"hooksConfig in {file} switches the gate off", "take it out")
+
+
+_HAZARDS = {"codex": _codex, "gemini-cli": _gemini}
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text("utf-8")
+    except (OSError, ValueError):
+        return ""

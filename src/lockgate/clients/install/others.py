@@ -1,0 +1,160 @@
+"""Registering the gate with the clients beside Claude Code, each in the way of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lockgate.clients.common.hook_command import Launch, either_client, hook_command, hook_timeout, hook_words
+from lockgate.clients.install import claude as claude_install
+from lockgate.clients.install.claude import Change
+from lockgate.clients.install.settings_text import Record
+from lockgate.clients.registry import adapter
+from lockgate.core.errors import InstallError
+from lockgate.system.folders import Folders
+
+_SHIM = "opencode_plugin.js"
+_MARK = "__LOCKGATE_COMMAND__"
+
+
+class Way(NamedTuple):
+    """How a client is told of its hooks."""
+
+    user: tuple[str, ...]
+    """The user's file, below the home folder."""
+    project: tuple[str, ...]
+    """The project's file, below its root; empty where there is none."""
+    moved_by: str = ""
+    """The variable that holds another folder for the first part of ``user``."""
+    entry: Callable[[str, str], Mapping[str, Any]] | None = None
+    """The entry of an event, of its command; ``None`` where the whole file is the gate's."""
+    whole: Callable[[str, Launch], str] | None = None
+    """The text of a file that holds nothing but the gate's hooks."""
+    grouped: bool = True
+    empty: str = "{}"
+    then: str = ""
+    """What is left for the person to do."""
+
+
+def _codex(command: str, event: str) -> Mapping[str, Any]:
+    # Codex cuts a longer time of this event down to 3 s.
+    timeout = 3 if event == "SessionEnd" else hook_timeout(event)
+    return {"type": "command", "command": command, "timeout": timeout}
+
+
+def _gemini(command: str, event: str) -> Mapping[str, Any]:
+    return {"type": "command", "name": "lockgate", "command": command, "timeout": hook_timeout(event) * 1000}
+
+
+def _cursor(command: str, event: str) -> Mapping[str, Any]:
+    return {"command": command, "timeout": hook_timeout(event), "failClosed": True}
+
+
+def _copilot(client: str, launch: Launch) -> str:
+    import json
+
+    hooks = {
+        event: [{"type": "command", "bash": hook_command(launch, event, client), "timeoutSec": hook_timeout(event)}]
+        for event in adapter(client).EVENTS
+    }
+    return json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
+
+
+def _opencode(client: str, launch: Launch) -> str:
+    import json
+
+    shim = Path(__file__).with_name(_SHIM).read_text("utf-8")
+    return shim.replace(_MARK, json.dumps(hook_words(launch, client)))
+
+
+WAYS: Mapping[str, Way] = {
+    "codex": Way(
+        (".codex", "hooks.json"),
+        (".codex", "hooks.json"),
+        "CODEX_HOME",
+        _codex,
+        then="Codex runs no hook that you have not trusted, and says nothing: open it, type /hooks and trust them,"
+        " or run this again with --trust. Then: lockgate doctor",
+    ),
+    "gemini-cli": Way((".gemini", "settings.json"), (".gemini", "settings.json"), "", _gemini),
+    "copilot-cli": Way((".copilot", "hooks", "lockgate.json"), (".github", "hooks", "lockgate.json"), whole=_copilot),
+    "opencode": Way(
+        (".config", "opencode", "plugins", "lockgate.js"), (".opencode", "plugins", "lockgate.js"), whole=_opencode
+    ),
+    "cursor": Way(
+        (".cursor", "hooks.json"), (".cursor", "hooks.json"), "", _cursor, grouped=False, empty='{"version": 1}'
+    ),
+}
+"""How each client is told, by its name."""
+
+
+def hooks_file(client: str, scope: str, folders: Folders, project: str, environ: Mapping[str, str]) -> str:
+    """The file that a client's hooks stand in.
+
+    Args:
+        client: Its name.
+        scope: ``user`` or ``project``.
+        folders: Where the user's home is.
+        project: The project's root folder, absolute.
+        environ: The environment.
+
+    Raises:
+        InstallError: The client has no such scope.
+    """
+    way = WAYS[client]
+    if scope == "user":
+        moved = environ.get(way.moved_by, "") if way.moved_by else ""
+        if os.path.isabs(moved):
+            return os.path.join(moved, *way.user[1:])
+        return os.path.join(folders.home, *way.user)
+    if scope != "project" or not way.project:
+        raise InstallError(f"{client} has no settings of the scope {scope}; take user or project")
+    return os.path.join(project, *way.project)
+
+
+def entries_of(client: str, launch: Launch) -> dict[str, Mapping[str, Any]]:
+    """The entry of each event, where a client's file holds entries; else none."""
+    entry = WAYS[client].entry
+    events = adapter(client).EVENTS if entry else ()
+    return {event: entry(hook_command(launch, event, client), event) for event in events} if entry else {}
+
+
+def valid_entries_of(client: str, launch: Launch) -> dict[str, list[Mapping[str, Any]]]:
+    """The entries of each event of which one must stand in a client's file: those of either hook client."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for each in either_client(launch):
+        for event, entry in entries_of(client, each).items():
+            found.setdefault(event, []).append(entry)
+    return found
+
+
+def plan_install(client: str, file: str, launch: Launch) -> Change:
+    """Work out what installing changes, and change nothing yet.
+
+    Raises:
+        InstallError: The file cannot be read, or holds something else.
+    """
+    way, state = WAYS[client], launch.folders.state
+    if way.whole is None:
+        return claude_install.plan_entries(
+            file, entries_of(client, launch), state, grouped=way.grouped, empty=way.empty
+        )
+    before = claude_install.read_text(file)
+    known = claude_install.read_records(state).get(os.path.realpath(file))
+    record = known or Record(file=True, folder=not os.path.isdir(os.path.dirname(file)))
+    return Change(file, before, way.whole(client, launch), record)
+
+
+def plan_uninstall(client: str, file: str, folders: Folders) -> Change:
+    """Work out what uninstalling changes, and change nothing yet.
+
+    Raises:
+        InstallError: The file cannot be read, or holds something else.
+    """
+    way = WAYS[client]
+    if way.whole is None:
+        return claude_install.plan_uninstall(file, folders, way.empty)
+    known = claude_install.read_records(folders.state).get(os.path.realpath(file))
+    return Change(file, claude_install.read_text(file), None, None, new_folder=known.folder if known else False)

@@ -1,0 +1,156 @@
+"""OpenCode's dialect, which is our own: a plugin in the client (``opencode_plugin.js``) writes it and reads it.
+
+Seen with version 1.18.33. The plugin gives every event the root session's id, and a sub-agent's own beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from lockgate.clients.common import tool_names as vocabulary
+from lockgate.clients.common import transcripts as claude_files
+from lockgate.clients.common.defaults import (
+    OBJECTS,
+    failure,
+    has_history,
+    is_permitted,
+    missed,
+    new_text,
+    objections,
+    parents_of,
+    said,
+    together,
+    unattended,
+)
+from lockgate.clients.common.payload import identifier, mapping, optional, shown, text
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import Answer, Context, Event, PromptSubmitted, SessionStarted, ToolRequested
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.clients.common.hook_command import Launch
+
+__all__ = [
+    "EVENTS",
+    "OBJECTS",
+    "UNNAMED",
+    "decode",
+    "encode",
+    "encode_failure",
+    "has_history",
+    "is_fixed",
+    "is_permitted",
+    "missed",
+    "objections",
+    "parents_of",
+    "together",
+    "unattended",
+]
+
+CLIENT = "opencode"
+EVENTS = ("tool.execute.before", "tool.execute.after", "chat.message", "session.created")
+"""The events that the plugin passes on."""
+UNNAMED = False
+_RULED = "ruled"
+"""The mode of a call that a rule of the client's own may be about."""
+
+
+# ---------------------------------------------------------------- payload to event
+def decode(payload: Mapping[str, Any], environ: Mapping[str, str], launch: Launch | None = None) -> Event | None:
+    """Translate what the plugin wrote.
+
+    Raises:
+        BadInputError: It is not what the plugin writes.
+    """
+    name = text(payload, "hook_event_name")
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        raise BadInputError(f"unknown event {shown(name)}")
+    return decoder(payload, _context(payload))
+
+
+def _context(payload: Mapping[str, Any]) -> Context:
+    cwd = text(payload, "cwd")
+    return Context(
+        client=CLIENT,
+        process=claude_files.client_process(""),
+        subject=Subject(identifier(payload, "session_id"), identifier(payload, "agent_id", maybe=True)),
+        cwd=cwd,
+        workspace=optional(payload, "workspace") or cwd,
+    )
+
+
+def _call(payload: Mapping[str, Any], context: Context) -> ToolCall:
+    call_id = identifier(payload, "tool_use_id", maybe=True)
+    call = ToolCall(text(payload, "tool_name"), mapping(payload, "tool_input"), context.cwd, call_id)
+    if call.tool.startswith("mcp__"):  # a name of the client's own, that says nothing of a server
+        return call._replace(tool=f"{CLIENT}:{call.tool}")
+    return vocabulary.translated(CLIENT, call)
+
+
+def _requested(payload: Mapping[str, Any], context: Context) -> Event:
+    call = _call(payload, context)
+    command = call.tool_input.get("command")
+    if call.tool == "Bash" and isinstance(command, str):
+        from lockgate.clients.opencode.permission_rules import may_be_refused
+
+        ruled = may_be_refused(payload.get("permissions"), command, context.workspace)
+        context = context._replace(mode=_RULED) if ruled else context
+    return ToolRequested(context, call, askable=False, headless=True)
+
+
+def is_fixed(context: Context, call: ToolCall, home: str) -> bool:
+    """Whether a call must not be rewritten: the client may have a rule about it, and would not know it again."""
+    return context.mode == _RULED
+
+
+def _finished(payload: Mapping[str, Any], context: Context) -> Event:
+    from lockgate.clients.common import results
+
+    output = text(payload, "tool_output", empty=True)
+    return results.finished(context, _call(payload, context), output, whole=False)
+
+
+def _prompt(payload: Mapping[str, Any], context: Context) -> Event:
+    return PromptSubmitted(context, text(payload, "prompt", empty=True), human=not context.subject.agent)
+
+
+def _started(payload: Mapping[str, Any], context: Context) -> Event:
+    return SessionStarted(context, "startup")
+
+
+_DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
+    "tool.execute.before": _requested,
+    "tool.execute.after": _finished,
+    "chat.message": _prompt,
+    "session.created": _started,
+}
+
+
+# ---------------------------------------------------------------- answers
+def encode(event_name: str, answer: Answer, event: Event | None = None) -> tuple[str, int]:
+    """Spell an answer: ``deny`` is thrown by the plugin; ``args`` and ``output`` replace arguments and result.
+
+    The plugin takes anything but one JSON object with exit code 0 for a refusal.
+    """
+    output: dict[str, Any] = {}
+    if event_name == "tool.execute.before" and answer.verdict is Verdict.CONTAIN and answer.new_input is not None:
+        output["args"] = dict(answer.new_input)
+    elif event_name in ("tool.execute.before", "chat.message") and answer.verdict is not Verdict.ALLOW:
+        output["deny"] = said(answer)
+    new = new_text(answer, event)
+    if new is not None:
+        output["output"] = new
+    return json.dumps(output), 0
+
+
+def encode_failure(
+    event_name: str | None, message: str, payload: Mapping[str, Any] | None = None
+) -> tuple[str, str, int]:
+    """Spell "the gate could not decide": stdout, stderr and the exit code."""
+    reason = failure(message)
+    return json.dumps({"deny": reason}), f"{reason}\n", 2

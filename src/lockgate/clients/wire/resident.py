@@ -1,0 +1,151 @@
+r"""What a hook and the resident gate say to each other. Integers are unsigned and big-endian.
+
+Request::
+
+    "LOCKGATE1\n"  u32 length of head  u32 length of payload  head  payload
+
+The head is strings, each with a zero byte at its end: the process id of the hook's parent, the number of arguments, the
+arguments, then the environment as ``NAME=VALUE``. The payload is what the client wrote to the hook's stdin.
+
+Reply, in frames::
+
+    "W" u32 milliseconds           somebody is waited for, so long at most: listen on
+    "A" u8 exit code  u32 length of stdout  u32 length of stderr  stdout  stderr
+    "N"                            no answer from here: decide by yourself
+
+A version that means something else by these bytes has another first line, to which this one answers "N".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import MappingProxyType
+
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HELLO = b"LOCKGATE1\n"
+HEADER = len(HELLO) + 8
+MAX_HEAD = 4 * 1024 * 1024
+"""Most bytes of arguments and environment; Linux itself allows about 6 MB for both."""
+MAX_PAYLOAD = 1024 * 1024
+"""Most bytes of a payload. To decide on a larger one would hold up all others; its hook decides by itself."""
+NOT_HERE = b"N"
+_LONGEST_NUMBER = 10
+"""Digits."""
+_ANSWER = 10
+"""Bytes before an answer's stdout."""
+_SILENCE = b"A" + bytes(_ANSWER - 1)
+"""No objection."""
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+"""What :func:`os.fsdecode` reads bytes with."""
+_ENVIRONMENTS, _LONGEST = 32, 64 * 1024
+"""Environments that are remembered, and most bytes of one: a client gives all its hooks the same one."""
+
+
+class Request(Record):
+    """What a hook asks."""
+
+    parent: int
+    arguments: tuple[str, ...]
+    environ: Mapping[str, str]
+    payload: bytes
+    mark: int = 0
+    """Another one for another environment."""
+
+
+def sizes(header: bytes | bytearray) -> tuple[int, int]:
+    """Lengths of head and payload.
+
+    Raises:
+        BadInputError: It is no header, or of a message that is too large.
+    """
+    if len(header) != HEADER or not header.startswith(HELLO):
+        raise BadInputError("this is not what a hook of this version says")
+    head, payload = divmod(int.from_bytes(header[-8:], "big"), 1 << 32)
+    if head > MAX_HEAD or payload > MAX_PAYLOAD:
+        raise BadInputError("the message is too large")
+    return head, payload
+
+
+def request(head: bytes, payload: bytes) -> Request:
+    """Read a request.
+
+    Raises:
+        BadInputError: The head is none.
+    """
+    # A zero byte is no part of any other character in the encodings that a system uses.
+    parts = head.split(b"\0", 2)
+    if len(parts) < 3 or not head.endswith(b"\0"):
+        raise BadInputError("the head does not end where it should")
+    parent, count, rest = parts
+    if not (parent.isdigit() and count.isdigit() and max(len(parent), len(count)) <= _LONGEST_NUMBER):
+        raise BadInputError("the head does not begin with two numbers")
+    words = rest.split(b"\0", int(count))
+    if len(words) != int(count) + 1:
+        raise BadInputError("the head does not say how many arguments it has")
+    variables = words.pop()
+    environ, mark = _KNOWN.get(variables) or _environment(variables)
+    arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
+    return Request(int(parent), tuple(arguments), environ, payload, mark)
+
+
+_KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}
+
+
+def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
+    """Read an environment, which nobody can change; and its mark."""
+    pairs = (pair.partition("=") for pair in os.fsdecode(variables).split("\0"))
+    environ = {name: value for name, given, value in pairs if given}
+    found = MappingProxyType(environ), hash(frozenset(environ.items()))
+    if len(variables) <= _LONGEST:
+        if len(_KNOWN) >= _ENVIRONMENTS:
+            _KNOWN.clear()
+        _KNOWN[variables] = found
+    return found
+
+
+def spelt_request(asked: Request) -> bytes:
+    """Write a request."""
+    words = [str(asked.parent), str(len(asked.arguments)), *asked.arguments]
+    words += [f"{name}={value}" for name, value in asked.environ.items()]
+    head = b"".join(os.fsencode(word) + b"\0" for word in words)
+    return HELLO + len(head).to_bytes(4, "big") + len(asked.payload).to_bytes(4, "big") + head + asked.payload
+
+
+def wait(seconds: float) -> bytes:
+    """The frame that has a hook wait."""
+    return b"W" + min(max(int(seconds * 1000), 0), 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def answer(stdout: str, stderr: str, code: int) -> bytes:
+    """The frame with an answer."""
+    if not (stdout or stderr or code):
+        return _SILENCE  # what most hooks hear
+    out = (stdout + "\n" if stdout else "").encode("utf-8", "backslashreplace")
+    return answer_in_bytes(out, stderr.encode("utf-8", "backslashreplace"), code)
+
+
+def answer_in_bytes(out: bytes, err: bytes, code: int = 0) -> bytes:
+    """The same for bytes, as they are."""
+    return b"A" + bytes([code]) + len(out).to_bytes(4, "big") + len(err).to_bytes(4, "big") + out + err
+
+
+def answer_of(said: bytes) -> tuple[int, bytes, bytes]:
+    """Read all that a gate said where nobody had to be waited for: exit code, stdout and stderr.
+
+    Raises:
+        BadInputError: It is no answer.
+    """
+    if said[:1] == NOT_HERE:
+        raise BadInputError("it is of another version, or ending")
+    if len(said) < _ANSWER or said[:1] != b"A":
+        raise BadInputError("it does not speak as a gate of this version does")
+    middle = _ANSWER + int.from_bytes(said[2:6], "big")
+    if len(said) != middle + int.from_bytes(said[6:10], "big"):
+        raise BadInputError("its answer is not whole")
+    return said[1], said[_ANSWER:middle], said[middle:]

@@ -1,0 +1,141 @@
+"""Talking to a resident gate about itself: is it there, how is it, and let it end. For the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from lockgate.clients.wire.resident import Request, answer_of, spelt_request
+from lockgate.clients.wire.resident_files import connect, locked
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.system.peer_credentials import peer_of
+
+if TYPE_CHECKING:
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
+    from typing import Any
+
+SECONDS = 2.0
+"""How long a gate may take to tell how it is."""
+ENDING = 3.0
+"""How long a gate may take to end by itself. It keeps nothing that would be lost, so it is killed after that."""
+_PAUSE = 0.02
+
+
+class Found(Record):
+    """What there is at a state folder."""
+
+    runs: bool
+    """Whether a process holds the gate's lock."""
+    problem: str = ""
+    """Why it does not answer; empty where it does, or where there is none."""
+    facts: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    """What it says of itself: see :meth:`lockgate.service.resident.metrics.Measures.told`."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether hooks can have it decide."""
+        return self.runs and not self.problem
+
+
+def look(state: str, seconds: float = SECONDS) -> Found:
+    """See whether a gate serves a state folder, and how it is. Never starts one.
+
+    Args:
+        state: The state folder.
+        seconds: How long it may take to answer.
+    """
+    if not locked(state):
+        return Found(runs=False)
+    try:
+        with _connected(state, seconds) as (connection, _):
+            code, stdout, _ = _asked(connection, "@status")
+        facts = json.loads(stdout)
+    except (OSError, BadInputError, ValueError) as error:
+        return Found(runs=True, problem=_why(error))
+    if code or not isinstance(facts, dict):
+        return Found(runs=True, problem="it does not say how it is")
+    return Found(runs=True, facts=facts)
+
+
+def stop(state: str, seconds: float = ENDING) -> bool:
+    """Have the gate end, and wait until it has; whether there was one.
+
+    One that does not hear is killed: what it has answered is in the store, and a hook that still waits for it decides
+    by itself.
+
+    Args:
+        state: The state folder.
+        seconds: How long it may take by itself.
+
+    Raises:
+        OSError: It cannot be ended.
+    """
+    if not locked(state):
+        return False
+    until = time.monotonic() + seconds
+    pid = 0
+    with suppress(OSError, BadInputError), _connected(state, seconds) as (connection, process):
+        pid = process
+        _asked(connection, "@stop")
+    if _gone(state, until):
+        return True
+    if not pid:
+        raise OSError("the resident gate cannot be reached, and does not end")
+    os.kill(pid, signal.SIGKILL)
+    if not _gone(state, time.monotonic() + ENDING):
+        raise OSError("the resident gate does not end")
+    return True
+
+
+def wait_for(state: str, seconds: float) -> Found:
+    """Wait until a gate answers, so long at most.
+
+    Args:
+        state: The state folder.
+        seconds: How long.
+    """
+    until = time.monotonic() + seconds
+    while not (found := look(state)).answers and time.monotonic() < until:
+        time.sleep(_PAUSE)
+    return found
+
+
+def _gone(state: str, until: float) -> bool:
+    while locked(state):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+@contextmanager
+def _connected(state: str, seconds: float) -> Iterator[tuple[Socket, int]]:
+    """A connection to the gate, and its process id as the kernel tells it."""
+    connection, _ = connect(state, time.monotonic() + seconds)
+    with closing(connection):
+        connection.settimeout(seconds)
+        peer = peer_of(connection)
+        if peer.uid != os.geteuid():
+            raise BadInputError(f"the socket belongs to a process of user {peer.uid}")
+        yield connection, peer.pid
+
+
+def _asked(connection: Socket, word: str) -> tuple[int, bytes, bytes]:
+    connection.sendall(spelt_request(Request(os.getppid(), (word,), {}, b"")))
+    heard = b""
+    while part := connection.recv(1 << 16):
+        heard += part
+    return answer_of(heard)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if isinstance(error, OSError):
+        return f"its socket cannot be reached ({error.strerror or type(error).__name__})"
+    return str(error) if isinstance(error, BadInputError) else "what it says makes no sense"

@@ -1,0 +1,1 @@
+"""What is set up: configuration files, bundles, pattern libraries, known secrets, plugins."""

@@ -1,0 +1,98 @@
+"""What a person does about a fleet: installing a bundle by hand, pinning keys, leaving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from lockgate.configuration.bundles import accepted as kept
+from lockgate.configuration.bundles import storage as keeping
+from lockgate.configuration.bundles.accepted import Accepted, Current
+from lockgate.configuration.bundles.keys import PublicKey
+from lockgate.configuration.bundles.pins import encode, own_path, pins_of
+from lockgate.configuration.bundles.update import News, taken
+from lockgate.core.errors import BundleError
+
+_WAIT = 5.0
+Tell = Callable[[Sequence[News]], None]
+"""Writes down what has happened, before it is kept."""
+PINNED, UNPINNED = "policy-pinned", "policy-unpinned"
+"""Events of the audit."""
+
+
+def install(state: str, data: bytes, now: float, source: str, tell: Tell) -> Current:
+    """Put a bundle in force on this machine.
+
+    Args:
+        state: The state folder.
+        data: The bundle's file.
+        now: The time, in seconds since the epoch.
+        source: Where it comes from.
+        tell: Writes the act down.
+
+    Raises:
+        BundleError: It is refused, or cannot be kept; what was in force still is.
+        StoreError: The folder is not this user's own, or the audit cannot be written.
+    """
+    pins = pins_of(state)
+    if pins is None:
+        raise BundleError(
+            "no key is pinned on this machine; run: lockgate policy pin --fleet NAME 'ssh-ed25519 AAAA...'"
+        )
+    if pins.problem:
+        raise BundleError(f"{pins.path}: {pins.problem}")
+    with _alone(state):
+        try:
+            accepted = kept.read(state)
+        except BundleError:
+            accepted = Accepted()  # it is damaged, and a person puts it right
+        news: list[News] = []
+        envelopes: dict[str, bytes] = {}
+        accepted = taken(data, pins, accepted, now, source, news, envelopes)
+        assert accepted.current is not None
+        tell(news)
+        keeping.write(state, accepted, envelopes or {accepted.current.digest: data})
+        return accepted.current
+
+
+def pin(state: str, fleet: str, keys: Sequence[PublicKey], source: str, tell: Tell) -> None:
+    """Write which keys this user's gate takes a fleet's policy by.
+
+    Raises:
+        BundleError: It cannot be kept.
+        StoreError: The folder is not this user's own, or the audit cannot be written.
+    """
+    with _alone(state):
+        tell([News(PINNED, {"fleet": fleet, "keys": [key.id for key in keys], "source": source})])
+        keeping.put(own_path(state), encode(fleet, tuple(keys), source))
+
+
+def leave(state: str, tell: Tell) -> None:
+    """Forget the fleet: its keys, and the policy that is in force. The highest serials stay known.
+
+    Raises:
+        BundleError: It cannot be kept.
+        StoreError: The folder is not this user's own, or the audit cannot be written.
+    """
+    with _alone(state):
+        try:
+            accepted = kept.read(state)
+        except BundleError:
+            accepted = Accepted()
+        fleet = accepted.current.fleet if accepted.current else ""
+        tell([News(UNPINNED, {"fleet": fleet})])
+        keeping.write(state, accepted._replace(current=None, looked={}), {})
+        if os.path.lexists(own_path(state)):
+            os.unlink(own_path(state))
+
+
+@contextmanager
+def _alone(state: str) -> Iterator[None]:
+    try:
+        with keeping.locked(state, _WAIT) as alone:
+            if not alone:
+                raise BundleError("another process is accepting a policy: try again")
+            yield
+    except OSError as error:
+        raise BundleError(f"{kept.folder_of(state)} cannot be written: {error.strerror}") from error

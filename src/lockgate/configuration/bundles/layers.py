@@ -1,0 +1,99 @@
+"""A fleet's policy as layers that bind: whatever lies over them can only tighten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.configuration.bundles.fleet import Fleet
+from lockgate.configuration.bundles.manifest import CONFIGURATION, LOCKBOX, PATTERNS
+from lockgate.configuration.layers.files import LOCKED, LayerState, Look, Place
+from lockgate.core.errors import BundleError, ConfigError
+from lockgate.core.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.policy.lockbox.merging import Layer
+
+_NAME = "fleet "
+"""Before the name of a file: the name of its layer."""
+
+
+class Bound(Record):
+    """The lowest layers of a configuration."""
+
+    layers: tuple[Layer, ...]
+    states: tuple[LayerState, ...]
+    problems: tuple[ConfigError, ...]
+    whole: bool
+    """Whether this is what the bundle says, and not what stands in for one that is damaged."""
+
+
+def layers_of(fleet: Fleet) -> Bound:
+    """The configuration that a fleet's policy comes to.
+
+    Where there is none, or where this version cannot read it, every effect is denied: no policy could be stricter, and
+    local work goes on. A bundle without a configuration leaves that to the machine.
+    """
+    from lockgate.policy.lockbox.merging import Layer
+    from lockgate.policy.validation import parse
+    from lockgate.system.libraries import library
+
+    for name in ("yaml", "jsonschema", "regex"):
+        library(name)
+    try:
+        files = fleet.files()
+    except BundleError as error:
+        return _locked(fleet, (ConfigError(_path(fleet), 0, "", str(error)),), whole=False)
+    if fleet.current is None:
+        return _locked(fleet, (), whole=True)
+    layers, states, problems = [], [], []
+    for name in (LOCKBOX, CONFIGURATION):
+        if name not in files:
+            continue
+        parsed = parse(files[name], name)
+        problems += [ConfigError(_NAME + each.file, each.line, each.key, each.problem) for each in parsed.problems]
+        layers.append(Layer(_NAME + name, parsed.value or {}))
+        states.append(LayerState(_NAME + name, _path(fleet), "valid", fleet.current.files[name]))
+    if problems:  # another version of Lockgate has found it valid
+        return _locked(fleet, tuple(problems), whole=True)
+    if layers:
+        layers[-1] = layers[-1]._replace(value={**layers[-1].value, "strict": True})
+    return Bound(tuple(layers), tuple(states), (), whole=True)
+
+
+def _locked(fleet: Fleet, problems: tuple[ConfigError, ...], *, whole: bool) -> Bound:
+    from lockgate.policy.lockbox.merging import Layer
+
+    state = LayerState(_NAME + CONFIGURATION, _path(fleet), LOCKED)
+    return Bound((Layer(_NAME + CONFIGURATION, locked()),), (state,), problems, whole)
+
+
+def locked() -> Mapping[str, Any]:
+    """The configuration that denies every effect."""
+    from lockgate.policy.profiles import DEFAULT, FIXED_ROWS, shipped
+
+    rows = shipped()[DEFAULT].table.keys() - FIXED_ROWS
+    return {"strict": True, "mcp_default": "unsafe_acting", "table": dict.fromkeys(sorted(rows), "deny")}
+
+
+def pattern_look(fleet: Fleet) -> Look | None:
+    """The fleet's patterns as a file that was looked at; ``None`` where its bundle has none."""
+    if fleet.current is None or PATTERNS not in fleet.current.files:
+        return None
+    place = Place(_NAME + PATTERNS, _path(fleet), fleet=True)
+    try:
+        return Look(place, fleet.files()[PATTERNS], "", fleet.current.files[PATTERNS])
+    except BundleError as error:
+        return Look(place, None, str(error), "")
+
+
+def binds_patterns(fleet: Fleet) -> bool:
+    """Whether other files of patterns can only tighten."""
+    return fleet.current is None or PATTERNS in fleet.current.files
+
+
+def _path(fleet: Fleet) -> str:
+    from lockgate.configuration.bundles.accepted import bundle_path
+
+    return bundle_path(fleet.state, fleet.current.digest) if fleet.current else fleet.pins.path if fleet.pins else ""

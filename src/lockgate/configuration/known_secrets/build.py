@@ -1,0 +1,32 @@
+"""Compile ``sources.yaml`` to JSON: ``python -m lockgate.configuration.known_secrets.build [--check]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from lockgate.system.documents import compile_tables as compiling
+
+HERE = Path(__file__).parent
+_FOR_PEOPLE = ("examples", "source")
+
+
+def load(table: Path) -> Any:
+    """Read the table and check it. Raises ``jsonschema.ValidationError``."""
+    return compiling.load(table, table.with_suffix(".schema.json"))
+
+
+def compiled(table: Path) -> str:
+    """The JSON text that the product reads: the table without what is for people."""
+    data = load(table)
+    files = [_without(row) for row in data["files"]]
+    return compiling.compact({"files": files, "names": _without(data["names"])})
+
+
+def _without(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in _FOR_PEOPLE}
+
+
+if __name__ == "__main__":
+    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Canaries as the store keeps them: a setting for each, with what the index needs, and not the value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lockgate.configuration.known_secrets import CANARIES
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.patterns.known_values.values import Entry, KnownKind
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+
+class Kept(Record):
+    """A canary that is looked for."""
+
+    name: str
+    shape: str
+    made: float
+    """Seconds since the epoch."""
+
+
+def setting_of(name: str) -> str:
+    """The name of the setting that keeps a canary."""
+    return CANARIES + name
+
+
+def settings(tx: Transaction) -> dict[str, str]:
+    """All settings of canaries: what ``keeping.open_index`` wants."""
+    return tx.settings(CANARIES)
+
+
+def keep(tx: Transaction, kept: Kept, entry: Entry) -> None:
+    """Look for a canary from now on.
+
+    Args:
+        tx: The step that it is a part of.
+        kept: What a person will want to know of it.
+        entry: What the index keeps of its value.
+    """
+    from binascii import b2a_base64
+
+    from lockgate.patterns.engine.known_index import pack_marks
+
+    marks = b2a_base64(pack_marks(entry.marks), newline=False).decode("ascii")
+    value = {"shape": kept.shape, "made": kept.made, "marks": marks}
+    tx.put_setting(setting_of(kept.name), json.dumps(value))
+
+
+def listed(told: Mapping[str, str]) -> list[Kept]:
+    """All canaries, oldest first.
+
+    Raises:
+        StoreError: A setting is damaged.
+    """
+    found = [_row(setting, text)[0] for setting, text in told.items()]
+    return sorted(found, key=lambda kept: (kept.made, kept.name))
+
+
+def entries_of(told: Mapping[str, str]) -> list[Entry]:
+    """What the index keeps of all canaries.
+
+    Raises:
+        StoreError: A setting is damaged.
+    """
+    return [_row(setting, told[setting])[1] for setting in sorted(told)]
+
+
+def _row(setting: str, text: str) -> tuple[Kept, Entry]:
+    from binascii import a2b_base64
+
+    from lockgate.patterns.engine.known_index import unpack_marks
+
+    name = setting.removeprefix(CANARIES)
+    try:
+        row = json.loads(text)
+        marks = unpack_marks(a2b_base64(row["marks"]))
+        return Kept(name, str(row["shape"]), float(row["made"])), Entry(name, KnownKind.CANARY, marks)
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"what is kept of the canary {name} is damaged: revoke it and make another one") from error

@@ -1,0 +1,1 @@
+"""The layers of configuration files, in the order in which they bind."""

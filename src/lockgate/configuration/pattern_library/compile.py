@@ -1,0 +1,237 @@
+"""Compiling the pattern library and keeping what it came to: by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+
+from lockgate.configuration.layers.files import digest_of, good_digest, put_good, text_digest
+from lockgate.configuration.pattern_library.cache import (
+    COMPILERS,
+    FOLDER,
+    KEPT,
+    PINNED,
+    SECONDS,
+    USUAL_SECONDS,
+    Artefact,
+    Pin,
+    beside_path,
+    freshness,
+    kept_name,
+    pin_of,
+    read_artefact,
+    read_pinned,
+    ready,
+    state_path,
+)
+from lockgate.configuration.pattern_library.layers import Gathered, gather, looks_at
+from lockgate.core.errors import NotCompiledError, PatternError, StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.files import own_folder
+from lockgate.system.folders import Folders
+from lockgate.system.libraries import library as installed
+
+if TYPE_CHECKING:
+    from lockgate.patterns.model import Library
+    from lockgate.store.protocol import Store, Transaction
+
+AHEAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "compile_process.py")
+"""The program that compiles for a process that has no time for it."""
+_WORKSPACES = 200
+"""Workspaces of which it is kept what their files come to."""
+_ARTEFACTS = 20
+_WAIT = 0.02
+_AT_IT = "the pattern library is being compiled: try again in a few seconds"
+
+
+def make(
+    store: Store,
+    where: Folders,
+    workspace: str,
+    *,
+    until: float,
+    seconds: float = float("inf"),
+    unlike: str = "",
+    lock: int = -1,
+) -> Artefact:
+    """Compile the library of a workspace, unless that was done: by another process, for another workspace, by set-up.
+
+    Args:
+        store: Learns what the artefact belongs to.
+        where: The folders.
+        workspace: The project's root folder.
+        until: When to stop waiting for another process, by :func:`time.monotonic`.
+        seconds: How long compiling may take, going by the last time.
+        unlike: The hash of an artefact that is good for nothing.
+        lock: The descriptor of the lock, where the process that started this one has taken it.
+
+    Raises:
+        NotCompiledError: It would take longer: another process, which has the lock now, compiles.
+        PatternError: Another process is still at it, or the patterns cannot be compiled.
+        StoreError: The state cannot be read or written.
+    """
+    folder = os.path.join(where.state, FOLDER)
+    own_folder(folder, create=True)
+    with _locked(folder, until) if lock < 0 else nullcontext(lock) as held:
+        done = ready(store, where, workspace)
+        if done is not None and done.digest != unlike:
+            return done
+        began, spent = time.monotonic(), 0.0
+        looks = looks_at(where, workspace)
+        with store.reading() as tx:
+            key = freshness(tx, looks)
+            gathered = gather(tx, looks)
+            name = artefact_name(gathered.linked.library)
+            pin = Pin.of(tx.setting(PINNED + name))
+            needed = float(tx.setting(SECONDS) or USUAL_SECONDS) * 1.5
+        if pin is None and (beside := read_artefact(beside_path(name))) is not None:
+            pin = pin_of(beside)
+        found = read_pinned(where, name, pin)
+        if found is None or found.pin.digest == unlike:
+            if needed > seconds:
+                _make_elsewhere(where, workspace, unlike, held)
+                raise NotCompiledError(_AT_IT)
+            data = compiled(gathered.linked.library)
+            write_artefact(state_path(where, name), data)
+            found = read_pinned(where, name, pin_of(data))
+            spent = time.monotonic() - began
+        if found is None:
+            raise StoreError(f"{state_path(where, name)} was changed while it was written")
+        with store.transaction() as tx:
+            _keep(tx, gathered, kept_name(workspace), key, name)
+            tx.put_setting(PINNED + name, found.pin.text)
+            if spent:
+                tx.put_setting(SECONDS, f"{spent:.3f}")
+            _prune(tx, folder, name)
+        layers, problems, notes = gathered.layers, gathered.problems, gathered.notes
+        return Artefact(found.head, found.database, found.pin.digest, layers, problems, notes)
+
+
+def _make_elsewhere(where: Folders, workspace: str, unlike: str, lock: int) -> None:
+    """Have a process that outlives this one compile the library. It gets the lock, so there is one at most."""
+    nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
+    command = [sys.executable, "-I", "-S", AHEAD, *where, workspace, unlike, str(lock)]
+    os.set_inheritable(lock, True)
+    try:
+        child = os.posix_spawn(sys.executable, command, {}, file_actions=nothing)
+    except OSError as error:
+        raise PatternError(f"the pattern library cannot be compiled: {error.strerror}") from error
+    _hear_of_the_end(child)
+
+
+def _hear_of_the_end(child: int) -> None:
+    """Have the system forget a child once it ends: a process that goes on would else keep a dead one of each."""
+    import threading
+
+    def wait() -> None:
+        with suppress(ChildProcessError):  # a program that this one is part of may have heard of it before
+            os.waitpid(child, 0)
+
+    with suppress(RuntimeError):  # there can be no more threads
+        threading.Thread(target=wait, name="lockgate-compiling", daemon=True).start()
+
+
+@contextmanager
+def _locked(folder: str, until: float) -> Iterator[int]:
+    """Hold the lock. It ends with the last process that has its descriptor, however that ends."""
+    try:
+        descriptor = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StoreError(f"cannot lock {folder}: {error.strerror}") from error
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise NotCompiledError(_AT_IT) from None
+                time.sleep(_WAIT)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def artefact_name(library: Library) -> str:
+    """An artefact's name: what has the same content, for the same engine, is one file, whichever workspace it is of."""
+    from lockgate.patterns.engine.matcher import FORMAT
+
+    code = []
+    for path in COMPILERS:
+        with open(path, encoding="utf-8") as file:
+            code.append(text_digest(file.read()))
+    facts = [FORMAT, library.version, installed("hyperscan").__version__, os.uname().machine, code]
+    return text_digest(json.dumps(facts))[:40]
+
+
+def compiled(library: Library) -> bytes:
+    """The artefact of a library. Takes about two seconds."""
+    from lockgate.patterns.engine.compiling import compile_library
+
+    return compile_library(library, installed("hyperscan"))
+
+
+def write_artefact(path: str, data: bytes) -> None:
+    """Put a file in its place, whole. Called under the lock, so every draft but this is of a process that ended."""
+    folder = os.path.dirname(path)
+    draft = f"{path}.{os.getpid()}.draft"
+    try:
+        for name in os.listdir(folder):
+            if name.endswith(".draft"):
+                os.unlink(os.path.join(folder, name))
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(draft, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+# ---------------------------------------------------------------- what the store knows
+
+
+def _keep(tx: Transaction, gathered: Gathered, setting: str, key: str, name: str) -> None:
+    for path, data in gathered.good:
+        if good_digest(tx, path) != (None if data is None else digest_of(data)):
+            put_good(tx, path, data)
+    others = tx.settings(KEPT)
+    if len(others) >= _WORKSPACES and setting not in others:
+        for other in others:
+            tx.put_setting(other, None)
+    value = {
+        "key": key,
+        "artefact": name,
+        "good": {path: good_digest(tx, path) for path in gathered.broken},
+        "layers": gathered.layers,
+        "problems": [[error.file, error.line, error.key, error.problem] for error in gathered.problems],
+        "notes": gathered.notes,
+    }
+    tx.put_setting(setting, json.dumps(value))
+
+
+def _prune(tx: Transaction, folder: str, newest: str) -> None:
+    """Remove artefacts that belong to no workspace any more, and the oldest where there are many."""
+    used = {json.loads(text)["artefact"] for text in tx.settings(KEPT).values()}
+    there = {name.removesuffix(".artefact") for name in os.listdir(folder) if name.endswith(".artefact")}
+    by_age = sorted(there & used, key=lambda name: _age(os.path.join(folder, f"{name}.artefact")))
+    keep = {newest, *by_age[-_ARTEFACTS:]}
+    for name in there - keep:
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, f"{name}.artefact"))
+    for setting in tx.settings(PINNED):
+        if setting.removeprefix(PINNED) not in keep:
+            tx.put_setting(setting, None)
+
+
+def _age(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,43 @@
+"""The process that compiles the pattern library for a hook that has no time for it.
+
+/abs/python -I -S /abs/lockgate/guardrails/ahead.py HOME STATE CONFIG WORKSPACE UNLIKE LOCK
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+_LONGEST = 120
+"""Seconds after which this process ends whatever it does: while it has the lock, nobody else can compile."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compile the library of a workspace; what fails is seen, and said, by the next hook."""
+    from lockgate.configuration.pattern_library.compile import make
+    from lockgate.core.errors import LockgateError
+    from lockgate.store.opening import open_store
+    from lockgate.system.folders import Folders
+
+    home, state, config, workspace, unlike, lock = arguments
+    where = Folders(home, state, config)
+    try:
+        store = open_store(state)
+        try:
+            # Never ``load``: where compiling takes long, that would start another of these processes, and so on.
+            make(store, where, workspace, until=time.monotonic(), unlike=unlike, lock=int(lock))
+        finally:
+            store.close()
+    except LockgateError:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    os.setsid()  # the client may end all that a hook has started
+    signal.alarm(_LONGEST)
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
+    sys.exit(main(sys.argv[1:]))

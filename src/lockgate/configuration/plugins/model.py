@@ -1,0 +1,41 @@
+"""The words of plugins: which events there are, and what a plugin is told and answers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from lockgate.core.record import Record
+
+
+class HookEvent(StrEnum):
+    """When plugins are asked. Each is the name of the function that a plugin has for it."""
+
+    BEFORE_TOOL_USE = "before_tool_use"
+    AFTER_TOOL_USE = "after_tool_use"
+
+
+BEFORE_TOOL_USE = HookEvent.BEFORE_TOOL_USE
+
+
+class HookDecision(Record):
+    """What a plugin says of a call, or of a result. To allow is no statement: a plugin can only tighten."""
+
+    allowed: bool = True
+    reason: str | None = None
+    """One sentence for agent and person."""
+    decision: str = ""
+    """``deny`` or ``ask``, where that says more than ``allowed``. Of a result, ``ask`` withholds it too."""
+
+
+class HookContext(Record):
+    """Whose call it is."""
+
+    client: str
+    """The agent client: ``claude-code``."""
+    session: str
+    agent: str
+    """For a sub-agent, its id; empty for the main agent."""
+    cwd: str
+    """The working folder of the call; empty where it is not known."""
+    workspace: str
+    """The project's root folder; empty where it is not known."""

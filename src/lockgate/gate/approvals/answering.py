@@ -1,0 +1,98 @@
+"""A person's answer to a question: written into the store and the audit, and then told to whoever waits."""
+
+from __future__ import annotations
+
+from lockgate.core.events import Context
+from lockgate.core.model import Subject
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.approvals import denials
+from lockgate.gate.approvals import fetches as all_fetches
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.gate.approvals.waiting import WATCHERS
+from lockgate.store.audit.record import happened
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Store, Transaction
+    from lockgate.store.rows import ApprovalRow
+
+REASON = 1000
+"""Most characters of what a person says to the agent."""
+
+
+def answer(
+    store: Store,
+    state: str,
+    approval: str,
+    *,
+    approve: bool,
+    by: str,
+    reason: str = "",
+    client: str = "cli",
+    fetches: bool = False,
+) -> ApprovalRow:
+    """Answer a question, and wake whoever waits for it.
+
+    Args:
+        store: The store.
+        state: The state folder.
+        approval: The question's id.
+        approve: Whether the call may run.
+        by: Who says so, as ``ann (terminal)``.
+        reason: What the agent is told.
+        client: Through which program of ours they say it, as the audit names it: ``cli`` or ``dashboard``.
+        fetches: Whether a yes is for all fetches of the page's host, until the session has another label.
+
+    Raises:
+        ApprovalError: There is no such question, or it was answered, or its time is over, or cannot be answered so.
+        StoreError: The store cannot be written.
+    """
+    with store.transaction() as tx:
+        now = store.clock()
+        row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
+        if approve and fetches:
+            row = all_fetches.for_all(row)
+            tx.put_approval(row)
+        person = Context(client, Subject(row.session, row.agent))
+        facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": row.decided_by}
+        facts["reason"] = row.reason
+        if all_fetches.FETCHES in row.about:
+            facts["fetches"] = row.about[all_fetches.FETCHES]
+        if not approve:
+            facts |= _ended_with(tx, row)
+        tx.append_audit(now, happened(person, "approve" if approve else "deny", facts))
+    # Only what is committed can be read by whoever is woken.
+    bells.ring(state, approval)
+    bells.ring(state, WATCHERS)
+    return row
+
+
+def _ended_with(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
+    """The other questions about the same call that a no has answered, as its record tells them."""
+    noes = denials.of_session(tx, no.session)
+    others = [row for row in noes if (row.digest, row.decided_at) == (no.digest, no.decided_at)]
+    also = [row.approval for row in others if row.approval != no.approval]
+    return {"also": also} if also else {}
+
+
+def take_back(store: Store, approval: str, *, by: str, client: str = "cli") -> ApprovalRow:
+    """Take a no back for a person, and record that.
+
+    Args:
+        store: The store.
+        approval: The question's id.
+        by: Who says so, as ``ann (terminal)``.
+        client: Through which program of ours, as the audit names it.
+
+    Raises:
+        ApprovalError: There is no such question, or it was not answered with no.
+        StoreError: The store cannot be written.
+    """
+    with store.transaction() as tx:
+        row = denials.retract(tx, approval, by=by)
+        person = Context(client, Subject(row.session, row.agent))
+        facts = {"approval": row.approval, "digest": row.digest, "by": by}
+        tx.append_audit(store.clock(), happened(person, "retract", facts))
+    return row

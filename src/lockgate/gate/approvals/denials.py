@@ -1,0 +1,99 @@
+"""A person's no: to which calls it still speaks, and how they take it back. Pure functions over a transaction.
+
+A no is final for the exact call, whoever of its session makes it and however often: only a person takes it back. What
+does the same to the same target, spelt otherwise, is put to a person again, and never runs without their yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lockgate.core.errors import ApprovalError
+from lockgate.core.model import Effect
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import ApprovalRow
+from lockgate.system.digests import sha256
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+TARGETS = "targets"
+"""The name under which a question holds what it was asked for: kinds of effects on their targets, as digests."""
+
+
+def of_session(tx: Transaction, session: str) -> Sequence[ApprovalRow]:
+    """The noes that stand in a session."""
+    return tx.approvals(session=session, state="denied")
+
+
+def exact(noes: Iterable[ApprovalRow], digest: str) -> ApprovalRow | None:
+    """The latest no to the exact call, where there is one."""
+    return max((row for row in noes if row.digest == digest), key=lambda row: row.decided_at, default=None)
+
+
+def targets(effects: Iterable[Effect]) -> list[str]:
+    """What effects do to what, as digests: nothing of the call itself is kept by them."""
+    return sorted({_target(effect) for effect in effects})
+
+
+def alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> ApprovalRow | None:
+    """The latest no to a call that did to the same targets what these effects do; none where a later yes was used.
+
+    Args:
+        tx: The transaction.
+        noes: The noes that stand in the session.
+        effects: All that the call can do.
+    """
+    mine = frozenset(targets(effects))
+    found = max((row for row in noes if _within(row, mine)), key=lambda row: row.decided_at, default=None)
+    return None if found is None or _was_allowed_since(tx, found) else found
+
+
+def all_alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> list[ApprovalRow]:
+    """All such noes."""
+    mine = frozenset(targets(effects))
+    return [row for row in noes if _within(row, mine) and not _was_allowed_since(tx, row)]
+
+
+def _was_allowed_since(tx: Transaction, no: ApprovalRow) -> bool:
+    wanted = frozenset(_kept(no))
+    yeses = tx.approvals(session=no.session, state="used")
+    return any(row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)) for row in yeses)
+
+
+def concerns(no: ApprovalRow, effect: Effect) -> bool:
+    """Whether a no was said to a call for what this effect does to its target."""
+    return _target(effect) in _kept(no)
+
+
+def retract(tx: Transaction, approval: str, *, by: str) -> ApprovalRow:
+    """Take a no back for a person, and all others to the same call: it is asked about again when it is made again.
+
+    Raises:
+        ApprovalError: There is no such question, or it was not answered with no.
+    """
+    row = tx.approval(approval)
+    if row is None:
+        raise ApprovalError("there is no question with this id; see: lockgate approvals list --all")
+    if row.state != "denied":
+        raise ApprovalError(f"there is no refusal to take back: this question is {row.state}")
+    for each in of_session(tx, row.session):
+        if each.digest == row.digest:
+            tx.put_approval(each._replace(state="changed", reason=f"taken back by {by}"))
+    return row
+
+
+def _target(effect: Effect) -> str:
+    text = "\0".join((effect.kind.value, effect.what, effect.address))
+    return sha256(b"lockgate target\0" + text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _within(row: ApprovalRow, mine: frozenset[str]) -> bool:
+    wanted = _kept(row)
+    return bool(wanted) and mine.issuperset(wanted)
+
+
+def _kept(row: ApprovalRow) -> list[str]:
+    """What a question was asked for. A gate of a shared store may have written anything: what is no text is nothing."""
+    found = row.about.get(TARGETS)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

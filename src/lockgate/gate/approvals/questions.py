@@ -1,0 +1,206 @@
+"""Questions to a person who is elsewhere: asked, answered, and used once. Pure functions over a transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from lockgate.core.errors import ApprovalError
+from lockgate.core.events import Context
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.approvals import denials
+from lockgate.store.rows import ApprovalRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
+
+EXPIRE_SECONDS = 300
+"""Seconds that a person has, where no configuration says otherwise."""
+_ALPHABET = "23456789abcdefghjkmnpqrstvwxyz"
+"""Without letters and digits that are taken for each other."""
+_LENGTH = 10
+"""49 bits: a guess in each second of five minutes hits with a chance of one in a trillion."""
+_CLOCK_SLACK = 2.0
+"""Seconds by which a clock may be put back without that being taken for more time."""
+IN_DIALOG = "dialog"
+"""The name under which a question says that it is put in the client's own dialog: yes is said there alone."""
+REACHED = "reached"
+"""The name under which a question tells the addresses behind names of remotes."""
+WHOLE = "whole"
+"""The name under which a question holds the whole call, as long as it is open."""
+
+
+def seconds_of(configured: Mapping[str, Any] | None) -> float:
+    """Seconds that a person has, by the configuration's ``approvals``."""
+    return float((configured or {}).get("expire_seconds", EXPIRE_SECONDS))
+
+
+def ask(
+    tx: Transaction,
+    context: Context,
+    call: ToolCall,
+    digest: str,
+    basis: str,
+    about: Mapping[str, Any],
+    now: float,
+    seconds: float,
+) -> ApprovalRow:
+    """Put a question to a person. The same question about the same call is not put twice while its time runs.
+
+    One about the same call that rests on something else is over with that: it could only be answered in vain.
+
+    Where a gate was ended while it waited and is asked again, it so finds the question that it had put, and what a
+    person has said to it meanwhile.
+
+    Args:
+        tx: The transaction.
+        context: Who makes the call.
+        call: The call.
+        digest: SHA-256 of the exact call, hexadecimal.
+        basis: Digest of what the question rests on.
+        about: What the person is shown.
+        now: Seconds since the epoch.
+        seconds: How long the person has.
+    """
+    subject = context.subject
+    for overdue in tx.overdue_approvals(now):
+        _end(tx, overdue._replace(state="expired", decided_at=overdue.decided_at or now))
+    for row in _about_call(tx, subject, call):
+        if (row.digest, row.basis) == (digest, basis) and not _over(row, now):
+            return row
+        if row.state != "denied":
+            _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
+    row = ApprovalRow(
+        _new_id(tx),
+        subject.session,
+        subject.agent,
+        context.client,
+        call.call_id,
+        digest,
+        basis,
+        about,
+        asked_at=now,
+        expires_at=now + seconds,
+    )
+    tx.put_approval(row)
+    return row
+
+
+def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[ApprovalRow]:
+    """The questions about a call that were not used or ended."""
+    states = ("pending", "approved", "denied") if call.call_id else ()
+    rows = [row for state in states for row in tx.approvals(session=subject.session, state=state)]
+    return [row for row in rows if (row.agent, row.call_id) == (subject.agent, call.call_id)]
+
+
+def _open(tx: Transaction, session: str) -> list[ApprovalRow]:
+    """The questions of a session that wait, or whose yes nobody used."""
+    return [row for state in ("pending", "approved") for row in tx.approvals(session=session, state=state)]
+
+
+def _new_id(tx: Transaction) -> str:
+    while True:
+        name = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        if tx.approval(name) is None:
+            return name
+
+
+def _over(row: ApprovalRow, now: float) -> bool:
+    """Whether a question's time is over. A clock that was put back must not give it more."""
+    return row.expires_at <= now or now < row.asked_at - _CLOCK_SLACK
+
+
+def demand_open(row: ApprovalRow) -> None:
+    """Make sure that a question can be answered.
+
+    Raises:
+        ApprovalError: It was answered, or its time is over.
+    """
+    if row.state != "pending":
+        raise ApprovalError(f"this question is not open any more: it is {row.state}")
+
+
+def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: str, now: float) -> ApprovalRow:
+    """Answer a question for a person.
+
+    A no ends every other open question of the session about the same exact call: it was said to the call.
+
+    Raises:
+        ApprovalError: There is no such question, or it was answered, or its time is over, or a no to the same call
+            stands that is to be approved, or it is put in the client's own dialog.
+    """
+    row = tx.approval(approval)
+    if row is None:
+        raise ApprovalError("there is no question with this id; see: lockgate approvals list")
+    demand_open(row)
+    if _over(row, now):
+        raise ApprovalError("the time for this question is over; the agent can ask again")
+    if approve and row.about.get(IN_DIALOG):
+        raise ApprovalError("this call is asked about in the client's window: say yes there")
+    if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
+        raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
+    row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
+    tx.put_approval(row)
+    if not approve:
+        for other in _open(tx, row.session):
+            if other.digest == row.digest:
+                tx.put_approval(other._replace(state="denied", decided_at=now, decided_by=by, reason=reason))
+    return row
+
+
+def lapse(tx: Transaction, approval: str, *, reason: str, now: float) -> None:
+    """End an open question that nobody was asked after all: that is no person's no."""
+    row = tx.approval(approval)
+    if row is not None and row.state == "pending":
+        _end(tx, row._replace(state="expired", decided_at=now, reason=reason))
+
+
+def settle(
+    tx: Transaction, approval: str, *, subject: Subject, digest: str, basis: str, now: float, twice: bool = False
+) -> ApprovalRow:
+    """Find out what came of a question, for the call that waited. It ends here, whatever was said.
+
+    Args:
+        tx: The transaction.
+        approval: The question's id.
+        subject: Who makes the call.
+        digest: SHA-256 of the exact call, hexadecimal.
+        basis: Digest of what the call's decision rests on now.
+        now: Seconds since the epoch.
+        twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
+            runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
+
+    Returns:
+        The question in the state ``used`` (the call may run, once), ``denied``, ``expired``, or ``changed``, where what
+        it rested on is not what it was, or where another call has used it.
+
+    Raises:
+        ApprovalError: There is no such question, or it is somebody else's.
+    """
+    row = tx.approval(approval)
+    if row is None:
+        raise ApprovalError("the question to a person is gone")
+    if (row.session, row.agent) != subject:
+        raise ApprovalError("the question to a person is about somebody else's call")
+    if row.state == "used":
+        again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
+        return row if again else row._replace(state="changed")
+    if row.state == "pending" or (row.state == "approved" and _over(row, now)):
+        row = row._replace(state="expired", decided_at=row.decided_at or now)
+    elif row.state == "approved":
+        row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
+    return _end(tx, row)
+
+
+def without_call(row: ApprovalRow) -> ApprovalRow:
+    """A question that is over. What the person was shown is not kept longer: it may hold more than the audit does."""
+    return row._replace(about={name: value for name, value in row.about.items() if name != WHOLE})
+
+
+def _end(tx: Transaction, row: ApprovalRow) -> ApprovalRow:
+    row = without_call(row)
+    tx.put_approval(row)
+    return row

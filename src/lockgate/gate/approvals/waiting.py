@@ -1,0 +1,157 @@
+"""Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
+
+Nothing is looked at again and again: whoever answers rings a bell (:mod:`lockgate.gate.approvals.wakeups`), and a
+shared store tells of answers on other machines. A slow look makes up for a bell that could not be hung up or was not
+heard. What was answered, and whether in time, is read in the transaction that decides
+(:func:`lockgate.gate.approvals.questions.settle`), and never here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.approvals import wakeups as bells
+from lockgate.store.rows import AuditQuery
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.core.questions import PersonQuestion
+    from lockgate.store.protocol import Store, Transaction
+
+LOOK_SECONDS = 3.0
+"""Between two looks at the store by whoever was not woken."""
+WATCHERS = "watch"
+"""The name of the bells of ``lockgate approvals watch``, which no question has as its id."""
+
+_HEADLESS = "auto"
+"""What holds where no configuration says."""
+
+OpenStore = Callable[[], "Store | None"]
+"""Opens the store for the thread that asks; ``None`` where there is none (any more)."""
+
+
+def attended(state: str, options: Mapping[str, Any] | None, watched: Callable[[], bool] = lambda: False) -> bool:
+    """Whether a client that nobody sits before is to wait for a person elsewhere, by ``approvals.headless``.
+
+    Args:
+        state: The state folder.
+        options: The configuration's ``approvals``.
+        watched: Tells whether somebody on another machine watches for questions.
+    """
+    options = options or {}
+    said = options.get("headless", _HEADLESS)
+    if said != _HEADLESS:
+        return bool(said == "wait")
+    if options.get("notify_command") or options.get("webhook"):
+        return True
+    return bells.hangs(state, WATCHERS) or watched()
+
+
+TOLD_SECONDS = 600.0
+"""For how long a program or a server that was told of a question counts as somebody who listens."""
+
+
+def listened(state: str, options: Mapping[str, Any] | None, told: bool, watched: Callable[[], bool]) -> bool:
+    """Whether a person is known to listen elsewhere, where a table takes one: being configured proves nothing.
+
+    Args:
+        state: The state folder.
+        options: The configuration's ``approvals``; its ``headless`` chooses.
+        told: Whether whoever is told of questions has taken one lately, as :func:`was_told` says.
+        watched: Tells whether somebody on another machine watches for questions.
+    """
+    options = options or {}
+    said = options.get("headless", _HEADLESS)
+    if said != _HEADLESS:
+        return bool(said == "wait")
+    if told and (options.get("notify_command") or options.get("webhook")):
+        return True
+    return bells.hangs(state, WATCHERS) or watched()
+
+
+def was_told(tx: Transaction, now: float) -> bool:
+    """Whether a program or a server took a question within ten minutes, as the audit has it."""
+    import json
+
+    query = AuditQuery(event="notified", since=now - TOLD_SECONDS)
+    return any(json.loads(row.body).get("problem") == "" for row in tx.find_audit(query, limit=20))
+
+
+def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: float | None = None) -> None:
+    """Block until a question is answered or its time is over.
+
+    Args:
+        state: The state folder.
+        question: The question, which the store has.
+        open_store: Opens the store.
+        most: Seconds after which to give up, where that is sooner.
+    """
+    with bells.Bell(state, question.approval) as bell, _Vigil(question, most).looking(open_store, bell) as vigil:
+        bells.ring(state, WATCHERS)
+        while (seconds := vigil.seconds()) > 0:
+            bell.heard(seconds)
+
+
+async def waited(state: str, question: PersonQuestion, open_store: OpenStore) -> None:
+    """Do what :func:`wait` does in an event loop. Looking at the store takes a fraction of a millisecond."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    with bells.Bell(state, question.approval) as bell, _Vigil(question).looking(open_store, bell) as vigil:
+        bells.ring(state, WATCHERS)
+        while (seconds := vigil.seconds()) > 0:
+            if bell.socket is None:
+                await asyncio.sleep(seconds)
+                continue
+            bell.socket.setblocking(False)
+            with suppress(TimeoutError, OSError):
+                await asyncio.wait_for(loop.sock_recv(bell.socket, 1), seconds)
+                bell.quieten()
+
+
+class _Vigil:
+    """How long to go on waiting for one question."""
+
+    def __init__(self, question: PersonQuestion, most: float | None = None) -> None:
+        self._question = question
+        self._most = most
+        self._until = time.monotonic() if most is None else time.monotonic() + most
+        self._store: Store | None = None
+
+    @contextmanager
+    def looking(self, open_store: OpenStore, bell: bells.Bell) -> Iterator[_Vigil]:
+        with ExitStack() as stack:
+            with suppress(StoreError):  # the transaction that decides will tell
+                self._store = store = open_store()
+                if store is not None:
+                    stack.callback(store.close)
+                    left = self._question.expires_at - store.clock()
+                    # By a clock that nobody sets: one that is put back must not make it longer.
+                    self._until = time.monotonic() + (left if self._most is None else min(left, self._most))
+                    stack.enter_context(store.listen(self._hearing(bell)))
+            yield self
+
+    def _hearing(self, bell: bells.Bell) -> Callable[[str], None]:
+        """What wakes the bell when the store tells of this question, or may have missed it."""
+        wake = bell.wakeable()
+        return lambda approval: wake() if approval in ("", self._question.approval) else None
+
+    def seconds(self) -> float:
+        """Seconds until the next look; none where there is nothing more to wait for."""
+        left = self._until - time.monotonic()
+        return min(left, LOOK_SECONDS) if left > 0 and self._is_open() else 0.0
+
+    def _is_open(self) -> bool:
+        if self._store is None:
+            return False
+        try:
+            with self._store.reading() as tx:
+                row = tx.approval(self._question.approval)
+            return row is not None and row.state == "pending" and self._question.expires_at > self._store.clock()
+        except StoreError:
+            return True  # another process holds it: look again later

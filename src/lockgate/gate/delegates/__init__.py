@@ -1,0 +1,1 @@
+"""Delegates: the briefs that a person reads, and the steps in them."""

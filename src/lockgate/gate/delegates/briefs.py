@@ -1,0 +1,172 @@
+"""Delegates: sub-agents that start with clean labels to do what one approved brief says.
+
+A tainted agent asks for a delegate; its brief, the only text that the delegate will know, is shown to a person in the
+client's own prompt before the delegate is started. The client starts it only after a yes (measured for Claude Code
+2.1.197 and 2.1.329, in every permission mode; without a person it refuses). The gate binds the sub-agent to the brief
+by the call that spawned it; one that is bound to no brief has no clean labels. The parent's labels are never touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from lockgate.core.display_text import barred, visible_block
+from lockgate.core.model import SPAWNING_TOOLS, Subject, ToolCall
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.rows import AgentRow, BriefRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+DELEGATE_TYPES = frozenset({"lockgate:delegate"})
+"""Agent types that are delegates. A plugin's agent is named ``plugin:agent``; a project cannot define that name."""
+
+SHOWN_COLUMNS = 72
+SHOWN_LINES = 7
+"""What a client's dialog is sure to show of a brief on a terminal of 80 columns: Claude Code 2.1.329 cuts a question
+after 10 screen lines, and two of them say what is asked."""
+
+
+READ = "approved"
+"""The state of a brief that a person was shown whole outside of the client, and whose delegate has not begun."""
+SHOWN_ID = 12
+"""How much of a brief's id is shown."""
+_SHORTEST_ID = 8
+LONGEST = 12_000
+"""Characters of a brief. Nobody reads more than that to the end."""
+_STEP = "$ "
+"""How a line of a brief begins that is a command, and nothing else."""
+
+
+class Refusal(Record):
+    """Why a brief cannot be put before a person."""
+
+    because: str
+
+
+def wants_delegate(call: ToolCall) -> bool:
+    """Whether a call asks for a delegate."""
+    return call.tool in SPAWNING_TOOLS and call.tool_input.get("subagent_type") in DELEGATE_TYPES
+
+
+def brief_of(call: ToolCall) -> str | Refusal:
+    """The brief's text, or why it cannot be approved: a person must be able to see the whole of it."""
+    text = call.tool_input.get("prompt")
+    if not isinstance(text, str) or not text.strip():
+        return Refusal("the delegate has no brief (prompt)")
+    text = text.strip()
+    if fits(text):
+        return text
+    if len(text) > LONGEST:
+        return Refusal(
+            f"the brief has {len(text)} characters, and more than {LONGEST} nobody reads to the end: put long content "
+            "in a file, name the file in the brief, and say shortly what to do with it",
+        )
+    if redact(text) != text:
+        return Refusal("a brief of many lines must not hold a credential: put that in a file, and name the file")
+    return text
+
+
+def fits(text: str) -> bool:
+    """Whether the whole of a brief is sure to be seen in a client's own question. A longer one is read elsewhere."""
+    return len(shown(text)) <= SHOWN_LINES
+
+
+def shown(text: str) -> list[str]:
+    """The lines that a brief takes in such a question, with a bar before each."""
+    return barred(visible_block(text), SHOWN_COLUMNS)
+
+
+def steps(text: str) -> list[str]:
+    """The commands that a brief says on a line of their own, after ``$``."""
+    lines = (line.strip() for line in text.split("\n"))
+    return [line.removeprefix(_STEP).strip() for line in lines if line.startswith(_STEP)]
+
+
+def ask(tx: Transaction, subject: Subject, call: ToolCall, digest: str, text: str, now: float) -> BriefRow:
+    """Record that a brief was put before a person. Asking twice for one call is one brief."""
+    for row in tx.briefs(subject.session):
+        if row.call_id == call.call_id and row.digest == digest:
+            return row
+    kept = redact(text)  # the digest is that of the exact call
+    row = BriefRow(os.urandom(16).hex(), subject.session, subject.agent, call.call_id, digest, kept, "asked", "", now)
+    tx.put_brief(row)
+    return row
+
+
+def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: str) -> BriefRow | None:
+    """The brief that a sub-agent, which makes itself heard for the first time, was started for.
+
+    That it has begun is the proof of the yes: the client runs an asked call only after one.
+
+    Returns:
+        The brief, or ``None`` where the sub-agent is no delegate, or the call that spawned it is not known or had no
+        brief (then it is an ordinary sub-agent and starts with its parent's labels).
+    """
+    if agent_type not in DELEGATE_TYPES or not spawned_by:
+        return None
+    for row in tx.briefs(subject.session):
+        if row.call_id == spawned_by and _may_begin(row):
+            return row
+    return None
+
+
+def _may_begin(row: BriefRow) -> bool:
+    """Whether a brief waits for its delegate, and a person could see the whole of it before they said yes."""
+    return not row.agent and (row.state == READ or (row.state == "asked" and fits(row.text)))
+
+
+def read(tx: Transaction, wanted: str) -> BriefRow | Refusal:
+    """Note that a person was shown the whole of a brief, outside of the client.
+
+    Args:
+        tx: The transaction.
+        wanted: The brief's id, or the beginning of it.
+    """
+    found = [row for session in tx.sessions() for row in tx.briefs(session.session) if row.brief.startswith(wanted)]
+    if len(wanted) < _SHORTEST_ID or len(found) != 1:
+        return Refusal("there is no brief with this id" if not found else "give more of the id")
+    return mark_read(tx, found[0])
+
+
+def mark_read(tx: Transaction, row: BriefRow) -> BriefRow:
+    """Keep that a person was shown the whole of a brief that waits."""
+    if row.state == "asked" and not row.agent:
+        row = row._replace(state=READ)
+        tx.put_brief(row)
+    return row
+
+
+def begun(tx: Transaction, subject: Subject, row: BriefRow) -> BriefRow:
+    """Bind a sub-agent to its brief, once."""
+    bound = row._replace(state="running", agent=subject.agent)
+    tx.put_brief(bound)
+    return bound
+
+
+def refused(tx: Transaction, session: str, calls: Sequence[str]) -> None:
+    """Close the briefs of calls that a person answered with no."""
+    for row in tx.briefs(session) if calls else ():
+        if row.call_id in calls and row.state in ("asked", READ) and not row.agent:
+            tx.put_brief(row._replace(state="refused"))
+
+
+def running_under(tx: Transaction, subject: Subject) -> BriefRow | None:
+    """The brief that a subject acts under, if it is a delegate."""
+    row = tx.agent(subject) if subject.agent else None
+    return tx.brief(row.delegate) if row is not None and row.delegate else None
+
+
+def done(tx: Transaction, subject: Subject) -> None:
+    """Record that a delegate has ended."""
+    row = running_under(tx, subject)
+    if row is not None and row.state == "running":
+        tx.put_brief(row._replace(state="done"))
+
+
+def addressed(tx: Transaction, session: str, to: str) -> AgentRow | None:
+    """The delegate that a message is addressed to by its id, if it is one."""
+    row = tx.agent(Subject(session, to)) if to else None
+    return row if row is not None and row.delegate else None

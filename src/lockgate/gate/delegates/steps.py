@@ -1,0 +1,109 @@
+"""Delegates' briefs: that a person has read one, and which call of a delegate is a step that they have read."""
+
+from __future__ import annotations
+
+from lockgate.core.events import Context
+from lockgate.core.model import EffectKind, Label, LabelState, Subject, Tier, ToolCall, Verdict
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.delegates import briefs as delegates
+from lockgate.gate.session.calls import LOOKS
+from lockgate.policy.decide import possible
+from lockgate.store.audit.record import happened
+from lockgate.system.digests import sha256
+
+if TYPE_CHECKING:
+    from lockgate.gate.monitor.decide import Question, Ruling
+    from lockgate.store.protocol import Store, Transaction
+    from lockgate.store.rows import BriefRow, CallRow
+
+STEP = "step"
+"""The fact of a call that is a step of the brief under which it was made."""
+FOLDER = "folder"
+"""The fact of a call that asks for a delegate: the digest of the folder that its brief is meant for."""
+_FIELDS = frozenset({"command", "description", "timeout"})
+"""The fields of a step. Others, as the one that leaves the client's sandbox, nobody has read."""
+_SENDS = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})
+"""What a step may do after its delegate has read something: all of it stands in its words, and runs nobody's code."""
+_ROWS = frozenset({"egress", "fetch"})
+"""Rows of a table that may stand against it. Not those of secrets."""
+
+
+def read(store: Store, wanted: str, *, by: str) -> BriefRow | delegates.Refusal:
+    """Note that a person was shown the whole of a brief, and record that.
+
+    Args:
+        store: The store.
+        wanted: The brief's id, or the beginning of it.
+        by: Who was shown it, as ``ann (terminal)``.
+
+    Raises:
+        StoreError: The store cannot be written.
+    """
+    with store.transaction() as tx:
+        row = delegates.read(tx, wanted)
+        if not isinstance(row, delegates.Refusal) and row.state == delegates.READ:
+            person = Context("cli", Subject(row.session, row.parent))
+            tx.append_audit(store.clock(), happened(person, "brief-read", {"brief": row.brief, "by": by}))
+    return row
+
+
+def folder_of(call: ToolCall) -> str:
+    """The digest of the folder in which a call is made."""
+    return sha256(call.cwd.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def step_of(tx: Transaction, subject: Subject, call: ToolCall) -> str:
+    """The step of a brief that a call is, word by word, and that its delegate has not taken yet; else empty.
+
+    The same words mean another repository in another folder. So it must be the one in which the brief was put before
+    the person.
+    """
+    brief = delegates.running_under(tx, subject)
+    if brief is None or call.tool != "Bash" or not _FIELDS.issuperset(call.tool_input):
+        return ""
+    asked = tx.call(subject.session, brief.call_id)
+    if asked is None or not call.cwd or asked.facts.get(FOLDER) != folder_of(call):
+        return ""
+    command = str(call.tool_input.get("command", "")).strip()
+    allowed = delegates.steps(brief.text).count(command)
+    if not allowed:
+        return ""
+    taken = [row for row in _calls_of(tx, subject, call) if row.facts.get(STEP) == command]
+    return command if len(taken) < allowed else ""
+
+
+def let_run(question: Question, ruling: Ruling) -> Ruling:
+    """Let a step run that a person has read, where only what an earlier step has printed stands against it.
+
+    That may hold a stranger's words, and they can lead the delegate. They change nothing of a step that is written
+    down; but they could change what it sends. So since it has read them, the delegate must have done nothing but its
+    steps, and looked. What a session with clean labels may not do, no step may.
+    """
+    decision = ruling.decision
+    if decision.column is not LabelState.UNTRUSTED or decision.tier is not Tier.TABLE:
+        return ruling
+    kinds = {effect.kind for effect in ruling.analysis.effects}
+    rows = {reason.row for reason in decision.reasons}
+    profiles = [policy.profile for policy in question.configuration.policies]
+    clean = all(
+        possible(profile.cell(row, LabelState.CLEAN), frozenset()) is Verdict.ALLOW
+        for profile in profiles
+        for row in rows
+    )
+    if not clean or not kinds <= _SENDS or not rows <= _ROWS or not _only_steps_since(question):
+        return ruling
+    return ruling._replace(decision=decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON), new_input=None)
+
+
+def _only_steps_since(question: Question) -> bool:
+    began = min((taint.at for taint in question.taints if taint.label is Label.UNTRUSTED), default=None)
+    calls = _calls_of(question.tx, question.context.subject, question.call)
+    return began is not None and all(row.facts.get(LOOKS) or row.facts.get(STEP) for row in calls if row.at >= began)
+
+
+def _calls_of(tx: Transaction, subject: Subject, call: ToolCall) -> list[CallRow]:
+    """The other calls of a subject that ran, or may."""
+    rows = tx.calls(subject.session)
+    return [
+        row for row in rows if row.agent == subject.agent and row.state != "refused" and row.call_id != call.call_id
+    ]

@@ -1,0 +1,1 @@
+"""What the gate looks up on this machine for an analysis."""

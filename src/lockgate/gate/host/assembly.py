@@ -1,0 +1,345 @@
+"""Putting the gate together on a real machine: the store, the configuration, the file system, the clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock  # what threading.Lock is, without the rest of that module
+from collections.abc import Callable, Hashable, Mapping
+
+from lockgate.configuration import load as configuration
+from lockgate.configuration.load import Configuration
+from lockgate.configuration.pattern_library.library import PatternGuard
+from lockgate.core.events import Context
+from lockgate.core.model import Origin, ToolCall
+from lockgate.core.questions import NO_DIALOG, RuleSets
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate import Consultants, Guard, Monitor, Parts
+from lockgate.gate.host.host_view import (
+    containing,
+    in_client,
+    in_session,
+    leaving_out,
+    surroundings_in,
+    surroundings_of,
+    task_folders,
+    write_kept,
+)
+from lockgate.resources.host_view import Rules, Surroundings
+from lockgate.store.opening import open_existing, open_store
+from lockgate.system import caller
+from lockgate.system.folders import PAUSE, Folders
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.core.questions import JudgeQuestion, Opinion, PersonQuestion, TurnQuestion
+    from lockgate.gate.monitor.kept_files import Look
+    from lockgate.gate.objections import Objectors
+    from lockgate.store.protocol import Store, Transaction
+    from lockgate.system.ttl_cache import Sight
+
+_TRACEPARENT = 55
+"""Characters of the header's value."""
+_NO_RULES = RuleSets()
+LOADING = 1.5
+"""Seconds that a hook waits for the pattern library to be compiled: half of its own deadline."""
+
+
+def open_gate(
+    where: Folders,
+    limit: Callable[[float], None] = lambda _: None,
+    parents: Callable[[Context], tuple[str, ...]] = lambda _: (),
+    history: Callable[[Context], bool] = lambda _: False,
+    has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
+    prolong: Callable[[float], float] = float,
+    together: Callable[[Context, str], Callable[[TurnQuestion], frozenset[str]] | None] = lambda *_: None,
+    unattended: Callable[[Context, ToolCall, Folders], str] = lambda *_: NO_DIALOG,
+) -> Monitor:
+    """Open the gate on this machine's default store.
+
+    Args:
+        where: The folders.
+        limit: Told the seconds that the configuration allows for a decision, once it is known.
+        parents: Tells which sessions a forked one came from, where the client has written it.
+        history: Tells whether a session has read something already.
+        has_rule: Tells whether the client may have a rule of its own about a call, which it would not know again in
+            another spelling.
+        prolong: Told for how many seconds somebody else is about to be waited for; gives how many it may be.
+        together: Given a context and the home folder: who tells which calls the model made in the same message.
+        unattended: Tells why a question in the client's dialog may be answered by somebody else than the person.
+
+    Raises:
+        StoreError: The state cannot be opened or trusted.
+    """
+    parts = open_parts(where, limit, has_rule, prolong=prolong)
+    consultants = parts.consultants._replace(
+        turn=lambda context: together(context, where.home),
+        unattended=lambda context, call: unattended(context, call, where),
+    )
+    return Monitor(parts._replace(parents=parents, history=history, consultants=consultants))
+
+
+def open_parts(
+    where: Folders,
+    limit: Callable[[float], None] = lambda _: None,
+    has_rule: Callable[[Context, ToolCall], bool] = lambda *_: False,
+    program: Mapping[str, Any] | None = None,
+    sight: Sight | None = None,
+    prolong: Callable[[float], float] = float,
+    loading: float = LOADING,
+    groups: bool = False,
+) -> Parts:
+    """What a gate is made of on this machine.
+
+    Args:
+        where: The folders.
+        limit: As for :func:`open_gate`.
+        has_rule: As for :func:`open_gate`.
+        program: What the program says that uses the gate in-process, as a layer of the configuration over all files.
+        sight: For how long what was looked up holds. A hook lives too short for looking twice.
+        prolong: As for :func:`open_gate`.
+        loading: Seconds that a call waits for the pattern library to be compiled, where it is not yet.
+        groups: As for :func:`lockgate.store.opening.open_store`.
+
+    Raises:
+        StoreError: The state cannot be opened or trusted.
+    """
+    store = open_store(where.state, groups=groups)
+    contain, original = containing(where, has_rule)
+    patterns = PatternGuard(store, where, loading, sight=sight)
+    guard = Guard(patterns.check_input, patterns.check_output, patterns.prepare)
+    return Parts(
+        store,
+        _configuring(store, where, limit, program, sight),
+        _looking_around(where, sight),
+        store.clock,
+        contain=contain,
+        original=original,
+        leave_out=leaving_out(where),
+        guard=guard,
+        write_kept=write_kept,
+        consultants=consultants_of(where, store, prolong),
+        timer=time.perf_counter,
+        trace=_trace,
+        earlier=_earlier(store, where),
+        read_file=_read_file,
+    )
+
+
+def _configuring(
+    store: Store, where: Folders, limit: Callable[[float], None], program: Mapping[str, Any] | None, sight: Sight | None
+) -> Callable[[Context], Configuration]:
+    """The look-up of the configuration that holds for an event; the arguments are those of :func:`open_parts`."""
+
+    def read(context: Context, before: Configuration | None = None) -> Configuration:
+        return configuration.load(
+            store,
+            home=where.home,
+            config_dir=where.config,
+            workspace=context.workspace,
+            state=where.state,
+            program=program,
+            before=before,
+        )
+
+    look_up: Callable[[Context], Configuration] = read
+    if sight is not None:
+        look_up = sight.remembering(read, lambda context: context.workspace)
+
+    def configure(context: Context) -> Configuration:
+        found = _unless_paused(look_up(context), where.state)
+        if found.options.deadline_seconds is not None:
+            limit(found.options.deadline_seconds)
+        return found
+
+    return configure
+
+
+def _unless_paused(found: Configuration, state: str) -> Configuration:
+    """A configuration, or what it is while a person has paused the gate."""
+    if not os.path.exists(os.path.join(state, PAUSE)):  # as nearly always: nothing is loaded for that
+        return found
+    from lockgate.configuration import pause as pausing
+    from lockgate.system.uptime import instant
+
+    pauses = pausing.paused_until(state, instant()) and pausing.may_pause(found)
+    return pausing.paused(found) if pauses else found
+
+
+def _looking_around(where: Folders, sight: Sight | None) -> Callable[[Context, Rules], Surroundings]:
+    """The look-up of what is around an event on this machine, remembered for as long as a look holds."""
+    if sight is None:
+        return lambda context, rules: in_client(
+            surroundings_of(where, context.workspace, context.transcript, rules), context.client
+        )
+
+    def look_around(context: Context, _: object) -> tuple[Surroundings, list[str]]:
+        return surroundings_in(where, context.workspace), task_folders()
+
+    look = sight.remembering(look_around, lambda context: (context.workspace, caller.mark()))
+    kept: dict[Hashable, tuple[object, Surroundings]] = {}
+    """What a project's surroundings are in a session of a client, with what they were made of."""
+
+    def surroundings(context: Context, rules: Rules) -> Surroundings:
+        project = look(context)
+        name = (context.workspace, context.transcript, context.client, caller.mark())
+        made_of, found = kept.get(name, (None, None))
+        if found is None or made_of is not project:
+            if len(kept) >= sight.MOST:
+                kept.clear()
+            found = in_client(in_session(*project, where, context.transcript), context.client)
+        elif found.rules is rules:
+            return found
+        found = found._replace(rules=rules)
+        kept[name] = (project, found)
+        return found
+
+    return surroundings
+
+
+def _earlier(store: Store, where: Folders) -> Callable[[Surroundings], Surroundings]:
+    """What earlier calls have left in files of this machine, looked up once for each decision."""
+
+    def earlier(around: Surroundings) -> Surroundings:
+        seen: list[Look] = []
+
+        def look() -> Look:
+            if not seen:
+                from lockgate.gate.monitor.kept_files import look
+
+                seen.append(look(store, _read_file, os.path.lexists))
+            return seen[0]
+
+        def outgoing(folder: str, remote: str, revision: str) -> Mapping[str, tuple[Origin, ...]] | None:
+            from lockgate.gate.host.repositories.outgoing import outgoing
+
+            files, blobs = outgoing(folder, where.home, remote, revision), look().blobs()
+            return None if files is None else {path: blobs.get(content, ()) for path, content in files.items()}
+
+        return around._replace(
+            keeps_any=lambda: look().any(),
+            kept_files=lambda: look().files(),
+            kept_content=lambda path: look().content(path),
+            outgoing=outgoing,
+        )
+
+    return earlier
+
+
+def _read_file(path: str) -> bytes | None:
+    from lockgate.gate.monitor.kept_files import LARGEST
+    from lockgate.system.files import read_regular
+
+    try:
+        return read_regular(path, LARGEST)
+    except (OSError, ValueError):
+        return None
+
+
+def _trace() -> str:
+    """The trace that the caller's process is a part of, as it was handed to the client in its environment."""
+    found = caller.environ().get("TRACEPARENT", "")
+    # https://www.w3.org/TR/trace-context/#traceparent-header, version 00
+    if len(found) != _TRACEPARENT:
+        return ""
+    match found.split("-"):
+        case ["00", trace, span, flags] if (len(trace), len(span), len(flags)) == (32, 16, 2):
+            known = set(trace + span + flags) <= set("0123456789abcdef")
+            return found if known and trace.strip("0") and span.strip("0") else ""
+    return ""
+
+
+def consultants_of(where: Folders, store: Store, prolong: Callable[[float], float]) -> Consultants:
+    """Whom the gate asks beside its tables on this machine: rules and plugins, a judge, a person elsewhere.
+
+    Args:
+        where: The folders.
+        store: The store.
+        prolong: To be told before each wait for somebody else: for how many seconds; gives how many it may be.
+    """
+    asked = _Asked(where, store, prolong)
+    return Consultants(
+        lambda configuration: configuration.sets_rules,
+        _rule_sets,
+        can_judge=asked.can_judge,
+        rules=lambda question: asked.objectors().before(question),
+        results=lambda question: asked.objectors().after(question),
+        judge=asked.judge,
+        wait=asked.wait,
+        attended=asked.attended,
+        listened=asked.listened,
+    )
+
+
+class _Asked:
+    """What :func:`consultants_of` asks with, each part loaded when it is first asked."""
+
+    def __init__(self, where: Folders, store: Store, prolong: Callable[[float], float]) -> None:
+        self._where = where
+        self._store = store
+        self._prolong = prolong
+        self._objectors: Objectors | None = None
+        self._making = allocate_lock()
+        """Held while they are made: several threads may ask first, and must not each load every plugin."""
+
+    def wait(self, question: PersonQuestion) -> None:
+        """Have a person told, and wait for their answer."""
+        from lockgate.gate.approvals import notification_text as telling
+        from lockgate.gate.approvals import waiting
+
+        state = self._where.state
+        most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
+        telling.start(self._where, question)
+        waiting.wait(state, question, lambda: open_existing(state), most=most)
+
+    def attended(self, configuration: Configuration) -> bool:
+        """Whether some person can hear of a question."""
+        from lockgate.gate.approvals import waiting
+
+        return waiting.attended(self._where.state, configuration.options.approvals, self._store.watched)
+
+    def listened(self, configuration: Configuration, tx: Transaction) -> bool:
+        """Whether some person is known to hear of a question."""
+        from lockgate.gate.approvals import waiting
+
+        told = waiting.was_told(tx, self._store.clock())
+        return waiting.listened(self._where.state, configuration.options.approvals, told, self._store.watched)
+
+    def can_judge(self, configuration: Configuration) -> bool:
+        """Whether the configured judge can be asked."""
+        # Calls go to a model where a trusted layer says so: a project that nobody trusts cannot have them sent.
+        if not configuration.judges:
+            return False
+        from lockgate.gate.judge.api_key import can_be_asked
+
+        return can_be_asked(configuration.options.judge, caller.environ(), self._where.state)
+
+    def judge(self, question: JudgeQuestion) -> Opinion:
+        """Ask the judge."""
+        from lockgate.gate.judge.judge import ask
+
+        state = self._where.state
+        return ask(question, state, lambda: open_store(state), caller.environ(), self._prolong)
+
+    def objectors(self) -> Objectors:
+        """Rule sets and plugins, each loaded once."""
+        with self._making:
+            if self._objectors is None:
+                from lockgate.gate.objections import Objectors
+
+                self._objectors = Objectors(self._where.home, self._log)
+            return self._objectors
+
+    def _log(self, plugin: str, kind: str, place: str) -> None:
+        from lockgate.system.error_log import note
+
+        note(self._where.state, f"plugin {plugin}", kind, place)
+
+
+def _rule_sets(configuration: Configuration) -> RuleSets:
+    if not configuration.sets_rules:
+        return _NO_RULES
+    from lockgate.gate import objections as consulting
+
+    return consulting.rule_sets(configuration)

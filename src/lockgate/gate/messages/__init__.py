@@ -1,0 +1,1 @@
+"""What the gate tells the agent and the person."""

@@ -1,0 +1,1 @@
+"""One event in, one answer out: the decision on calls, results and lifetimes."""

@@ -1,0 +1,138 @@
+"""What is said about a decided call, to the agent and to the person. Values that were found are masked in all of it."""
+
+from __future__ import annotations
+
+from lockgate.core.events import Answer
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.findings import enforced, from_guard, is_canary, secrets_in
+
+if TYPE_CHECKING:
+    from lockgate.gate.monitor.decide import Question, Ruling
+    from lockgate.gate.monitor.screening import Screening
+from lockgate.core.model import EffectKind, Tier, ToolCall, Verdict
+
+
+def answer(question: Question, ruling: Ruling) -> Answer:
+    """Say it to the agent and to the person."""
+    said = _said(question, ruling)
+    if ruling.approval or ruling.person:
+        said = said._replace(approval=ruling.approval, approved=ruling.person == "used")
+    if ruling.person or (question.opinion is not None and said.verdict in (Verdict.ASK, Verdict.DENY)):
+        from lockgate.gate.messages import judge as messages_cascade
+
+        said = messages_cascade.with_words(said, ruling, question.opinion)
+    found = question.found
+    if not found.pattern_matches or not enforced(question.configuration) or said.verdict in (Verdict.ASK, Verdict.DENY):
+        return said
+    from lockgate.gate.messages import patterns as messages_patterns
+
+    to_agent, to_person = messages_patterns.remarks(found)
+    return said._replace(context="\n".join(filter(None, (said.context, to_agent))), to_person=to_person)
+
+
+def _asked_brief(brief: str, ruling: Ruling, question: Question) -> str:
+    import lockgate.gate.messages.calls as messages
+    from lockgate.gate.delegates import briefs as delegates
+
+    if delegates.fits(ruling.brief):
+        return messages.asked_brief(
+            delegates.shown(brief), question.taints, has_steps=bool(delegates.steps(ruling.brief))
+        )
+    return messages.asked_long_brief(brief, ruling.brief_id[: delegates.SHOWN_ID], question.taints)
+
+
+def _said(question: Question, ruling: Ruling) -> Answer:
+    decision = question.mask.decision(ruling.decision)
+    if decision.verdict is Verdict.ALLOW:
+        return Answer(decision=decision)
+    # By its whole name: docs/architecture.md, "The hot path".
+    import lockgate.gate.messages.calls as messages
+
+    if decision.verdict is Verdict.CONTAIN:
+        shell = any(reason.effect.kind is not EffectKind.TAMPER for reason in decision.reasons)
+        context = messages.contained() if shell else messages.state_left_out()
+        return Answer(Verdict.CONTAIN, context=context, new_input=ruling.new_input, decision=decision)
+    call, taints = question.mask.call(question.call), question.taints
+    if decision.verdict is Verdict.ASK and ruling.place is not None:
+        text = question_text(question, ruling)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    if (from_guard(decision) and not (ruling.lost_in or ruling.unheard or ruling.brief)) or is_canary(question.found):
+        from lockgate.gate.messages import patterns as messages_patterns
+
+        if decision.verdict is Verdict.ASK:
+            # The client shows it to the person alone.
+            text = messages_patterns.asked(call, decision.reasons, question.found, messages.exact_call(call))
+            return Answer(Verdict.ASK, to_person=text, decision=decision)
+        to_agent, to_person = messages_patterns.blocked(call, decision.reasons, question.found)
+    elif decision.verdict is Verdict.ASK:
+        brief = question.mask.text(ruling.brief)
+        text = _asked_brief(brief, ruling, question) if brief else messages.asked(call, decision, taints)
+        return Answer(Verdict.ASK, to_agent=text, to_person=text, decision=decision)
+    elif ruling.unheard:
+        to_agent, to_person = messages.unheard(call, decision, taints)
+    elif ruling.lost_in:
+        to_agent, to_person = messages.unaskable(call, decision, taints, ruling.lost_in)
+    elif decision.tier is Tier.RULES:
+        from lockgate.gate.messages import rules as messages_rules
+
+        to_agent, to_person = messages_rules.blocked(call, decision.reasons)
+    elif question.configuration.locked and not messages.always_denied(decision):
+        from lockgate.gate.messages import fleet as messages_fleet
+
+        to_agent, to_person = messages_fleet.blocked(call)
+    else:
+        hints = question.mask.analysis(ruling.analysis).hints
+        to_agent = messages.denied_to_agent(call, decision, taints, hints, question.context.client)
+        to_person = messages.denied_to_person(call, decision, taints, question.context.client)
+    if ruling.place is not None and ruling.place.because and decision.verdict is Verdict.DENY:
+        from lockgate.gate.messages import dialog as messages_dialog
+
+        why = messages_dialog.unasked(ruling.place.because)
+        to_agent, to_person = f"{to_agent}\n{why}", f"{to_person}\n{why}"
+    return Answer(decision.verdict, to_agent=to_agent, to_person=to_person, decision=decision)
+
+
+def question_text(question: Question, ruling: Ruling) -> str:
+    """What the person reads in the client's own dialog; empty where it does not fit there."""
+    from lockgate.gate.messages import dialog as messages_dialog
+
+    call, decision = question.mask.call(question.call), question.mask.decision(ruling.decision)
+    return messages_dialog.asked(call, decision, question.taints, ruling.approval, ruling.reached)
+
+
+def result_answer(call: ToolCall, screening: Screening) -> Answer:
+    """Say what the agent reads of a result, and what it should know of that."""
+    if not any((screening.texts, screening.redacted, screening.withheld, screening.exposed, screening.stays)):
+        return Answer()
+    from lockgate.gate.messages import patterns as messages_patterns
+
+    to_agent, to_person, withheld = [], [], ""
+    if screening.withheld:
+        withheld = messages_patterns.withheld(screening.withheld)
+        to_person.append(messages_patterns.withheld_to_person(call, screening.withheld))
+    elif screening.redacted:
+        to_agent.append(messages_patterns.redacted(screening.redacted))
+    if screening.exposed:
+        said = messages_patterns.exposed(screening.exposed)
+        to_agent.append(said)
+        to_person.append(said)
+    if screening.stays:
+        agent_reads, person_reads = messages_patterns.stays(screening.stays, "this result", call)
+        to_agent.append(agent_reads)
+        to_person.append(person_reads)
+    texts = {} if withheld else screening.texts
+    return Answer(texts=texts, withheld=withheld, context="\n".join(to_agent), to_person=" ".join(to_person))
+
+
+def failure_answer(call: ToolCall, screening: Screening) -> Answer:
+    """Say that the error of a failed call holds what cannot be taken out of it."""
+    found = secrets_in(screening.result)
+    if not found and not screening.withheld:
+        return Answer()
+    from lockgate.gate.messages import patterns as messages_patterns
+
+    if screening.withheld:
+        text = messages_patterns.unseen(screening.withheld)
+        return Answer(context=text, to_person=text)
+    to_agent, to_person = messages_patterns.stays(found, "the error of this call", call)
+    return Answer(context=to_agent, to_person=to_person)

@@ -1,0 +1,112 @@
+"""Whether a person is there who can be asked about a call, and how often they may be.
+
+Where a person is, is a fact that others tell (the client's adapter, the state folder); this puts it together. What ends
+asking is found in the questions that the session has had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from lockgate.core.record import TYPE_CHECKING, Record
+
+if TYPE_CHECKING:
+    from lockgate.configuration.load import Configuration
+    from lockgate.core.events import ToolRequested
+    from lockgate.core.model import Effect
+    from lockgate.gate.parts import Consultants
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import ApprovalRow
+
+IN_DIALOG = "dialog"
+"""What :data:`lockgate.gate.approvals.questions.IN_DIALOG` is, which a decision that asks nobody does not load."""
+CHANGED = "changed input"
+"""The name under which a question says that another call came back than the one that was asked about."""
+HEARD = "prompted"
+"""The name under which a no says when the person has said something else since, in seconds since the epoch."""
+MOST_OPEN = 3
+"""Questions without a yes since the person's last word after which nobody is asked any more."""
+_MOST_NOES = 2
+"""Noes to the same effects on the same targets, after which nobody is asked about such a call."""
+
+
+class Where(StrEnum):
+    """Where a person is who can be asked about a call, as far as it is proven."""
+
+    DIALOG = "dialog"
+    """Before the client, which shows the question whole, and lets nobody else answer."""
+    ELSEWHERE = "elsewhere"
+    """At another window, where somebody is known to listen."""
+    NOBODY = "nobody"
+
+
+class Place(Record):
+    """Where a person is, and why not before the client."""
+
+    where: Where
+    because: str = ""
+    """Why the client's dialog does not count, in words; empty where that goes without saying."""
+
+
+def place_of(
+    consultants: Consultants, configuration: Configuration, event: ToolRequested, tx: Transaction, *, asked: bool
+) -> Place:
+    """Where the person is who can be asked about a call.
+
+    Args:
+        consultants: Who knows.
+        configuration: What holds.
+        event: The call.
+        tx: The transaction.
+        asked: Whether a person elsewhere was asked about it already.
+    """
+    if asked:
+        return Place(Where.ELSEWHERE)
+    because = _not_in_dialog(consultants, event, tx)
+    if because is None:
+        return Place(Where.DIALOG)
+    return Place(Where.ELSEWHERE if consultants.listened(configuration, tx) else Where.NOBODY, because)
+
+
+def _not_in_dialog(consultants: Consultants, event: ToolRequested, tx: Transaction) -> str | None:
+    """Why a question cannot be put in the client's dialog; empty where that goes without saying, ``None`` if it can."""
+    context = event.context
+    if event.headless or event.waits:
+        return ""
+    if not event.askable:
+        return f"in the permission mode {context.mode or 'that holds'} the client can lose a question about this call"
+    if any(CHANGED in row.about for row in tx.approvals(session=context.subject.session, state="changed")):
+        return "another call came back in this session than the one that a person was asked about"
+    return consultants.unattended(context, event.call) or None
+
+
+def ends_asking(tx: Transaction, session: str, noes: Sequence[ApprovalRow], effects: Sequence[Effect]) -> str:
+    """Why a person is not asked about a call before they have said something else; empty where they can be.
+
+    Args:
+        tx: The transaction.
+        session: The session.
+        noes: The noes that stand in it.
+        effects: All that the call can do.
+    """
+    from lockgate.gate.approvals import denials
+
+    fresh = [row for row in noes if HEARD not in row.about]
+    like = denials.all_alike(tx, fresh, effects)
+    if any(IN_DIALOG in row.about for row in like) or len(like) >= _MOST_NOES:
+        return "a person said no to a call that does the same to the same target"
+    waiting = [row for row in tx.approvals(session=session, state="pending") if IN_DIALOG in row.about]
+    if len(waiting) + sum(IN_DIALOG in row.about for row in fresh) >= MOST_OPEN:
+        return f"{MOST_OPEN} questions of this session have had no yes"
+    return ""
+
+
+def in_dialog(row: ApprovalRow) -> bool:
+    """Whether a question is put in the client's own dialog, where alone it can be answered with yes."""
+    return bool(row.about.get(IN_DIALOG))
+
+
+def marked(row: ApprovalRow, facts: Mapping[str, object]) -> ApprovalRow:
+    """A question that also says something else about itself."""
+    return row._replace(about={**row.about, **facts})

@@ -1,0 +1,433 @@
+"""A tool call is about to run: what the gate decides, keeps and says.
+
+A decision is one transaction. Where it needs a model's or a person's word, the transaction ends, the word is fetched,
+and another one decides anew with it: nothing is locked while somebody thinks, and what has changed since counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lockgate.configuration.load import Configuration
+from lockgate.core.errors import LockgateError
+from lockgate.core.events import Answer, Context, ToolRequested
+from lockgate.core.model import Analysis, EffectKind, Label, Subject, Taint, TaintState, Tier, ToolCall, Verdict
+from lockgate.core.questions import JudgeQuestion, Objection, Opinion, PersonQuestion, RulesQuestion, TurnQuestion
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate import session
+from lockgate.gate.findings import sources
+from lockgate.gate.monitor.answer import answer
+from lockgate.gate.monitor.decide import MESSAGE_TOOL, Question, Ruling, recipient, rule
+from lockgate.gate.monitor.masking import Mask
+from lockgate.gate.parts import Parts, canonical, digest_of, merged
+from lockgate.patterns.model import GuardrailResult
+from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.audit import record
+from lockgate.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from lockgate.core.questions import Deliberation, Need
+    from lockgate.gate.monitor.attendance import Place
+    from lockgate.store.protocol import Transaction
+
+_KNOWN = "known_secrets/"
+"""How the rules of this machine's own secrets begin."""
+_ROUNDS = 5
+"""How often a decision may be taken anew because the session changed meanwhile."""
+
+
+class _Case(Record):
+    """One call, and all about it that no transaction changes."""
+
+    event: ToolRequested
+    configuration: Configuration
+    analyses: Sequence[Analysis]
+    digest: str
+    found: GuardrailResult
+    mask: Mask
+    objections: Sequence[Objection]
+    began: float
+    """By the timer of the gate's parts."""
+    steps: Mapping[str, float]
+    """Milliseconds that each step before the transaction took."""
+
+
+class _Heard(Record):
+    """What a judge and a person said so far."""
+
+    opinion: Opinion | None = None
+    labels: frozenset[Label] = frozenset()
+    """The labels that the judge's opinion is about."""
+    approval: str = ""
+    turn: frozenset[str] | None = None
+    """The calls that were made together with this one, as far as they matter; ``None``: nobody asked."""
+    waited: float = 0.0
+    """Seconds that a person took."""
+
+
+def requested(parts: Parts, event: ToolRequested) -> Deliberation:
+    """Decide on a call.
+
+    An agent may make a call as an earlier answer has rewritten it: Claude Code 2.1.329 wants that in its mode ``auto``.
+    It is decided by what it runs contained.
+    """
+    event = event._replace(call=parts.original(event.context, event.call))
+    case = yield from _case(parts, event)
+    heard = _Heard()
+    for _ in range(_ROUNDS):
+        outcome = _decide(parts, case, heard)
+        if isinstance(outcome, Answer):
+            return outcome
+        asked = parts.timer()
+        said = yield outcome
+        if isinstance(outcome, JudgeQuestion):
+            heard = heard._replace(opinion=said, labels=outcome.labels)
+        elif isinstance(outcome, TurnQuestion):
+            heard = heard._replace(turn=said)
+        else:
+            # A person takes their time: files, labels and configuration may be others by now.
+            heard = heard._replace(approval=outcome.approval, waited=heard.waited + parts.timer() - asked)
+            case = (yield from _case(parts, event))._replace(began=case.began)
+    raise LockgateError("the session changed each time this call was about to be decided; try again")
+
+
+def _case(parts: Parts, event: ToolRequested) -> Generator[Need, Any, _Case]:
+    """Everything that is known before a transaction."""
+    began = parts.timer()
+    context, call = event.context, event.call
+    configuration = parts.configure(context)
+    configured = parts.timer()
+    analyses = parts.analyse(context, call, configuration, earlier=True)
+    analysed = parts.timer()
+    exact = canonical(call)
+    found, mask = _found_in(parts, context, call, exact)
+    screened = parts.timer()
+    steps = {"configuration": configured - began, "analysis": analysed - configured, "patterns": screened - analysed}
+    objections: Sequence[Objection] = ()
+    if parts.consultants.has_rules(configuration):
+        objections = yield RulesQuestion(context, call, merged(analyses), parts.consultants.rule_sets(configuration))
+        steps["rules"] = parts.timer() - screened
+    return _Case(event, configuration, analyses, digest_of(exact), found, mask, objections, began, steps)
+
+
+def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion | PersonQuestion | TurnQuestion:
+    context, call = case.event.context, case.event.call
+    entered = parts.timer()
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        trial = session.take_trial(tx, context.subject.session, now)
+        if not trial:
+            _enter(parts, tx, context, now)
+        # Whoever writes a secret into a call knows it, whatever becomes of the call.
+        session.hold_secrets(tx, context.subject, call, sources(case.found, call.tool), now)
+        question = _question(parts, case, heard, tx, now)
+        ruling, elsewhere = _ruled(parts, case, question, heard)
+        step = _step(tx, context.subject, call) if context.subject.agent else ""
+        if step:
+            ruling, elsewhere = _with_step(question, ruling, elsewhere=elsewhere)
+        if heard.turn is None and ruling.decision.verdict is not Verdict.ALLOW and question.taints:
+            from lockgate.gate.monitor.turns import beside
+
+            among = beside(context, call, question.taints, ruling.decision.verdict, now)
+            if among and parts.consultants.turn(context):
+                return TurnQuestion(context, call.call_id, among)
+        if question.noes:
+            from lockgate.gate.monitor import person as approving
+
+            refused = approving.refuse(question, ruling, heard.approval)
+            ruling, elsewhere = refused or ruling, elsewhere and refused is None
+        if ruling.decision.verdict is Verdict.JUDGE:
+            return _for_the_judge(question, ruling)
+        if elsewhere:
+            from lockgate.gate.monitor import person as approving
+
+            outcome = approving.hear(question, ruling, heard.approval, twice=case.event.headless)
+            if isinstance(outcome, PersonQuestion):
+                return outcome
+            ruling = outcome
+            _note_brief(tx, ruling)
+        ruling = ruling if trial else _kept(question, ruling)
+        verdict = ruling.decision.verdict
+        news = trial or _first_time(question, verdict)
+        if verdict is not Verdict.DENY:
+            asked = verdict is Verdict.ASK
+            told = question.mask.analysis(ruling.analysis)
+            masked = question.mask.call(call)
+            facts: dict[str, Any] = {"verdict": verdict.word, "step": step, "folder": _folder(call, ruling)}
+            if question.taints or heard.turn or context.subject.agent:
+                facts["looks"] = _only_looks(call, ruling.analysis)
+            session.expect(tx, context.subject, masked, told, case.digest, now, asked=asked, facts=facts)
+            _keep_files(question, ruling.analysis, parts.store.fleet_key)
+            _note_deployments(question, ruling, told)
+            _message_flows(question)
+            _note_page(question, ruling)
+        if news:
+            ended = parts.timer()
+            steps = {**case.steps, "transaction": ended - entered, "person": heard.waited}
+            _record(question, ruling, _timed(ended - case.began, steps, parts.trace()), trial=trial)
+    return answer(question, ruling)
+
+
+def _kept(question: Question, ruling: Ruling) -> Ruling:
+    """The ruling with the id of its question, where the client's own dialog is about to put one."""
+    if ruling.decision.verdict is not Verdict.ASK or ruling.place is None:
+        return ruling
+    from lockgate.gate.monitor import dialog as asking
+
+    return asking.put(question, ruling)
+
+
+def _ruled(parts: Parts, case: _Case, question: Question, heard: _Heard) -> tuple[Ruling, bool]:
+    """What is decided without a person, and whether one elsewhere has a word in it."""
+    event = case.event
+    if heard.approval:
+        return rule(question, case.analyses, parts.store.fleet_key, askable=True), True
+    somebody = event.askable or event.waits or event.headless
+    ruling = rule(question, case.analyses, parts.store.fleet_key, askable=somebody)
+    # What is denied only because nobody is there, a person may have let through before.
+    is_open = ruling.decision.verdict is Verdict.ASK or ruling.place is not None
+    if is_open and case.event.call.tool == "WebFetch" and _is_granted(question, ruling):
+        return ruling._replace(decision=ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)), False
+    if ruling.decision.verdict is not Verdict.ASK:
+        return ruling, False
+    if ruling.place is not None:
+        from lockgate.gate.monitor import dialog as asking
+
+        return asking.prepared(parts, question, ruling)
+    if event.waits or (event.headless and parts.consultants.attended(case.configuration)):
+        return ruling, True
+    if event.askable:
+        return ruling, False
+    ruling = rule(question, case.analyses, parts.store.fleet_key, askable=False)
+    unheard = event.headless and ruling.decision.verdict is Verdict.DENY
+    return ruling._replace(unheard=unheard), False
+
+
+def _is_granted(question: Question, ruling: Ruling) -> bool:
+    """Whether a person has said yes to all pages of the host, and nothing but the table stands against this one."""
+    from lockgate.gate.approvals import fetches
+
+    decision, call = ruling.decision, question.call
+    host = fetches.host_of(call.tool, call.tool_input, {reason.row for reason in decision.reasons})
+    return decision.tier is Tier.TABLE and fetches.granted(question.tx, question.context.subject, host, question.labels)
+
+
+def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: float) -> Question:
+    context, call = case.event.context, case.event.call
+    question = Question(
+        tx,
+        context,
+        call,
+        case.digest,
+        _taints(tx, context.subject, call, heard.turn or frozenset()),
+        case.configuration,
+        parts.contain,
+        parts.leave_out,
+        now,
+        case.found,
+        case.mask,
+        parts.consultants.can_judge(case.configuration),
+        objections=case.objections,
+        noes=tx.approvals(session=context.subject.session, state="denied"),
+        place=lambda: _place(parts, case, heard, tx),
+    )
+    if heard.opinion is None or question.labels != heard.labels:
+        return question  # what was read since the judge was asked makes it another one
+    return question._replace(opinion=heard.opinion)
+
+
+def _place(parts: Parts, case: _Case, heard: _Heard, tx: Transaction) -> Place:
+    """Where the person is who can be asked."""
+    from lockgate.gate.monitor.attendance import place_of
+
+    return place_of(parts.consultants, case.configuration, case.event, tx, asked=bool(heard.approval))
+
+
+def _for_the_judge(question: Question, ruling: Ruling) -> JudgeQuestion:
+    return JudgeQuestion(
+        question.context,
+        question.mask.call(question.call),
+        question.digest,
+        question.labels,
+        question.mask.decision(ruling.decision),
+        question.taints,
+        question.configuration.options.judge,
+        question.mask.may_hide_code,
+    )
+
+
+def _found_in(parts: Parts, context: Context, call: ToolCall, exact: str) -> tuple[GuardrailResult, Mask]:
+    """What the pattern library says to a call, and what takes it out of all that is told of the call."""
+    found = parts.guard.check_input(context, call)
+    if "[REDACTED:" in exact:  # which JSON spells as it stands
+        from lockgate.gate.monitor.redaction_marks import with_marks
+
+        found = with_marks(found, call)
+    mask = Mask.of(found, call)
+    return mask.result(found), mask
+
+
+def _enter(parts: Parts, tx: Transaction, context: Context, now: float) -> None:
+    row = parts.enter(tx, context, now)
+    if context.subject.agent:
+        session.begin_agent(tx, context, now)  # one that has ended and calls a tool goes on
+    if row.how == "fork" and session.fork_is_open(tx, context.subject.session):
+        session.settle_fork(tx, context.subject.session, parts.parents(context), now)
+
+
+def _taints(tx: Transaction, subject: Subject, call: ToolCall, turn: frozenset[str]) -> Sequence[Taint]:
+    """A subject's taints, without what this very call is expected to bring: hooks may be installed twice.
+
+    And without what the calls bring that were made together with it: nobody had read that.
+    """
+    taints = session.provenance(tx, subject)
+    if not call.call_id:
+        return taints
+    pending = TaintState.PENDING
+    taints = [taint for taint in taints if not (taint.call_id == call.call_id and taint.state is pending)]
+    if not turn:
+        return taints
+    from lockgate.gate.monitor.turns import without
+
+    return without(tx, subject.session, taints, turn)
+
+
+def _timed(seconds: float, steps: Mapping[str, float], trace: str) -> record.Timing:
+    told = {name: round(taken * 1000, 3) for name, taken in steps.items() if taken}
+    return record.Timing(round(seconds * 1000, 3), told, trace)
+
+
+def _record(question: Question, ruling: Ruling, timing: record.Timing, *, trial: bool) -> None:
+    tx, context, mask = question.tx, question.context, question.mask
+    call = mask.call(question.call)
+    if ruling.decision.verdict is Verdict.DENY and not trial:
+        from lockgate.gate.messages.calls import recorded_text
+
+        tx.block(context.subject.session, context.subject.agent, recorded_text(call), question.now)
+    body = record.decided(
+        context,
+        call,
+        question.digest,
+        question.taints,
+        mask.analysis(ruling.analysis),
+        mask.decision(ruling.decision),
+        ruling.shadow and mask.decision(ruling.shadow),
+        question.found,
+        record.cascade(ruling.decision, timing, question.opinion, ruling.approval),
+        trial=trial,
+    )
+    tx.append_audit(question.now, body)
+
+
+def _note_deployments(question: Question, ruling: Ruling, told: Analysis) -> None:
+    """Note with a call which deployments a person says yes to when it runs."""
+    asked = ruling.decision.verdict is Verdict.ASK or ruling.person == "used"
+    if not asked or not any(effect.deployment for effect in told.effects):
+        return
+    from lockgate.gate.monitor import deployments
+
+    row = question.tx.call(question.context.subject.session, session.call_key(question.call, question.digest))
+    if row is not None:
+        question.tx.put_call(row._replace(facts={**row.facts, deployments.FACT: deployments.asked(told)}))
+
+
+def _note_page(question: Question, ruling: Ruling) -> None:
+    """Note that the call may open another page in a browser."""
+    call = question.call
+    if call.tool.startswith("mcp__"):
+        from lockgate.gate.monitor.open_pages import let_run
+
+        key = session.call_key(call, question.digest)
+        let_run(question.tx, question.context.subject.session, call, key, ruling.analysis, question.now)
+
+
+def _keep_files(question: Question, analysis: Analysis, key: bytes) -> None:
+    """Note which files hold a secret, or code from the network, once the call has run."""
+    call, matches = question.call, question.found.pattern_matches
+    known = [match.detail for match in matches if match.rule.startswith(_KNOWN)]
+    reads = any(effect.kind is EffectKind.READ_SECRET for effect in analysis.effects)
+    if not (analysis.left or known or reads or call.tool == "Write"):
+        return
+    from lockgate.gate.monitor import kept_files
+
+    session_id, knows_secrets = question.context.subject.session, Label.SECRET in question.labels
+    kept_files.note(
+        question.tx, session_id, call, question.digest, analysis, known, question.now, key=key,
+        knows_secrets=knows_secrets,
+    )  # fmt: skip
+
+
+def _first_time(question: Question, verdict: Verdict) -> bool:
+    """Whether the verdict on a call is news. Hooks may be installed twice, and then ask twice.
+
+    A denial is noted with the call; whatever lets it run is noted by whoever expects its result.
+    """
+    tx, subject, call = question.tx, question.context.subject, question.call
+    if not call.call_id:
+        return True
+    row = tx.call(subject.session, call.call_id)
+    same = row is not None and row.digest == question.digest and row.facts.get("verdict") == verdict.word
+    if verdict is not Verdict.DENY:
+        return not same or row is None or not session.is_out(row)
+    if same:
+        return False
+    if row is None:
+        row = CallRow(
+            subject.session, call.call_id, subject.agent, redact(call.tool), question.digest, "refused", at=question.now
+        )
+    tx.put_call(row._replace(facts={**row.facts, "verdict": verdict.word}))
+    return True
+
+
+def _step(tx: Transaction, subject: Subject, call: ToolCall) -> str:
+    row = tx.agent(subject)
+    if row is None or not row.delegate:
+        return ""
+    from lockgate.gate.delegates.steps import step_of
+
+    return step_of(tx, subject, call)
+
+
+def _folder(call: ToolCall, ruling: Ruling) -> str:
+    if not ruling.brief:
+        return ""
+    from lockgate.gate.delegates.steps import folder_of
+
+    return folder_of(call)
+
+
+def _with_step(question: Question, ruling: Ruling, *, elsewhere: bool) -> tuple[Ruling, bool]:
+    if ruling.decision.verdict is Verdict.ALLOW:
+        return ruling, elsewhere
+    from lockgate.gate.delegates.steps import let_run
+
+    after = let_run(question, ruling)
+    return after, elsewhere and after is ruling
+
+
+def _note_brief(tx: Transaction, ruling: Ruling) -> None:
+    """Keep that a person elsewhere, who is shown the whole of a brief however long it is, has said yes to it."""
+    brief = tx.brief(ruling.brief_id) if ruling.person == "used" and ruling.brief_id else None
+    if brief is not None:
+        from lockgate.gate.delegates import briefs as delegates
+
+        delegates.mark_read(tx, brief)
+
+
+def _only_looks(call: ToolCall, analysis: Analysis) -> bool:
+    from lockgate.analysis.looking import only_looks
+
+    return only_looks(call, analysis)
+
+
+def _message_flows(question: Question) -> None:
+    """Let the sender's labels flow to whom a message goes."""
+    subject = question.context.subject
+    if question.call.tool != MESSAGE_TOOL or not question.taints:
+        return
+    to = recipient(question.call)
+    receiver = Subject(subject.session, "" if to == "main" else to) if to else None
+    session.join_message(question.tx, subject, receiver)

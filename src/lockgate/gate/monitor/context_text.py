@@ -1,0 +1,84 @@
+"""Text that enters the context without a tool call: prompts, and files that the client loads by itself."""
+
+from __future__ import annotations
+
+from lockgate.core.events import Answer, InstructionsLoaded, PromptSubmitted
+from lockgate.core.model import Subject, ToolCall
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate import session
+from lockgate.gate.parts import Parts
+from lockgate.store.audit import record
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+
+def prompted(parts: Parts, event: PromptSubmitted) -> Answer:
+    """A person, or somebody as a person, says something."""
+    from lockgate.analysis.prompts import prompt
+    from lockgate.gate.delegates import briefs as delegates
+    from lockgate.resources import addresses
+
+    context = event.context
+    policies = parts.configure(context).policies
+    around = [parts.surroundings(context, policy.rules) for policy in policies]
+    effects = dict.fromkeys(
+        effect for each in around for effect in prompt.mention_effects(event.prompt, context.cwd, each)
+    )
+    if event.outside:
+        effects[prompt.from_outside()] = None
+    held = () if event.human else _secrets_in(parts, event)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        session.hold_secrets(tx, context.subject, ToolCall("prompt", {}), held, now)
+        for call_id in event.rejected:
+            row = tx.call(context.subject.session, call_id)
+            if row is not None:
+                session.refused(tx, Subject(row.session, row.agent), ToolCall(row.tool, {}, "", call_id), digest="")
+        delegates.refused(tx, context.subject.session, event.rejected)
+        if event.human:
+            found = addresses.extract(event.prompt, 1000)
+            session.remember(tx, parts.store.fleet_key, context.subject.session, found, human=True)
+        session.expose(tx, context.subject, "prompt", tuple(effects), now)
+        words = _answered(tx, event, now)
+        tx.append_audit(now, record.happened(context, "prompt", {"human": event.human, "effects": len(effects)}))
+    return Answer(context=words)
+
+
+def _answered(tx: Transaction, event: PromptSubmitted, now: float) -> str:
+    """Take the questions that nothing came of as answered with no; what the person has said to noes elsewhere."""
+    if not (tx.approvals(session=event.context.subject.session)):
+        return ""
+    from lockgate.gate.monitor import dialog as asking
+
+    asking.unanswered(tx, event.context, now)
+    return asking.prompted(tx, event.context, now) if event.human else ""
+
+
+def _secrets_in(parts: Parts, event: PromptSubmitted) -> tuple[str, ...]:
+    """What a background task or another agent brings cannot be rewritten: it gives its label."""
+    from lockgate.gate.findings import sources
+    from lockgate.gate.monitor.screening import look
+
+    call = ToolCall("UserPromptSubmit", {}, event.context.cwd)
+    return sources(look(parts.guard, event.context, call, "prompt", event.prompt).result, "a message")
+
+
+def instructions_loaded(parts: Parts, event: InstructionsLoaded) -> Answer:
+    """The client has loaded a file of instructions."""
+    from lockgate.analysis.prompts.instructions import instructions_effects
+
+    context = event.context
+    effects = dict.fromkeys(
+        effect
+        for policy in parts.configure(context).policies
+        for effect in instructions_effects(event.file, context.cwd, parts.surroundings(context, policy.rules))
+    )
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        session.expose(tx, context.subject, "instructions", tuple(effects), now)
+        what = {"file": event.file, "reason": event.reason, "effects": len(effects)}
+        tx.append_audit(now, record.happened(context, "instructions", what))
+    return Answer()

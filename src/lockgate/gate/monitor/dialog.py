@@ -1,0 +1,172 @@
+"""A question in the client's own dialog, or elsewhere, where a table takes a person who is proven to be there.
+
+The client tells nobody what was answered: yes is what comes back, no is what does not. So a question is kept until the
+call comes back, or until its agent is told the results of all that it has called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockgate.core.events import Answer, Context
+from lockgate.core.model import Command, Label, Subject, Taint, ToolCall, Verdict
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate import session
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
+from lockgate.gate.monitor import attendance as attending
+from lockgate.gate.monitor import person as approving
+from lockgate.gate.monitor.answer import question_text
+from lockgate.gate.monitor.attendance import CHANGED, Place, Where, marked
+from lockgate.gate.monitor.decide import Question, Ruling
+from lockgate.gate.parts import Parts, call_digest
+from lockgate.store.audit import record
+
+if TYPE_CHECKING:
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import ApprovalRow
+
+_DAYS = 7 * 86400.0
+"""Seconds that a question in a dialog is kept at most: the client sets it no limit."""
+_CLIENT = "the client's window"
+"""Who answers there, as the audit names them."""
+_FOLDER = "folder"
+"""The name under which a question says the working folder of its call: the result's is the one after it."""
+_UNKNOWN_ID = "x" * 10
+
+
+def prepared(parts: Parts, question: Question, ruling: Ruling) -> tuple[Ruling, bool]:
+    """What becomes of a question that takes a person: the ruling, and whether one elsewhere answers it.
+
+    Args:
+        parts: What the gate is made of.
+        question: The call.
+        ruling: It asks, and says where the person is.
+    """
+    tx, context = question.tx, question.context
+    tired = attending.ends_asking(tx, context.subject.session, question.noes, ruling.analysis.effects)
+    if tired:
+        because = f"{tired}; nobody is asked about such a call before the person's next prompt"
+        return _unasked(ruling, because), False
+    if ruling.place is None or ruling.place.where is Where.ELSEWHERE:
+        return ruling, True
+    ruling = ruling._replace(reached=_reached(parts, question, ruling))
+    if question_text(question, ruling._replace(approval=_UNKNOWN_ID)):
+        return ruling, False
+    because = "the whole call does not fit into the client's window"
+    if parts.consultants.listened(question.configuration, tx):
+        return ruling._replace(place=Place(Where.ELSEWHERE, because)), True
+    mend = "make it shorter, or send in a call of its own; or the person runs `lockgate approvals watch` meanwhile"
+    return _unasked(ruling, f"{because} ({mend})"), False
+
+
+def _unasked(ruling: Ruling, because: str) -> Ruling:
+    decision = ruling.decision._replace(verdict=Verdict.DENY)
+    return ruling._replace(decision=decision, new_input=None, place=Place(Where.NOBODY, because))
+
+
+def put(question: Question, ruling: Ruling) -> Ruling:
+    """Keep a question that the client is about to put; the ruling with its id."""
+    tx, call = question.tx, question.call
+    facts = {IN_DIALOG: True, _FOLDER: call.cwd, REACHED: list(ruling.reached)}
+    about = {**approving.about(question, ruling), **facts}
+    basis = approving.basis_of(question, ruling)
+    row = approvals.ask(tx, question.context, call, question.digest, basis, about, question.now, _DAYS)
+    if row.asked_at == question.now:  # not the one that another hook of the same call has kept
+        tx.append_audit(question.now, record.person_asked(question.context, row))
+    return ruling._replace(approval=row.approval)
+
+
+# ---------------------------------------------------------------- where a push goes
+def _reached(parts: Parts, question: Question, ruling: Ruling) -> tuple[str, ...]:
+    """The addresses behind the names of remotes that the call pushes to, as far as the repository tells."""
+    commands = [each for each in ruling.analysis.commands if "push" in each.words and each.words[0].endswith("git")]
+    if not commands:
+        return ()
+    around = parts.surroundings(question.context, question.configuration.policies[0].rules)
+    return tuple(dict.fromkeys(url for command in commands for url in _pushed_to(command, around)))
+
+
+def _pushed_to(command: Command, around: Surroundings) -> Sequence[str]:
+    behind = command.words[command.words.index("push") + 1 :]
+    remote = next((word for word in behind if not word.startswith("-")), "")
+    if len(command.folders) != 1 or not command.folders[0] or around.repository is None:
+        return ()
+    repository = around.repository(command.folders[0])
+    return [] if repository is None else [url for url in repository.pushes_to(remote) or () if url != remote]
+
+
+# ---------------------------------------------------------------- what came of it
+def came_back(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
+    """A call has a result, or has failed: it was answered with yes, if it is the one that was asked about.
+
+    Returns:
+        What agent and person are told, where another call came back.
+    """
+    row = _open_question(tx, context.subject, call)
+    if row is None:
+        return Answer()
+    asked = row.about.get(_FOLDER)
+    if call_digest(call._replace(cwd=asked if isinstance(asked, str) else call.cwd)) == row.digest:
+        _answered(tx, context, row._replace(state="used", decided_at=now, decided_by=_CLIENT))
+        return Answer()
+    from lockgate.gate.messages import dialog as messages_dialog
+
+    told = "its input was changed after it was asked about"
+    changed = row._replace(state="changed", decided_at=now, decided_by=_CLIENT, reason=told)
+    _answered(tx, context, marked(changed, {CHANGED: True}))
+    source = f"{call.tool}, whose input somebody has changed"
+    tx.add_taints(context.subject, [Taint(Label.UNTRUSTED, source, call.tool, call.call_id, now)])
+    text = messages_dialog.changed(call, row.approval)
+    return Answer(context=text, to_person=text)
+
+
+def _open_question(tx: Transaction, subject: Subject, call: ToolCall) -> ApprovalRow | None:
+    rows = [row for state in ("pending", "denied") for row in tx.approvals(session=subject.session, state=state)]
+    # A no that was only inferred gives way to what has come back.
+    mine = [row for row in rows if row.call_id == call.call_id and attending.in_dialog(row)]
+    return next((row for row in mine if row.state == "pending" or row.decided_by == _CLIENT), None)
+
+
+def unanswered(tx: Transaction, context: Context, now: float) -> None:
+    """The agent has got all results: a call that was asked about and has none was answered with no."""
+    from lockgate.gate.monitor import kept_files
+
+    subject = context.subject
+    for row in tx.approvals(session=subject.session, state="pending"):
+        if row.agent == subject.agent and attending.in_dialog(row):
+            _answered(tx, context, row._replace(state="denied", decided_at=now, decided_by=_CLIENT))
+            kept_files.refused(tx, subject.session, row.call_id)
+            session.refused(tx, subject, ToolCall(str(row.about.get("tool", "")), {}, "", row.call_id), digest="")
+
+
+def _answered(tx: Transaction, context: Context, row: ApprovalRow) -> None:
+    tx.put_approval(approvals.without_call(row) if row.state != "denied" else row)
+    tx.append_audit(row.decided_at, record.answered(context, row))
+
+
+def prompted(tx: Transaction, context: Context, now: float) -> str:
+    """The person has said something else: noes before it do not keep them from being asked about others any more.
+
+    Returns:
+        What they have said with a no at another window, and the agent has not read yet; empty where that is nothing.
+    """
+    from lockgate.gate.messages import dialog as messages_dialog
+
+    said = []
+    for row in tx.approvals(session=context.subject.session, state="denied"):
+        if attending.HEARD not in row.about:
+            tx.put_approval(marked(row, {attending.HEARD: now}))
+            said += [messages_dialog.words(row)] if attending.in_dialog(row) and row.reason else []
+    return "\n".join(said)
+
+
+def answered_all(parts: Parts, context: Context) -> Answer:
+    """A batch of an agent's calls, or its turn, is over."""
+    with parts.store.reading() as tx:
+        waiting = tx.approvals(session=context.subject.session, state="pending")
+    if waiting:  # as seldom: after nearly every batch there is nothing to write
+        with parts.store.transaction() as tx:
+            unanswered(tx, context, parts.clock())
+    return Answer()

@@ -1,0 +1,100 @@
+"""Sessions and agents begin and end, and the client's own settings change."""
+
+from __future__ import annotations
+
+from lockgate.core.events import AgentStarted, AgentStopped, Answer, ConfigChanged, SessionEnded, SessionStarted
+from lockgate.core.model import Verdict
+from lockgate.gate import session
+from lockgate.gate.parts import Parts
+from lockgate.gate.session.upgrade_notes import take_note
+from lockgate.store.audit import record
+
+
+def session_started(parts: Parts, event: SessionStarted) -> Answer:
+    """A session begins or goes on."""
+    configuration = parts.configure(event.context)
+    problems = (*configuration.problems, *parts.guard.prepare(event.context))
+    days = configuration.options.retention_days
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        note = take_note(tx)
+        row = session.begin_session(tx, event.context, event.how, event.parents, now)
+        if days is not None:
+            tx.prune(now - days * 86400)
+        if configuration.options.audit and "retention_days" in configuration.options.audit:
+            from lockgate.store.audit import pruning
+
+            pruning.retain(tx, parts.store.key, configuration.options.audit["retention_days"], now)
+        tx.append_audit(now, record.happened(event.context, "session", {"how": event.how, "parent": row.parent}))
+    if not problems:
+        return Answer(to_person=note)
+    from lockgate.gate.messages import calls as messages
+
+    return Answer(to_person="\n".join(filter(None, (note, messages.problems(problems)))))
+
+
+def session_ended(parts: Parts, event: SessionEnded) -> Answer:
+    """A session ends."""
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        session.end_session(tx, event.context, event.why, now)
+        tx.append_audit(now, record.happened(event.context, "session-end", {"why": event.why}))
+    return Answer()
+
+
+def agent_started(parts: Parts, event: AgentStarted) -> Answer:
+    """A sub-agent begins."""
+    from lockgate.gate.delegates import briefs as delegates
+
+    context = event.context
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        known = tx.agent(context.subject) is not None
+        if known or context.agent_type not in delegates.DELEGATE_TYPES:
+            parts.make_known(tx, context, now)
+            session.begin_agent(tx, context, now)
+        # A delegate begins with its first call: only then does the client say which call started it.
+        tx.append_audit(now, record.happened(context, "agent", {"type": context.agent_type, "again": known}))
+    return Answer()
+
+
+def agent_stopped(parts: Parts, event: AgentStopped) -> Answer:
+    """A sub-agent ends."""
+    from lockgate.gate.delegates import briefs as delegates
+
+    context = event.context
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        if tx.approvals(session=context.subject.session, state="pending"):
+            from lockgate.gate.monitor import dialog as asking
+
+            asking.unanswered(tx, context, now)
+        session.end_agent(tx, context)
+        delegates.done(tx, context.subject)
+        tx.append_audit(now, record.happened(context, "agent-end", {"type": context.agent_type}))
+    return Answer()
+
+
+def config_changed(parts: Parts, event: ConfigChanged) -> Answer:
+    """The client's own settings changed: what would switch the gate off is refused.
+
+    So is what has the client run something, where somebody in the session has read untrusted text: it may have come
+    with a branch, and what it starts would pass by the gate.
+    """
+    from lockgate.gate.findings import enforced
+
+    held = bool(event.acting) and enforced(parts.configure(event.context))
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, event.context, now)
+        harm = event.harm
+        if held and not harm and session.has_read_untrusted(tx, event.context.subject.session):
+            harm = f"this session has read untrusted text, and the file now has {event.acting}"
+        what = {"source": event.source, "file": event.file, "harm": harm}
+        tx.append_audit(now, record.happened(event.context, "client-settings", what))
+    if not harm:
+        return Answer()
+    from lockgate.gate.messages import calls as messages
+
+    text = messages.settings_changed(harm, event.file)
+    return Answer(Verdict.DENY, to_agent=text, to_person=text)

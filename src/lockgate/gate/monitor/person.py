@@ -1,0 +1,116 @@
+"""A person decides elsewhere: asking, and hearing what they said, each within the transaction that decides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lockgate.core.model import Tier, Verdict
+from lockgate.core.questions import PersonQuestion
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.approvals import denials
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.monitor.decide import Question, Ruling
+from lockgate.store.audit import record
+from lockgate.system.digests import sha256
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.rows import ApprovalRow
+
+DENIED_BEFORE = "denied before"
+"""What became of the question about a call where a person has said no to an earlier one about the same."""
+
+
+def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = False) -> Ruling | PersonQuestion:
+    """Ask a person, or find out what the one said who was asked.
+
+    Args:
+        question: The call, as it is decided now.
+        ruling: What is decided about it without a person.
+        approval: The question that was put before, empty where none was.
+        twice: Whether two hooks of a client may wait for one call, as where they are installed twice.
+
+    Returns:
+        What is decided with the person's word; or the question that a person has to answer first, where none was put or
+        what it rested on has changed.
+    """
+    tx, now, basis = question.tx, question.now, basis_of(question, ruling)
+    if approval:
+        row = _settled(question, approval, basis, twice=twice)
+        if ruling.decision.verdict is not Verdict.ASK:
+            return ruling._replace(approval=approval)
+        if row.state == "used":
+            decision = ruling.decision._replace(verdict=Verdict.ALLOW, tier=Tier.PERSON)
+            return ruling._replace(decision=decision, approval=approval, person=row.state)
+        if row.state != "changed":
+            decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
+            return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
+    seconds = approvals.seconds_of(question.configuration.options.approvals)
+    row = approvals.ask(
+        tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds
+    )
+    tx.append_audit(now, record.person_asked(question.context, row))
+    return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
+
+
+def refuse(question: Question, ruling: Ruling, approval: str) -> Ruling | None:
+    """Refuse a call that a person has said no to, whatever would be decided about it now; ``None`` for another call.
+
+    Args:
+        question: The call.
+        ruling: What is decided about it without a person.
+        approval: The question that this call waited for, empty where it waited for none.
+    """
+    no = denials.exact(question.noes, question.digest)
+    if no is None:
+        return None
+    if approval:
+        _settled(question, approval, "")
+    decision = ruling.decision._replace(verdict=Verdict.DENY, tier=Tier.PERSON)
+    person = "denied" if no.approval == approval else DENIED_BEFORE
+    return ruling._replace(
+        decision=decision, new_input=None, approval=no.approval, person=person, person_says=no.reason
+    )
+
+
+def _settled(question: Question, approval: str, basis: str, *, twice: bool = False) -> ApprovalRow:
+    """What came of the question that a call waited for, recorded where that is news."""
+    tx, now = question.tx, question.now
+    before = tx.approval(approval)
+    row = approvals.settle(
+        tx, approval, subject=question.context.subject, digest=question.digest, basis=basis, now=now, twice=twice
+    )
+    if row != before:
+        tx.append_audit(now, record.answered(question.context, row))
+    return row
+
+
+def basis_of(question: Question, ruling: Ruling) -> str:
+    """Digest of all that a question to a person rests on: with another label or effect it is another question."""
+    effects = sorted(
+        repr((reason.row, reason.column.value, *reason.effect._replace(because="")))
+        for reason in ruling.decision.reasons
+    )
+    text = "\0".join((question.configuration.digest, ruling.decision.column.value, ruling.brief, *effects))
+    return sha256(b"lockgate basis\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def about(question: Question, ruling: Ruling) -> Mapping[str, Any]:
+    """What the person is shown. Values that the pattern library found are masked in all of it."""
+    call = question.mask.call(question.call)
+    told = record.decided(
+        question.context,
+        call,
+        question.digest,
+        question.taints,
+        question.mask.analysis(ruling.analysis),
+        question.mask.decision(ruling.decision),
+        found=question.found,
+        cascade=record.cascade(ruling.decision, record.Timing(), question.opinion, ""),
+    )
+    # The record cuts long texts and tells contents of files by their hash; a person has to see what they approve.
+    whole = json.loads(json.dumps(dict(call.tool_input), default=str))
+    aims = denials.targets(reason.effect for reason in ruling.decision.reasons)
+    return {**told, denials.TARGETS: aims, approvals.WHOLE: whole, "brief": question.mask.text(ruling.brief)}

@@ -1,0 +1,192 @@
+"""A call has come back, has failed or was not run: what its result brings, and what the model reads of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from lockgate.core.events import Answer, Context, ToolFailed, ToolFinished, ToolRefused
+from lockgate.core.model import Analysis, ToolCall, Verdict
+from lockgate.core.questions import ResultQuestion
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate import session
+from lockgate.gate.findings import UNSEEN_RULE, enforced, redacts, sources
+from lockgate.gate.monitor.answer import failure_answer, result_answer
+from lockgate.gate.monitor.screening import Screening, look, screen
+from lockgate.gate.parts import Parts, call_digest, merged
+from lockgate.store.audit import record
+
+if TYPE_CHECKING:
+    from lockgate.configuration.load import Configuration
+    from lockgate.core.questions import Deliberation
+    from lockgate.store.protocol import Transaction
+
+
+def finished(parts: Parts, event: ToolFinished) -> Deliberation:
+    """A result is about to enter the subject's context."""
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    # Read before the transaction, which it would otherwise be inside of.
+    configuration = parts.configure(context)
+    fresh = _analysed_once(parts, context, call, configuration)
+    addresses = _addresses_in(event, fresh)
+    screening = screen(parts.guard, parts.write_kept, event, enforced=redacts(configuration))
+    sets = parts.consultants.rule_sets(configuration)
+    if sets.plugins and not screening.withheld:
+        objections = yield ResultQuestion(context, call, event.text, sets)
+        if objections and enforced(configuration):
+            screening = screening._replace(withheld=f"{objections[0].reason} [{objections[0].rule}]")
+    held = _secrets_in(parts, context, call, screening)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        if _came_back_before(tx, context, call, digest):
+            return result_answer(call, screening)
+        if event.agent:
+            session.launched(tx, context.subject.session, session.call_key(call, digest), event.agent)
+        outcome = None
+        if not (event.agent and event.background):
+            unseen = event.background or bool(event.kept)
+            # Of a result that holds secrets, or is changed before the model reads it, nothing is kept.
+            keep = not (held or screening.withheld or screening.texts) and _is_all_text(event)
+            outcome = session.finished(
+                tx, context.subject, call, event.text, now, digest=digest, fresh=fresh, background=unseen, keep=keep
+            )
+        _look_at_files(parts, tx, context, call, digest, now, done=True)
+        _look_at_page(tx, context, call, digest, event.text, now)
+        session.remember(tx, parts.store.fleet_key, context.subject.session, addresses, human=False)
+        session.hold_secrets(tx, context.subject, call, held, now)
+        told = _answered(tx, context, call, now)
+        tx.append_audit(now, record.came_back(context, call, digest, "finished", outcome, screening.record))
+    return _with(told, result_answer(call, screening))
+
+
+def failed(parts: Parts, event: ToolFailed) -> Answer:
+    """An error is about to enter the subject's context. The client lets nobody change it."""
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    fresh = _analysed_once(parts, context, call, parts.configure(context))
+    screening = look(parts.guard, context, call, "error", event.error)
+    held = _secrets_in(parts, context, call, screening)
+    told = Answer()
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        if not _came_back_before(tx, context, call, digest):
+            told = _answered(tx, context, call, now)
+            outcome = session.failed(
+                tx, context.subject, call, event.error, now, digest=digest, fresh=fresh, keep=not held
+            )
+            session.hold_secrets(tx, context.subject, call, held, now)
+            _look_at_files(parts, tx, context, call, digest, now, done=False)
+            _look_at_page(tx, context, call, digest, "", now)
+            tx.append_audit(now, record.came_back(context, call, digest, "failed", outcome, screening.record))
+    return _with(told, failure_answer(call, screening))
+
+
+def refused(parts: Parts, event: ToolRefused) -> Answer:
+    """The client or the person refused a call."""
+    from lockgate.gate.monitor import kept_files
+
+    context, call = event.context, parts.original(event.context, event.call)
+    digest = call_digest(call)
+    with parts.store.transaction() as tx:
+        now = parts.clock()
+        parts.enter(tx, context, now)
+        kept_files.refused(tx, context.subject.session, session.call_key(call, digest))
+        session.refused(tx, context.subject, call, digest=digest)
+        tx.append_audit(now, record.came_back(context, call, digest, "refused", None))
+    return Answer()
+
+
+def _is_all_text(event: ToolFinished) -> bool:
+    """Whether a person who reads the text of a result has seen what the model sees."""
+    if event.untold or isinstance(event.result, str):
+        return not event.untold
+    from lockgate.gate.session.said import is_all_text
+
+    return is_all_text(event.call.tool, event.result)
+
+
+def _answered(tx: Transaction, context: Context, call: ToolCall, now: float) -> Answer:
+    """What agent and person are told of the answer to a question in the client's dialog, where there was one."""
+    known = tx.call(context.subject.session, call.call_id) if call.call_id else None
+    if known is None or known.facts.get("verdict") != Verdict.ASK.word:
+        return Answer()
+    from lockgate.gate.monitor import dialog as asking
+
+    return asking.came_back(tx, context, call, now)
+
+
+def _with(told: Answer, said: Answer) -> Answer:
+    """An answer to a result, with what is told beside it."""
+    context = "\n".join(filter(None, (told.context, said.context)))
+    return said._replace(context=context, to_person=" ".join(filter(None, (told.to_person, said.to_person))))
+
+
+def _analysed_once(
+    parts: Parts, context: Context, call: ToolCall, configuration: Configuration
+) -> Callable[[], Analysis]:
+    """What a call can do, found out when it is first asked for."""
+    seen: list[Analysis] = []
+
+    def fresh() -> Analysis:
+        if not seen:
+            seen.append(merged(parts.analyse(context, call, configuration)))
+        return seen[0]
+
+    return fresh
+
+
+def _secrets_in(parts: Parts, context: Context, call: ToolCall, screening: Screening) -> tuple[str, ...]:
+    """Where the secrets in a result come from, as far as that can be said without saying them."""
+    if not screening.result.found_secret and not screening.exposed:
+        return ()
+    from lockgate.gate.messages.calls import recorded_text
+    from lockgate.gate.monitor.masking import Mask
+
+    mask = Mask.of(parts.guard.check_input(context, call), call)
+    where = f"the result of {recorded_text(mask.call(call), 120)}:"
+    unseen = (f"{UNSEEN_RULE} in {where} {screening.exposed}",) if screening.exposed else ()
+    return sources(screening.result, where) + unseen
+
+
+def _look_at_files(
+    parts: Parts, tx: Transaction, context: Context, call: ToolCall, digest: str, now: float, *, done: bool
+) -> None:
+    """Look at the files in which the call has left what later calls must know of."""
+    row = tx.call(context.subject.session, session.call_key(call, digest))
+    if row is not None and done and row.digest == digest and row.facts.get("deployments"):
+        from lockgate.gate.monitor import deployments
+
+        deployments.remember(tx, row.facts["deployments"], now)
+    if row is not None and (row.facts.get("kept_files") or row.facts.get("cleared_files")):
+        from lockgate.gate.monitor import kept_files
+
+        kept_files.settle(tx, row.facts, parts.read_file, now, done=done)
+
+
+def _look_at_page(tx: Transaction, context: Context, call: ToolCall, digest: str, text: str, now: float) -> None:
+    """Look at which page a browser has open, as the result of one of its tools says."""
+    if not call.tool.startswith("mcp__"):
+        return
+    from lockgate.gate.monitor.open_pages import came_back
+
+    came_back(tx, context.subject.session, call, session.call_key(call, digest), text, now)
+
+
+def _came_back_before(tx: Transaction, context: Context, call: ToolCall, digest: str) -> bool:
+    """Whether this call's end was told already: hooks may be installed twice."""
+    row = tx.call(context.subject.session, session.call_key(call, digest)) if call.call_id else None
+    return row is not None and row.state in ("finished", "failed")
+
+
+def _addresses_in(event: ToolFinished, fresh: Callable[[], Analysis]) -> list[str]:
+    """Whole addresses in a result that the agent could not shape, but for those that stand in the call itself."""
+    if "://" not in event.text or fresh().echoes:
+        return []
+    from lockgate.resources import addresses
+
+    own = json.dumps(dict(event.call.tool_input), ensure_ascii=False, default=str)
+    mine = set(addresses.extract(own, 1000))
+    return [address for address in addresses.extract(event.text, 2000) if address not in mine]

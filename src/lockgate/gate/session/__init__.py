@@ -1,0 +1,42 @@
+"""Labels over time: what each event changes.
+
+Pure functions over a transaction; the clock is handed in. Nothing else in the product changes a label. Labels only
+grow, but for three cases: a session with a new id starts clean after a start-up or a clear, a delegate starts clean,
+and the pending taint of a call that brought nothing is dropped.
+"""
+
+from lockgate.gate.session.addresses import address_key, knows, remember
+from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
+from lockgate.gate.session.calls import Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
+from lockgate.gate.session.labels import column, expose, has_read_untrusted, labels_of, lock_state, provenance
+from lockgate.gate.session.sessions import begin_session, end_session, fork_is_open, settle_fork, take_trial
+
+__all__ = [
+    "Outcome",
+    "address_key",
+    "begin_agent",
+    "begin_session",
+    "call_key",
+    "column",
+    "end_agent",
+    "end_session",
+    "ensure_subject",
+    "expect",
+    "expose",
+    "failed",
+    "finished",
+    "fork_is_open",
+    "has_read_untrusted",
+    "hold_secrets",
+    "is_out",
+    "join_message",
+    "knows",
+    "labels_of",
+    "launched",
+    "lock_state",
+    "provenance",
+    "refused",
+    "remember",
+    "settle_fork",
+    "take_trial",
+]

@@ -1,0 +1,307 @@
+"""What a tool call changes: taint is pending when it may run, and confirmed or dropped by what it brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.core.model import SPAWNING_TOOLS, Analysis, Label, Subject, Taint, TaintState, ToolCall
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.gate.session.agents import come_back, come_back_from
+from lockgate.gate.session.labels import SOURCES, as_source, count_sources, named, taints_of
+from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.rows import CallRow
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
+
+_OPEN = frozenset({"running", "asked"})
+SOURCES_COUNTED = "sources"
+"""The fact of a call that says how many sources of the label ``untrusted`` it has; fewer may be kept."""
+LOOKS = "looks"
+"""The fact of a call that leaves nothing behind which may hold what its subject has read."""
+SAID = "said"
+"""The fact of a call whose result gave the label ``untrusted`` that holds its beginning, as far as it can be shown."""
+_RECEIPT = "receipt"
+"""The fact of a call that holds how its receipt would report a failure."""
+
+
+class Outcome(Record):
+    """What the result of a call changed."""
+
+    labels: frozenset[Label]
+    """The labels that the result gave."""
+    known: bool
+    """Whether the call was seen before it ran."""
+
+
+def is_out(row: CallRow) -> bool:
+    """Whether a call may run, or runs, and no result of it has come."""
+    return row.state in _OPEN
+
+
+def call_key(call: ToolCall, digest: str) -> str:
+    """The id under which a call is kept: the client's, or the call's digest where the client gives none."""
+    return call.call_id or f"sha256:{digest}"
+
+
+def expect(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    analysis: Analysis,
+    digest: str,
+    now: float,
+    *,
+    asked: bool = False,
+    facts: Mapping[str, Any] = {},
+) -> None:
+    """Note a call that may run now: what its result will give is pending from here on. Doing it twice changes nothing.
+
+    Args:
+        tx: The transaction.
+        subject: Who makes the call.
+        call: The call.
+        analysis: What it can do.
+        digest: SHA-256 of the exact call, hexadecimal.
+        now: Seconds since the epoch.
+        asked: Whether a person is asked first.
+        facts: What else is to be kept with it: what was decided, in a word, and whether it leaves nothing behind.
+    """
+    key = call_key(call, digest)
+    before = tx.call(subject.session, key)
+    mixed = before is not None and is_out(before) and before.digest != digest
+    row = CallRow(
+        subject.session,
+        key,
+        subject.agent,
+        redact(call.tool),
+        digest,
+        "asked" if asked else "running",
+        # One id for two calls that are both out: no answer is known to be this call's own.
+        quiet=() if mixed or Label.SECRET in analysis.gives else analysis.quiet,
+        facts={**_facts(call, analysis), **{name: value for name, value in facts.items() if value}},
+        at=now,
+    )
+    if before is not None and is_out(before):
+        gives = {*before.facts.get("gives", ()), *row.facts["gives"]}
+        merged = {**before.facts, **row.facts, "gives": sorted(gives)}
+        if mixed or _receipt(before) != _receipt(row):
+            merged.pop(_RECEIPT, None)
+        if mixed:
+            merged.pop(SOURCES_COUNTED, None)
+        if LOOKS not in row.facts:
+            merged.pop(LOOKS, None)
+        row = row._replace(at=before.at, facts=merged)
+    tx.put_call(row)
+    if analysis.gives:
+        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.PENDING))
+
+
+def finished(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    text: str,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    background: bool = False,
+    keep: bool = False,
+) -> Outcome:
+    """Settle a call by its result.
+
+    The result gives nothing where it is empty, where each of its lines is one of the call's own quiet answers, or where
+    it is a receipt; but where the call keeps in a file what it brings, it counts as read.
+
+    Args:
+        tx: The transaction.
+        subject: Who made the call.
+        call: The call.
+        text: All text of the result that enters the subject's context.
+        now: Seconds since the epoch.
+        digest: SHA-256 of the exact call, hexadecimal.
+        fresh: Analyses the call anew; called only where it was not seen before it ran.
+        background: Whether the call goes on and its output comes later, by ways that fire no event, or lies in a file
+            of which the text is the beginning: whatever it may bring counts as come.
+        keep: Whether the beginning of the text may be kept, to be shown to a person: it holds no secret.
+    """
+    said = None if background else text
+    return _settle(tx, subject, call, said, now, digest=digest, fresh=fresh, state="finished", keep=keep)
+
+
+def failed(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    error: str,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    keep: bool = False,
+) -> Outcome:
+    """Settle a call that failed. Its output is a source like any; the client's own words are not.
+
+    Args:
+        tx: The transaction.
+        subject: Who made the call.
+        call: The call.
+        error: The error's text as it enters the subject's context.
+        now: Seconds since the epoch.
+        digest: SHA-256 of the exact call, hexadecimal.
+        fresh: Analyses the call anew; called only where it was not seen before it ran.
+        keep: As for :func:`finished`.
+    """
+    return _settle(tx, subject, call, error, now, digest=digest, fresh=fresh, state="failed", keep=keep)
+
+
+def hold_secrets(tx: Transaction, subject: Subject, call: ToolCall, sources: Sequence[str], now: float) -> None:
+    """Label a subject for secrets that were found in what it wrote or read, whatever the call was expected to bring.
+
+    Args:
+        tx: The transaction.
+        subject: Who knows them now.
+        call: The call that they were found in.
+        sources: Where each was found, for the provenance.
+        now: Seconds since the epoch.
+    """
+    if not sources:
+        return
+    said = dict.fromkeys(map(as_source, sources[:SOURCES]))
+    tool = redact(call.tool)
+    tx.add_taints(subject, [Taint(Label.SECRET, source, tool, call.call_id, now) for source in said])
+    _late(tx, subject)
+
+
+def refused(tx: Transaction, subject: Subject, call: ToolCall, *, digest: str) -> None:
+    """Settle a call that was not run after all: nothing came of it."""
+    key = call_key(call, digest)
+    row = tx.call(subject.session, key)
+    if row is not None and is_out(row):
+        tx.settle(subject.session, key, confirm=False)
+        tx.put_call(row._replace(state="refused"))
+
+
+def _settle(
+    tx: Transaction,
+    subject: Subject,
+    call: ToolCall,
+    text: str | None,
+    now: float,
+    *,
+    digest: str,
+    fresh: Callable[[], Analysis],
+    state: str,
+    keep: bool,
+) -> Outcome:
+    key = call_key(call, digest)
+    row = tx.call(subject.session, key)
+    if row is not None and is_out(row):
+        tx.put_call(row._replace(state=state))
+        come_back_from(tx, row)
+        if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
+            return Outcome(_settle_known(tx, row, text, state, keep=keep), known=True)
+        # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
+        # than the one that made it gets its result: both have it then.
+        tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
+    analysis = fresh()
+    quiet = () if Label.SECRET in analysis.gives else analysis.quiet
+    gave: frozenset[Label] = frozenset()
+    # Whether it is a receipt depends on what was there before it ran, which nobody has looked at.
+    if analysis.keeps or not _says_nothing(text, quiet):
+        tx.add_taints(subject, taints_of(call.tool, named(call, analysis.effects), key, now, TaintState.CONFIRMED))
+        gave = analysis.gives
+        _late(tx, subject)
+    if row is None:
+        row = CallRow(
+            subject.session, key, subject.agent, redact(call.tool), digest, facts=_facts(call, analysis), at=now
+        )
+    # Its labels may be those of several results: none of them can be shown to a person as what they come from.
+    facts = {name: value for name, value in row.facts.items() if name not in (SOURCES_COUNTED, LOOKS, SAID)}
+    if Label.UNTRUSTED in gave:
+        facts[SAID] = {}
+    tx.put_call(row._replace(state=state, facts=facts))
+    return Outcome(gave, known=False)
+
+
+def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> bool:
+    """Whether a result is that of the call that was let run, or of one that can bring no more.
+
+    The digests of one call may differ: its working folder is the new one after ``cd``.
+    """
+    if row.digest == digest:
+        return True
+    analysis = fresh()
+    known = (("gives", analysis.gives), ("keeps", analysis.keeps))
+    same = analysis.quiet == row.quiet and analysis.receipt == _receipt(row)
+    return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
+
+
+def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str, *, keep: bool) -> frozenset[Label]:
+    expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
+    if not expected:
+        return frozenset()
+    confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
+    tx.settle(row.session, row.call_id, confirm=confirm)
+    if confirm and Label.UNTRUSTED in expected:
+        shown = text if keep and expected == {Label.UNTRUSTED} else None
+        tx.put_call(row._replace(state=state, facts={**row.facts, SAID: _beginning(shown)}))
+    return expected if confirm else frozenset()
+
+
+def _beginning(text: str | None) -> dict[str, Any]:
+    """What is kept of a result for a person who may say that it is fine; nothing where they cannot be shown it."""
+    if text is None:
+        return {}
+    from lockgate.gate.session.said import beginning
+
+    return beginning(text)
+
+
+def _late(tx: Transaction, subject: Subject) -> None:
+    """What an ended sub-agent still gets, its parent gets too."""
+    row = tx.agent(subject) if subject.agent else None
+    if row is not None and row.state == "ended":
+        come_back(tx, row)
+
+
+def _facts(call: ToolCall, analysis: Analysis) -> dict[str, Any]:
+    facts: dict[str, Any] = {"gives": sorted(analysis.gives)}
+    if Label.UNTRUSTED in analysis.gives:
+        facts[SOURCES_COUNTED] = count_sources(call, analysis.effects)
+    if analysis.keeps:
+        facts["keeps"] = sorted(analysis.keeps)
+    if analysis.receipt and Label.SECRET not in analysis.gives:
+        facts[_RECEIPT] = list(analysis.receipt)
+    if call.tool in SPAWNING_TOOLS:
+        kind = call.tool_input.get("subagent_type", "")
+        facts["spawns"] = kind if isinstance(kind, str) else ""
+    return facts
+
+
+def _has_receipt(row: CallRow, text: str | None, state: str) -> bool:
+    patterns = _receipt(row)
+    if not patterns or state != "finished" or row.facts.get("keeps"):
+        return False
+    from lockgate.gate.session.own_words import is_receipt
+
+    return is_receipt(text, patterns)
+
+
+def _brings(row: CallRow, text: str | None, quiet: tuple[str, ...]) -> bool:
+    """Whether a call gives its labels: by what it says, or by what it keeps in a file, of whose source nobody hears."""
+    return bool(row.facts.get("keeps")) or not _says_nothing(text, quiet)
+
+
+def _says_nothing(text: str | None, quiet: tuple[str, ...]) -> bool:
+    from lockgate.gate.session.own_words import says_nothing
+
+    return says_nothing(text, quiet)
+
+
+def _receipt(row: CallRow) -> tuple[str, ...]:
+    """The patterns of failures of a call that answers with a receipt; empty for all others."""
+    return tuple(row.facts.get(_RECEIPT, ()))

@@ -1,0 +1,228 @@
+"""How a session begins, goes on and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lockgate.core.events import Context
+from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.session.labels import flow
+from lockgate.patterns.redaction.credentials import redact
+from lockgate.store.rows import SessionRow
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+
+TRIAL = "lockgate-doctor-"
+"""How the session of the doctor's own call begins. Any client can say so: the store knows which ones are."""
+_ANNOUNCED = "trial:"
+"""How the setting is named that announces such a session; its value is when that was."""
+_TRIAL_SECONDS = 600.0
+"""For how long it is announced: a doctor that is killed does not take it back."""
+FORK_CALL = "lockgate:fork"
+"""What stands for a call id in the label of a fork whose parents are not named yet."""
+
+_SEEN = 1.0
+"""Seconds to which it is kept when a session was seen last."""
+
+_UNWATCHED = {
+    "resume": "resumed a session that Lockgate did not watch",
+    "compact": "compacted a session that Lockgate did not watch",
+    "fork": "forked a session that Lockgate did not watch",
+    "": "began before Lockgate watched it",
+}
+
+
+def begin_session(
+    tx: Transaction,
+    context: Context,
+    how: str,
+    parents: tuple[str, ...],
+    now: float,
+) -> SessionRow:
+    """Begin a session, or go on with it.
+
+    A session whose id is known keeps its labels, however the client says that it begins: only a new id is a fresh
+    context. A new id is clean after ``startup`` and ``clear``; after ``fork`` it has what its parents have; after
+    anything else it holds what Lockgate never saw, which is untrusted.
+
+    Args:
+        tx: The transaction.
+        context: The event's context.
+        how: startup, resume, clear, compact or fork.
+        parents: The sessions that a fork's transcript names.
+        now: Seconds since the epoch.
+    """
+    session = context.subject.session
+    known = tx.session(session)
+    if known is not None:
+        row = _go_on(known, context, now)._replace(how=known.how or how)
+        tx.put_session(row)
+        return row
+    parent = ""
+    if how == "clear":
+        parent = _cleared(tx, context.process)
+        if parent:
+            tx.copy_addresses(parent, session, human_only=True)
+    elif how == "fork" and parents:
+        parent = _fork(tx, session, parents, now)
+    elif how == "fork":
+        # The client writes the transcript, which names the parents, only later: untrusted until then.
+        _unwatched(tx, session, how, now, TaintState.PENDING, FORK_CALL)
+    elif how != "startup":
+        _unwatched(tx, session, how, now)
+    row = _new(context, how, now)._replace(parent=parent)
+    tx.put_session(row)
+    return row
+
+
+def fork_is_open(tx: Transaction, session: str) -> bool:
+    """Whether a session is a fork whose parents the client had not named when it began."""
+    # With a limit, because this is asked before each call: pending taints are all there whatever it is.
+    taints = tx.taints(Subject(session), limit=1)
+    return any(taint.call_id == FORK_CALL and taint.state is TaintState.PENDING for taint in taints)
+
+
+def settle_fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> None:
+    """Give a fork what its parents have, once its transcript names them. One that names none stays untrusted."""
+    row = tx.session(session)
+    if row is None:
+        return
+    parent = _fork(tx, session, parents, now) if parents else ""
+    tx.settle(session, FORK_CALL, confirm=not parents)
+    tx.put_session(row._replace(parent=parent))
+
+
+def touch_session(tx: Transaction, context: Context, now: float, *, history: Callable[[], bool]) -> SessionRow:
+    """Note that a session is alive. One whose beginning was not seen is made known.
+
+    When it was seen last is kept to about a second: a session with many calls at once writes it for one of them.
+
+    Args:
+        tx: The transaction.
+        context: The event's context.
+        now: Seconds since the epoch.
+        history: Tells whether the session has read or done something already; asked only where it is not known.
+    """
+    known = tx.session(context.subject.session)
+    if known is None:
+        if history():
+            _unwatched(tx, context.subject.session, "", now)
+        row = _new(context, "", now)
+    else:
+        if known.seen_at <= now < known.seen_at + _SEEN and _is_as_known(known, context):
+            return known
+        # An end that was told stays told: a call of the old context may still come back after a clear.
+        row = _go_on(known, context, now)._replace(ended_at=known.ended_at, why=known.why)
+    tx.put_session(row)
+    return row
+
+
+def announce_trial(tx: Transaction, session: str, now: float) -> None:
+    """Let the next call of a session be the doctor's own, which is no call of an agent.
+
+    Args:
+        tx: The transaction.
+        session: Begins with :data:`TRIAL`, and goes on as nobody can guess.
+        now: Seconds since the epoch.
+    """
+    for name, at in tx.settings(_ANNOUNCED).items():
+        if not _is_recent(at, now):
+            tx.put_setting(name, None)
+    tx.put_setting(f"{_ANNOUNCED}{session}", str(now))
+
+
+def take_trial(tx: Transaction, session: str, now: float) -> bool:
+    """Whether a call of this session was announced as the doctor's own; the one after it is not."""
+    if not session.startswith(TRIAL):
+        return False
+    name = f"{_ANNOUNCED}{session}"
+    at = tx.setting(name)
+    if at is None:
+        return False
+    tx.put_setting(name, None)
+    return _is_recent(at, now)
+
+
+def _is_recent(at: str, now: float) -> bool:
+    try:
+        return abs(now - float(at)) <= _TRIAL_SECONDS
+    except ValueError:  # an earlier version's, which says no time
+        return False
+
+
+def end_session(tx: Transaction, context: Context, why: str, now: float) -> None:
+    """End a session. Its labels stay: it may be resumed."""
+    session = context.subject.session
+    known = tx.session(session) or _new(context, "", now)
+    tx.put_session(_go_on(known, context, now)._replace(ended_at=now, why=why or "other"))
+    for agent in tx.agents(session):
+        if agent.state == "running":
+            tx.put_agent(agent._replace(state="ended"))
+
+
+def _new(context: Context, how: str, now: float) -> SessionRow:
+    return SessionRow(
+        context.subject.session,
+        client=context.client,
+        cwd=redact(context.cwd),
+        workspace=context.workspace,
+        how=how,
+        process=context.process,
+        started_at=now,
+        seen_at=now,
+    )
+
+
+def _go_on(known: SessionRow, context: Context, now: float) -> SessionRow:
+    return known._replace(
+        client=context.client or known.client,
+        cwd=redact(context.cwd) or known.cwd,
+        workspace=context.workspace or known.workspace,
+        process=context.process or known.process,
+        seen_at=max(now, known.seen_at),
+        ended_at=0.0,
+        why="",
+    )
+
+
+def _is_as_known(known: SessionRow, context: Context) -> bool:
+    """Whether :func:`_go_on` would change nothing but when the session was seen, and that it has not ended."""
+    return (
+        context.process == known.process
+        and (context.cwd in ("", known.cwd) or redact(context.cwd) == known.cwd)
+        and context.workspace in ("", known.workspace)
+        and context.client in ("", known.client)
+    )
+
+
+def _unwatched(
+    tx: Transaction,
+    session: str,
+    how: str,
+    now: float,
+    state: TaintState = TaintState.CONFIRMED,
+    call_id: str = "",
+) -> None:
+    source = _UNWATCHED.get(how, f"{how}: a session that Lockgate did not watch")
+    tx.add_taints(Subject(session), [Taint(Label.UNTRUSTED, source, "", call_id, now, state)])
+
+
+def _cleared(tx: Transaction, process: str) -> str:
+    """The session that the same client process cleared last, if any."""
+    if not process:
+        return ""
+    ended = [row for row in tx.sessions(process=process) if row.why == "clear"]
+    return max(ended, key=lambda row: row.ended_at).session if ended else ""
+
+
+def _fork(tx: Transaction, session: str, parents: tuple[str, ...], now: float) -> str:
+    """Give a fork what its parents have; the parent where there is one."""
+    known = [parent for parent in dict.fromkeys(parents) if parent != session and tx.session(parent) is not None]
+    for parent in known:
+        flow(tx, Subject(parent), Subject(session), settled=True, origin=f"session {parent}")
+        tx.copy_addresses(parent, session, human_only=False)
+    if not known or len(known) < len({parent for parent in parents if parent != session}):
+        _unwatched(tx, session, "fork", now)
+    return known[0] if len(known) == 1 else ""

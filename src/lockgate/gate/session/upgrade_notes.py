@@ -1,0 +1,56 @@
+"""What answers differently since the version that this state was used with before, said once to the person.
+
+The notes stand in ``upgrade_notes.json``: by version one sentence, without a full stop.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lockgate.store.protocol import Transaction
+
+SEEN = "upgrade:seen"
+"""The setting that holds the newest version whose notes were said."""
+
+
+def take_note(tx: Transaction, *, version: str = __version__, notes: Mapping[str, str] | None = None) -> str:
+    """What to tell the person at the start of a session; empty where nothing is new.
+
+    Args:
+        tx: The transaction.
+        version: The version that runs.
+        notes: The notes by version; by default the shipped ones.
+    """
+    seen = tx.setting(SEEN)
+    if seen == version:
+        return ""
+    before = version if seen is None else seen
+    if _number(version) < _number(before):
+        return ""  # another machine of this store is ahead
+    tx.put_setting(SEEN, version)
+    found = _shipped() if notes is None else notes
+    new = [text for name, text in found.items() if _number(before) < _number(name) <= _number(version)]
+    return f"Lockgate {version}: {'; '.join(new)}." if new else ""
+
+
+def _shipped() -> dict[str, str]:
+    import json
+    import os
+
+    with open(os.path.join(os.path.dirname(__file__), "upgrade_notes.json"), encoding="utf-8") as file:
+        notes: dict[str, str] = json.load(file)
+    return notes
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """A version for comparison: its leading numbers. What is no number ends it."""
+    numbers = []
+    for part in version.split("."):
+        if not (part.isascii() and part.isdigit()):
+            break
+        numbers.append(int(part))
+    return tuple(numbers)

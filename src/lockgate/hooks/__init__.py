@@ -1,4 +1,0 @@
-"""What answers a client's event: the options of a hook's command line, its deadline, and the decision spelt out.
-
-``local`` does all of it in the process of the hook. A resident gate (:mod:`lockgate.resident`) uses the same parts.
-"""

@@ -1,0 +1,1 @@
+"""Whether a value in a text is a credential: names, values, randomness, placeholders."""

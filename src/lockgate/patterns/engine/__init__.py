@@ -1,0 +1,1 @@
+"""Matching the pattern library against texts within a time budget."""

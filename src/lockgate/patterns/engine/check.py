@@ -1,0 +1,295 @@
+"""One check: the texts of one call, one after the other, each as it is and as what is encoded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.patterns.engine.ask_validators import Judge, is_weak, narrowed, unpunctuated
+from lockgate.patterns.engine.matcher import Found, Hits
+from lockgate.patterns.engine.time_budget import Timing
+from lockgate.patterns.fields import Field, is_for
+from lockgate.patterns.known_values.values import KnownKind
+from lockgate.patterns.model import GuardrailDecision, GuardrailResult, Mode, PatternMatch, Rule, Severity, Side
+
+if TYPE_CHECKING:
+    from lockgate.patterns.decoding.decoded_views import View
+    from lockgate.patterns.engine.request import Chosen, LoadedLibrary, Request, Use
+    from lockgate.patterns.engine.results import Kept
+    from lockgate.patterns.known_values.values import KnownHit
+
+MOST_REDACTED = 5000
+"""Matches of one rule that are redacted. Where there are more, the group counts as not evaluated."""
+KNOWN_GROUPS = {KnownKind.SECRET: "known_secrets", KnownKind.CANARY: "canary"}
+"""The groups that say what is done with values that are known."""
+_MODES = {"block": Mode.BLOCK, "ask": Mode.ASK, "warn": Mode.WARN}
+
+
+class _Over(Exception):  # noqa: N818 - no error
+    """The time of a group is over."""
+
+
+class _Enough(Exception):  # noqa: N818 - no error
+    """More matches of this rule change nothing."""
+
+
+class _Text(Record):
+    """What is looked at: a field, or what is encoded in a part of it."""
+
+    field: Field
+    data: bytes
+    view: View | None = None
+    """How it was made of the field, if it is not the field itself."""
+
+    def place(self, start: int, end: int) -> tuple[tuple[str, ...], int, int]:
+        """How a part of it is encoded in the field, and which bytes of the field that is."""
+        return ((), start, end) if self.view is None else (self.view.encoding, *self.view.span(start, end))
+
+    def shows(self, start: int, end: int) -> bool:
+        """Whether a match was to be seen nowhere before: decoding made it, or what stands directly beside it."""
+        return self.view is None or self.view.changed(max(start - 1, 0), end + 1)
+
+
+class Check:
+    """A check in progress."""
+
+    def __init__(self, library: LoadedLibrary, request: Request, chosen: Chosen) -> None:
+        """Begin with what looks at the request; the time runs from here."""
+        self._library = library
+        self._matcher = library.matcher
+        self._request = request
+        self._time = Timing(chosen.uses, chosen.shortest, library.clock)
+        self._by_rule = chosen.by_rule
+        self._known = library.known if chosen.known else None
+        self._known_uses = chosen.known
+        self._negated = chosen.negated
+        self._applies: dict[int, bool] = {}
+        self._kept: dict[tuple[object, ...], Kept] = {}
+        self._judge = Judge()
+        self._counts: dict[tuple[str, int], int] = {}
+
+    # ------------------------------------------------------------ texts
+    def look_at(self, field: Field) -> None:
+        """Look at one text, and at what is encoded in it."""
+        if self._time.expired and self._time.all_expired():
+            return
+        data = field.text.encode("utf-8", "surrogatepass")
+        before = len(self._kept)
+        if self._negated:
+            for index in self._library.held_to_format(field.name):
+                self._hold_to_format(index, field, data)
+        spots = self._look(field, data)
+        if spots:
+            self._look_inside(field, data, spots)
+        if len(self._kept) > before and len(data) != len(field.text):
+            self._count_characters(data, before)
+
+    def is_over(self) -> bool:
+        """Whether no group has time left."""
+        return self._time.all_over()
+
+    def _look_inside(self, field: Field, data: bytes, spots: list[tuple[str, int]]) -> None:
+        """Look at all that is encoded in a text, or put together in it."""
+        import lockgate.patterns.decoding as decoding  # which `from` would look through each time
+
+        pieces: list[Hits] = []
+
+        def find_spots(inner: bytes) -> list[tuple[str, int]]:
+            pieces[:] = self._matcher.pieces(inner)
+            return [spot for hits in pieces for spot in hits.spots]
+
+        budget = decoding.Budget(len(data), self._time.until_over())
+        for view in decoding.views(data, spots, find_spots, budget):
+            self._look(field, view.data, view, pieces)
+        if budget.exceeded:
+            self._time.expire_all(budget.exceeded)
+
+    def _look(
+        self, field: Field, data: bytes, view: View | None = None, pieces: Iterable[Hits] | None = None
+    ) -> list[tuple[str, int]]:
+        """Look at one text as it is; the places in it where something may be encoded."""
+        spots: list[tuple[str, int]] = []
+        matcher = self._matcher
+        for hits in matcher.pieces(data) if pieces is None else pieces:
+            spots += hits.spots
+            for index in sorted(hits.ends):
+                uses = self._by_rule.get(index)
+                # Most hits in short texts end here, before it is asked what the rule is about.
+                if uses and matcher.in_reach(index, data, hits) and self._rule_applies(index, field):
+                    self._confirm(index, uses, _Text(field, data, view), hits)
+            if self._time.all_over():
+                return []
+        if self._known is not None:
+            found = self._known(data)
+            if found:
+                self._keep_known(found, _Text(field, data, view))
+        return spots
+
+    # ------------------------------------------------------------ rules
+    def _rule_applies(self, index: int, field: Field) -> bool:
+        applies = self._applies.get(index)
+        rule = self._matcher.rule(index)
+        if applies is None:
+            applies = self._applies[index] = "*" in rule.applies_to or self._is_named(rule)
+        return applies and is_for(rule, field.name)
+
+    def _is_named(self, rule: Rule) -> bool:
+        from lockgate.resources.globs import name_matches
+
+        names = [name for name in (self._request.tool, self._request.agent) if name]
+        return any(name_matches(glob, name) for glob in rule.applies_to for name in names)
+
+    def _confirm(self, index: int, uses: Sequence[Use], text: _Text, hits: Hits) -> None:
+        clock = self._time.clock
+        for use in uses:
+            if use.group.id in self._time.expired:
+                continue
+            began = clock()
+            left = self._time.left(use, began)
+
+            def accept(found: Found, use: Use = use, until: float = began + left) -> int:
+                if clock() > until:
+                    raise _Over
+                return self._accept(found, use, text)
+
+            try:
+                if left <= 0:
+                    raise _Over
+                self._matcher.confirm(index, text.data, hits, accept)
+            except _Over:
+                self._time.expire(use, "time")
+            except _Enough:
+                pass
+            self._time.spend(use, clock() - began)
+
+    def _accept(self, found: Found, use: Use, text: _Text) -> int:
+        """Keep a match where its validators accept it; where it ends, or 0."""
+        rule = self._matcher.rule(found.rule)
+        found = narrowed(rule, found, text.data)
+        proven = self._judge.answer(rule, found, text.data)
+        if proven is False:
+            return 0
+        self._count(found.rule, rule, use)
+        if text.shows(found.start, found.end):
+            from lockgate.patterns.credentials.public_keys import is_public
+
+            span = (found.value_start, unpunctuated(rule, text.data, found.value_start, found.value_end))
+            if is_weak(rule, text.data[slice(*span)]):
+                rule = rule._replace(severity=min(rule.severity, Severity.MEDIUM), action="warn")
+            elif is_public(rule.type, text.data, *span):
+                rule = rule._replace(severity=Severity.LOW, action="warn")
+            self._keep(rule, use, text, span, validated=proven is True)
+        return found.end
+
+    def _count(self, index: int, rule: Rule, use: Use) -> None:
+        count = self._counts[use.group.id, index] = self._counts.get((use.group.id, index), 0) + 1
+        if self._redacts(rule, use):
+            if count > MOST_REDACTED:
+                self._time.expire(use, "matches")
+                raise _Enough
+        elif count > self._request.most_matches:
+            raise _Enough
+
+    def _redacts(self, rule: Rule, use: Use) -> bool:
+        return self._request.side is Side.OUTPUT and (rule.action or use.group.action) == "redact"
+
+    def _keep(
+        self,
+        rule: Rule,
+        use: Use,
+        text: _Text,
+        span: tuple[int, int],
+        *,
+        validated: bool,
+        detail: str = "",
+    ) -> None:
+        from lockgate.patterns.engine.results import Kept
+        from lockgate.patterns.redaction.spans import fingerprint, replacement_of
+        from lockgate.patterns.severities import decision_of
+
+        print_ = fingerprint(text.data[slice(*span)], self._library.key)
+        encoding, start, end = text.place(*span)
+        name = f"{rule.group}/{rule.id}"
+        place = (name, use.group.id, text.field.path, start, end, print_)
+        if place in self._kept:
+            return  # however it was written around the value
+        decision = decision_of(_MODES.get(rule.action, use.mode), rule.severity)
+        match = PatternMatch(
+            rule=name,
+            type=rule.type,
+            severity=rule.severity,
+            mode=use.mode,
+            kind=use.group.kind,
+            path=text.field.path,
+            start=start,
+            end=end,
+            validated=validated,
+            encoding=encoding,
+            fingerprint=print_,
+            decision=decision,
+            redact=self._redacts(rule, use),
+            detail=detail,
+            replacement=replacement_of(rule.replacement or use.group.replacement, rule.type, print_),
+        )
+        self._kept[place] = Kept(match, rule.generic)
+
+    def _keep_known(self, hits: Sequence[KnownHit], text: _Text) -> None:
+        """Values that are known to be secret, and canaries. They have no rule: their group says it all."""
+        for hit in hits:
+            group = KNOWN_GROUPS[hit.kind]
+            use = self._known_uses.get(group)
+            if use is not None and use.group.id not in self._time.expired:
+                name = hit.form if hit.kind is KnownKind.SECRET else hit.name
+                rule = Rule(name, group, hit.kind.value, "", Severity.CRITICAL)
+                if text.view is None or text.view.changed(hit.start, hit.end):
+                    self._keep(rule, use, text, (hit.start, hit.end), validated=True, detail=hit.name)
+
+    def _hold_to_format(self, index: int, field: Field, data: bytes) -> None:
+        """A rule about what does not match: the whole text of a field with a name."""
+        uses = self._by_rule.get(index)
+        if not uses or not self._rule_applies(index, field):
+            return
+        if self._matcher.pattern(index)[0](data, 0, len(data))[0][0] >= 0:
+            return
+        for use in uses:
+            self._keep(self._matcher.rule(index), use, _Text(field, data), (0, len(data)), validated=False)
+
+    # ------------------------------------------------------------ the end
+    def _count_characters(self, data: bytes, first: int) -> None:
+        """Turn offsets of bytes into offsets of characters, for the matches from the given one on.
+
+        A piece of a known value may begin or end within a character: all of that belongs to it.
+        """
+        spans = {place: _span(self._kept[place].match, data) for place in list(self._kept)[first:]}
+        offsets = sorted({offset for span in spans.values() for offset in span})
+        characters: dict[int, int] = {}
+        done = count = 0
+        for offset in offsets:
+            count += len(data[done:offset].decode("utf-8", "surrogatepass"))
+            characters[offset], done = count, offset
+        for place, span in spans.items():
+            kept = self._kept[place]
+            start, end = (characters[offset] for offset in span)
+            self._kept[place] = kept._replace(match=kept.match._replace(start=start, end=end))
+
+    def result(self) -> GuardrailResult:
+        """What all texts came to."""
+        if not self._kept and not self._time.expired:  # as nearly always: nothing more is imported
+            return GuardrailResult(elapsed_ms=self._time.elapsed() * 1000)
+        from lockgate.patterns.engine.results import decision_of_all, most_precise, reason_of
+
+        matches = most_precise(list(self._kept.values()))
+        expired = tuple(self._time.expired.values())
+        decision = decision_of_all(matches, expired)
+        reason = "" if decision is GuardrailDecision.APPROVE else reason_of(matches, expired)
+        return GuardrailResult(decision, reason, tuple(matches), self._time.elapsed() * 1000, expired)
+
+
+def _span(match: PatternMatch, data: bytes) -> tuple[int, int]:
+    """Where a match stands in a text in UTF-8, in whole characters."""
+    start, end = match.start, match.end
+    while 0 < start < len(data) and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end

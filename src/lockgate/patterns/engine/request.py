@@ -1,0 +1,62 @@
+"""What is to be checked, which groups look at it, and what a check needs of the loaded library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.patterns.model import Group, GuardrailDecision, Mode, Side
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from lockgate.patterns.engine.matcher import Matcher
+    from lockgate.patterns.known_values.values import KnownHit
+
+    class LoadedLibrary(Protocol):
+        """The library as a check uses it: see ``Scanner``."""
+
+        matcher: Matcher
+        clock: Callable[[], float]
+        key: bytes
+        known: Callable[[bytes], Sequence[KnownHit]] | None
+
+        def held_to_format(self, name: str) -> Sequence[int]:
+            """Rules that hold what does not match, and look at fields of a name."""
+
+
+class Request(Record):
+    """What is to be checked, and for whom."""
+
+    side: Side
+    tool: str = ""
+    agent: str = ""
+    """The agent's type, for ``applies_to``."""
+    timeout_ms: float | None = None
+    """Instead of each group's own."""
+    most_matches: int = 100
+    """Matches of one rule that are kept, but for those that are redacted: more would not change the decision."""
+
+
+class Use(Record):
+    """A group as it holds for one request."""
+
+    group: Group
+    mode: Mode
+    fallback: GuardrailDecision
+    timeout: float
+    """Seconds."""
+
+
+class Chosen(Record):
+    """What looks at the texts of one call."""
+
+    uses: Sequence[Use]
+    shortest: float
+    """The fewest seconds that any of these groups has."""
+    by_rule: Mapping[int, Sequence[Use]]
+    """The groups of each rule, by the rule's number."""
+    known: Mapping[str, Use]
+    """Of the groups of known values: by the name of the group that it stands for."""
+    negated: bool
+    """Whether there are rules among them that hold what does not match."""

@@ -1,0 +1,77 @@
+"""How much time each group has had: what is common to all counts for each, what a rule takes for its group alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.patterns.model import Expired
+
+if TYPE_CHECKING:
+    from lockgate.patterns.engine.request import Use
+
+
+class Timing:
+    """The time of one check."""
+
+    def __init__(self, uses: Sequence[Use], shortest: float, clock: Callable[[], float]) -> None:
+        """The time runs from here.
+
+        Args:
+            uses: The groups, and how many seconds each has.
+            shortest: The fewest seconds that any of them has.
+            clock: Seconds.
+        """
+        self.clock = clock
+        self.expired: dict[str, Expired] = {}
+        """Groups that could not be evaluated whole, by their ids."""
+        self._uses = uses
+        self._began = clock()
+        self._shortest = shortest
+        self._spent: dict[str, float] = {}
+        """Of each group that had time for itself alone."""
+        self._alone = 0.0
+
+    def left(self, use: Use, now: float) -> float:
+        """Seconds that a group has left; 0 or less where its time is over."""
+        return use.timeout - self._spent.get(use.group.id, 0.0) - self._shared(now)
+
+    def spend(self, use: Use, seconds: float) -> None:
+        """Count seconds for one group alone."""
+        self._spent[use.group.id] = self._spent.get(use.group.id, 0.0) + seconds
+        self._alone += seconds
+
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return max(self.clock() - self._began, 0.0)
+
+    def expire(self, use: Use, because: str) -> None:
+        """A group cannot be evaluated whole. The first reason stands."""
+        self.expired.setdefault(use.group.id, Expired(use.group.id, because, use.fallback))
+
+    def expire_all(self, because: str) -> None:
+        """No group can."""
+        for use in self._uses:
+            self.expire(use, because)
+
+    def all_expired(self) -> bool:
+        """Whether no group is left to evaluate."""
+        return len(self.expired) == len(self._uses)
+
+    def all_over(self) -> bool:
+        """Look at the clock: whether no group has time left. Those whose time is over are noted."""
+        now = self.clock()
+        if now - self._began > self._shortest:  # as hardly ever: until then no group can have had more than its time
+            for use in self._uses:
+                if use.group.id not in self.expired and self.left(use, now) < 0:
+                    self.expire(use, "time")
+        return bool(self.expired) and self.all_expired()
+
+    def until_over(self) -> Callable[[], bool]:
+        """What tells, cheaply and often asked, whether the time of all groups is over, if all of it is common time."""
+        now = self.clock()
+        last = now + max((self.left(use, now) for use in self._uses if use.group.id not in self.expired), default=0.0)
+        return lambda: self.clock() > last and self.all_over()
+
+    def _shared(self, now: float) -> float:
+        return now - self._began - self._alone

@@ -1,0 +1,1 @@
+"""Secrets whose values are known by keyed hash, and canaries."""

@@ -1,0 +1,1 @@
+"""The pattern library's text: reading, merging and compiling the YAML files."""

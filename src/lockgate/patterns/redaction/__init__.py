@@ -1,0 +1,1 @@
+"""Taking credentials out of texts."""

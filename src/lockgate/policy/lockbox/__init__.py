@@ -1,0 +1,1 @@
+"""Reading and merging the ``lockbox.json`` of Lockbox."""

@@ -1,4 +1,0 @@
-"""A fleet's policy: one signed file, verified by every gate that has pinned a key, and bound to be followed.
-
-Nothing here is imported by a process whose machine belongs to no fleet (``lockgate.layers.joined``).
-"""

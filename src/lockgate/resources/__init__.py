@@ -1,0 +1,1 @@
+"""What paths, hosts and ports are: whose, and what it means to touch them."""

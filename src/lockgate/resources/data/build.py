@@ -1,0 +1,48 @@
+"""Compile the YAML tables beside this file to JSON: ``python -m lockgate.resources.data.build [--check]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from lockgate.resources.globs import is_wild
+from lockgate.resources.places import pattern_names
+from lockgate.system.documents import compile_tables as compiling
+
+HERE = Path(__file__).parent
+_FOR_PEOPLE = ("yes", "no", "examples", "harmless")
+
+
+def tables() -> list[Path]:
+    """All tables, each with its schema ``NAME.schema.json``."""
+    return sorted(HERE.glob("*.yaml"))
+
+
+def load(table: Path) -> Any:
+    """Read a table and check it. Raises ``jsonschema.ValidationError``."""
+    return compiling.load(table, table.with_suffix(".schema.json"))
+
+
+def compiled(table: Path) -> str:
+    """The JSON text that the product reads: the table without its examples."""
+    rows = [{key: value for key, value in row.items() if key not in _FOR_PEOPLE} for row in load(table)]
+    return compiling.compact(indexed(rows) if table.stem == "places" else rows)
+
+
+def indexed(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The table of places with its patterns split into names, and where to look for a path that has a certain name."""
+    by_name: dict[str, list[tuple[int, int]]] = {}
+    others: list[tuple[int, int]] = []
+    for number, row in enumerate(rows):
+        for key in {"match", "except"} & row.keys():
+            row[key] = [pattern_names(pattern) for pattern in row[key]]
+        for which, pattern in enumerate(row["match"]):
+            plain = [name for name in pattern[1:] if not is_wild(name)]
+            place = by_name.setdefault(max(plain, key=len), []) if plain else others
+            place.append((number, which))
+    return {"places": rows, "by_name": by_name, "others": others}
+
+
+if __name__ == "__main__":
+    sys.exit(compiling.compile_tables(HERE, compiled, sys.argv[1:]))

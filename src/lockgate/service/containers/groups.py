@@ -1,0 +1,263 @@
+"""The containers that the host decides for: who they are, their keys, and their folders.
+
+A group is one container, or several that share a key and a folder. What the host knows of it lies in the state folder,
+one file each; below the IPC's folder is only what is mounted into the container.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from lockgate.clients.wire.keys import KEY_BYTES, Key, is_group, key_file
+from lockgate.clients.wire.mailbox import REQUESTS, RESPONSES
+from lockgate.core.errors import RemoteError
+from lockgate.core.record import Record
+from lockgate.store.files import own_folder
+from lockgate.system.files import read_regular, replace
+
+FOLDER = "groups"
+SECRET = "secret"  # noqa: S105 - the name of a folder
+KEY = "key"
+_MOST = 64 * 1024
+
+
+class Group(Record):
+    """One container, as the host knows it."""
+
+    name: str
+    secret: bytes
+    folder: str
+    """Absolute path of the folder that holds what is mounted."""
+    uid: int
+    """The user that its requests belong to, as this machine numbers users."""
+    profile: str = ""
+    """The profile that decides, empty for the configuration's own."""
+    client_asks: bool = False
+    """Whether a question may be put by the client inside the container. Else a person is asked here."""
+    local: bool = True
+    """Whether calls that are provably local may run at once and be reported."""
+    inside: str = "/workspace/ipc"
+    """Where the folders are mounted, inside."""
+
+    @property
+    def key(self) -> Key:
+        """What the container is given."""
+        return Key(self.name, self.secret, self.local)
+
+    @property
+    def requests(self) -> str:
+        """The folder that the container writes."""
+        return os.path.join(self.folder, REQUESTS)
+
+    @property
+    def responses(self) -> str:
+        """The folder that the container reads."""
+        return os.path.join(self.folder, RESPONSES)
+
+    @property
+    def mounts(self) -> tuple[tuple[str, str, str], ...]:
+        """What is mounted: from, to, and ``rw`` or ``ro``."""
+        return (
+            (self.requests, f"{self.inside}/{REQUESTS}", "rw"),
+            (self.responses, f"{self.inside}/{RESPONSES}", "ro"),
+            (os.path.join(self.folder, SECRET), "/run/lockgate", "ro"),
+        )
+
+
+class Groups:
+    """All groups of a state folder."""
+
+    def __init__(self, state: str) -> None:
+        """Use a state folder; nothing is read yet."""
+        self._state = state
+        self._folder = os.path.join(state, FOLDER)
+
+    def all(self) -> dict[str, Group]:
+        """Every group by its name. One whose file cannot be read is left out: nothing is decided for it."""
+        return {group.name: group for group in self._read()}
+
+    def version(self) -> int:
+        """A number that changes when a group is added, changed or removed."""
+        try:
+            return os.stat(self._folder).st_mtime_ns
+        except OSError:
+            return 0
+
+    def _read(self) -> Iterator[Group]:
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError:
+            return
+        for name in names:
+            stem, suffix = os.path.splitext(name)
+            if suffix == ".json" and is_group(stem):
+                with suppress(OSError, ValueError, TypeError, KeyError):
+                    yield _group(
+                        stem,
+                        json.loads(read_regular(os.path.join(self._folder, name), _MOST, follow=False)),
+                    )
+
+    def add(self, group: Group) -> None:
+        """Make a group's folders and remember it.
+
+        Raises:
+            RemoteError: There is one of that name, or the folders cannot be made.
+            StoreError: The state folder cannot be trusted.
+        """
+        if not is_group(group.name):
+            raise RemoteError("a group's name has lower-case letters, digits and hyphens inside, 32 at most")
+        if group.name in self.all():
+            raise RemoteError(f"there is a group {group.name} already")
+        own_folder(self._state, create=True)
+        own_folder(self._folder, create=True)
+        try:
+            _make_folders(group)
+            self._write(group)
+        except OSError as error:
+            raise RemoteError(f"the folders of {group.name} cannot be made: {error.strerror}") from error
+
+    def rotate(self, name: str) -> Group:
+        """Give a group another key. What was asked with the old one is not answered.
+
+        Raises:
+            RemoteError: There is no such group, or the key cannot be written.
+        """
+        group = self._known(name)._replace(secret=new_secret())
+        try:
+            self._write(group)
+        except OSError as error:
+            raise RemoteError(f"the key of {name} cannot be written: {error.strerror}") from error
+        return group
+
+    def let_local(self, allowed: bool) -> None:
+        """Tell every container whether what is provably local may run at once, where its group allows that at all.
+
+        Raises:
+            RemoteError: A key cannot be written.
+        """
+        for group in self.all().values():
+            key = group.key._replace(local=group.local and allowed)
+            try:
+                if _kept_key(group) != key_file(key):
+                    _write_key(group, key)
+            except FileNotFoundError:
+                continue  # it was removed meanwhile
+            except OSError as error:
+                raise RemoteError(f"the key of {group.name} cannot be written: {error.strerror}") from error
+
+    def remove(self, name: str) -> None:
+        """Forget a group and remove its folders. Its labels and its audit stay.
+
+        Raises:
+            RemoteError: There is no such group.
+        """
+        group = self._known(name)
+        os.unlink(os.path.join(self._folder, f"{name}.json"))
+        shutil.rmtree(group.folder, ignore_errors=True)
+
+    def _known(self, name: str) -> Group:
+        group = self.all().get(name)
+        if group is None:
+            raise RemoteError(f"there is no group {name!r}; see: lockgate serve groups list")
+        return group
+
+    def _write(self, group: Group) -> None:
+        said = {**group._asdict(), "v": 1, "secret": group.secret.hex()}
+        draft = f".{group.name}.{os.getpid()}"
+        replace(
+            os.path.join(self._folder, f"{group.name}.json"),
+            json.dumps(said).encode(),
+            draft=os.path.join(self._folder, draft),
+        )
+        _write_key(group, group.key)
+
+
+def _write_key(group: Group, key: Key) -> None:
+    place = os.path.join(group.folder, SECRET, KEY)
+    replace(place, key_file(key), draft=os.path.join(group.folder, SECRET, f".{group.name}.{os.getpid()}"))
+    if group.uid != os.geteuid():
+        _give_key(place, group.uid)
+
+
+def _kept_key(group: Group) -> bytes:
+    """What stands in the file of a group's key; nothing where there is none."""
+    try:
+        return read_regular(os.path.join(group.folder, SECRET, KEY), _MOST, follow=False)
+    except FileNotFoundError:
+        return b""
+
+
+def new_secret() -> bytes:
+    """A key that nobody can guess."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def _group(name: str, said: Mapping[str, Any]) -> Group:
+    if said["v"] != 1 or said["name"] != name:
+        raise ValueError("not a group of this version")
+    values = {field: said[field] for field in Group._fields}
+    group = Group(**{**values, "secret": bytes.fromhex(said["secret"])})
+    if len(group.secret) != KEY_BYTES or not os.path.isabs(group.folder) or not isinstance(group.uid, int):
+        raise ValueError("not a group")
+    return group
+
+
+def _make_folders(group: Group) -> None:
+    """Make what is mounted. Above it nobody but this user gets in, so what is inside may be open to a container."""
+    own = group.uid == os.geteuid()
+    os.makedirs(os.path.dirname(group.folder), mode=0o700, exist_ok=True)
+    os.mkdir(group.folder, 0o700)
+    # A container with another user drops its requests into a box that it cannot look into, and finds an answer only
+    # by the name that it made up itself.
+    for name, mode in (
+        (REQUESTS, 0o700 if own else 0o1733),
+        (RESPONSES, 0o700 if own else 0o711),
+        (SECRET, 0o711),
+    ):
+        path = os.path.join(group.folder, name)
+        os.mkdir(path, 0o700)
+        os.chmod(path, mode)
+
+
+def _give_key(path: str, uid: int) -> None:
+    """Let the container's user read the key, which only root can."""
+    os.chown(path, uid, -1)
+    os.chmod(path, 0o400)
+
+
+def is_ours(folder: str) -> bool:
+    """Whether the folder around the groups is this user's alone."""
+    try:
+        about = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o077
+
+
+def lock(folder: str) -> int:
+    """Lock the folder around the groups for as long as the descriptor is open that this gives.
+
+    Raises:
+        RemoteError: It is not this user's alone, or another host has it.
+    """
+    if not is_ours(folder):
+        raise RemoteError(f"{folder} must be a folder of your own that nobody else can open: chmod 700")
+    descriptor = os.open(
+        os.path.join(folder, ".lock"),
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise RemoteError(f"another lockgate serve answers in {folder} already") from None
+    return descriptor

@@ -1,0 +1,216 @@
+"""One request to one answer, for whichever way it came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from lockgate.clients.wire.messages import LONGEST_WAIT, Reply, Request, read_request, write_reply
+from lockgate.core.errors import BadInputError, LockgateError, RemoteError
+from lockgate.core.events import Answer, ToolRequested
+from lockgate.core.questions import Need, PersonQuestion
+from lockgate.core.record import Record
+from lockgate.gate import Monitor, Parts
+from lockgate.gate.approvals import notification_text as telling
+from lockgate.gate.approvals import waiting
+from lockgate.service.containers.groups import Group
+from lockgate.service.containers.remote_gate import Case
+from lockgate.service.containers.replays import Replays
+from lockgate.service.containers.reports import reported
+from lockgate.service.containers.short_form import is_short, read_short, write_short
+from lockgate.service.containers.workers import Worker, Workers
+from lockgate.store.opening import open_existing
+
+T = TypeVar("T")
+log = logging.getLogger("lockgate.service.containers")
+_ADVISERS, _ADVISERS_OF_A_GROUP = 64, 8
+"""Judges, rules and plugins that may be waited for at a time."""
+MOST_OF_A_GROUP = 64
+"""Requests of one group that are open at a time: waiting for their turn, a judge or a person."""
+
+
+class Expected(Protocol):
+    """What is known of a request before it is read."""
+
+    @property
+    def id(self) -> str:
+        """Its id; empty where the way knows none."""
+
+    @property
+    def report(self) -> bool:
+        """Whether it is a report."""
+
+
+class Asked(Record):
+    """A request that was read."""
+
+    message: bytes
+    name: str
+    """The id that the answer is to carry."""
+    case: Case | None
+    short: bool = False
+    problem: str = ""
+    """Why it cannot be decided on; empty where it can."""
+
+
+class Desk:
+    """Decides for all groups. Belongs to one event loop."""
+
+    def __init__(self, workers: Workers) -> None:
+        """Use the workers, which the caller starts and closes."""
+        self._workers = workers
+        self._replays = Replays()
+        self._open: dict[str, int] = {}
+        self._advisers = ThreadPoolExecutor(_ADVISERS, thread_name_prefix="lockgate-adviser")
+        self._turns: dict[str, asyncio.Semaphore] = {}
+
+    def has_room(self, group: str) -> bool:
+        """Whether one more request of a group may be put."""
+        return self._open.get(group, 0) < MOST_OF_A_GROUP
+
+    async def decide(self, group: Group, read: Callable[[], bytes], expected: Expected) -> bytes:
+        """The sealed answer to a request.
+
+        Args:
+            group: Whose it is, as the way says that it came: the request itself has no say in it.
+            read: Gives the message; called when it is the group's turn. May raise ``RemoteError``.
+            expected: What the way knows of it already, which the message must not contradict.
+
+        Raises whatever ``read`` raises.
+        """
+        self._open[group.name] = self._open.get(group.name, 0) + 1
+        began = time.perf_counter()
+        try:
+            worker = self._workers.of(group.name)
+            asked, outcome = await worker.do(group.name, partial(_begin, worker, self._replays, group, read, expected))
+            reply = await self._settle(worker, asked, outcome)
+        finally:
+            self._open[group.name] -= 1
+            if not self._open[group.name]:
+                del self._open[group.name]
+        _tell(group, asked, reply, time.perf_counter() - began)
+        write = write_short if asked.short else write_reply
+        return write(group.secret, asked.message, asked.name, reply)
+
+    async def _apart(self, group: Group, work: Callable[[], T]) -> T:
+        """Have something done that blocks. One group does not take all threads for itself."""
+        turns = self._turns.setdefault(group.name, asyncio.Semaphore(_ADVISERS_OF_A_GROUP))
+        async with turns:
+            return await asyncio.get_running_loop().run_in_executor(self._advisers, work)
+
+    def close(self) -> None:
+        """Let go of the threads. What they still ask is asked in vain."""
+        self._advisers.shutdown(wait=False, cancel_futures=True)
+
+    async def _settle(self, worker: Worker, asked: Asked, outcome: _Outcome) -> Reply:
+        while not isinstance(outcome, Reply):
+            need, deliberation = outcome
+            case = asked.case
+            assert case is not None
+            said = await self._said(worker, case, need)
+            outcome = await worker.step(case, lambda _: _step(case, deliberation, said))  # noqa: B023 - awaited here
+        return outcome
+
+    async def _said(self, worker: Worker, case: Case, need: Need) -> Any:
+        """Fetch somebody's word. The worker goes on with others meanwhile."""
+        if not isinstance(need, PersonQuestion):
+            consultants = await worker.step(case, lambda parts: parts.consultants)
+            return await self._apart(case.group, partial(consultants.said, need))
+        state = self._workers.where.state
+        await self._apart(case.group, partial(telling.start, self._workers.where, need))
+        await waiting.waited(state, need, lambda: open_existing(state))
+        return None
+
+
+_Outcome = Reply | tuple[Need, Generator[Need, Any, Answer]]
+
+
+def waiting_note(group: Group, message: bytes, name: str) -> bytes:
+    """The sealed note that an answer takes longer: somebody is being asked, or many requests are before it."""
+    return write_reply(group.secret, message, name, Reply(Answer(), waiting=LONGEST_WAIT))
+
+
+def refusal(group: Group, message: bytes, name: str, why: str) -> bytes:
+    """The sealed answer that there will be none."""
+    return write_reply(group.secret, message, name, Reply(Answer(), failed=why))
+
+
+# ---------------------------------------------------------------- in the worker's thread
+def _begin(
+    worker: Worker, replays: Replays, group: Group, read: Callable[[], bytes], expected: Expected, parts: Parts
+) -> tuple[Asked, _Outcome]:
+    asked = _asked(replays, group, read(), expected)
+    if asked.case is None:
+        return asked, Reply(Answer(), failed=asked.problem)
+    return asked, worker.about(asked.case, partial(_first, parts, asked.case))
+
+
+def _asked(replays: Replays, group: Group, message: bytes, expected: Expected) -> Asked:
+    short = is_short(message)
+    try:
+        if short:
+            shown, request = read_short(message)
+        else:
+            request = read_request(group.secret, message)
+            shown = request.id
+        if expected.id and request.id != expected.id:
+            raise RemoteError("the request has another id than its file")
+        if request.report != expected.report:
+            raise RemoteError("the request and the way that it came disagree on whether it is a report")
+        replays.check(group.name, request)
+        return Asked(message, shown, Case(group, request), short)
+    except (RemoteError, BadInputError) as error:
+        return Asked(message, expected.id or "0" * 32, None, short, str(error))
+
+
+def _first(parts: Parts, case: Case) -> _Outcome:
+    if case.request.report:
+        return _reported(parts, case)
+    return _step(case, Monitor(parts).deliberate(case.event), None)
+
+
+def _reported(parts: Parts, case: Case) -> Reply:
+    if not isinstance(case.event, ToolRequested):
+        return Reply(Answer(), failed="only a call that runs can be reported")
+    try:
+        if not reported(parts, case.event):
+            log.warning("discrepancy", extra={"facts": {"group": case.group.name}})
+    except Exception as error:  # noqa: BLE001 - whatever it was, it is said
+        return _failure(case, error)
+    return Reply(Answer())
+
+
+def _step(case: Case, deliberation: Generator[Need, Any, Answer], said: Any) -> _Outcome:
+    """One step of a decision: to the answer, or to the next who has to be asked."""
+    try:
+        return deliberation.send(said), deliberation
+    except StopIteration as end:
+        return Reply(end.value, case.kept)
+    except Exception as error:  # noqa: BLE001 - whatever it was, it is said
+        return _failure(case, error)
+
+
+def _failure(case: Case, error: Exception) -> Reply:
+    if isinstance(error, LockgateError):
+        return Reply(Answer(), failed=str(error))
+    log.error("failed", exc_info=error, extra={"facts": {"group": case.group.name}})
+    return Reply(Answer(), failed=f"an internal error ({type(error).__name__})")
+
+
+def _tell(group: Group, asked: Asked, reply: Reply, seconds: float) -> None:
+    """Log what was answered: never what was asked, which may hold anything."""
+    request: Request | None = asked.case.request if asked.case else None
+    facts = {
+        "group": group.name,
+        "id": asked.name,
+        "event": type(request.event).__name__ if request else "",
+        "report": request.report if request else False,
+        "verdict": "failed" if reply.failed else reply.answer.verdict.word,
+        "ms": round(seconds * 1000, 1),
+    }
+    log.log(logging.WARNING if reply.failed else logging.INFO, "answered", extra={"facts": facts})

@@ -1,0 +1,161 @@
+"""The same over a Unix socket and HTTPS, for who does not want files: three routes and no other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from lockgate.clients.wire.envelope import MAX_MESSAGE, digest, same
+from lockgate.core.record import Record
+from lockgate.service.containers.groups import Group, Groups
+from lockgate.service.containers.handler import Desk, waiting_note
+from lockgate.service.listening.timeout_protocol import PatientProtocol
+from lockgate.system.peer_credentials import peer_of
+
+_PEER = "peer-uid"
+"""Stands in the place of a client's host where it is a process of this machine; the port is its user then."""
+_FIRST_SECONDS, _NEXT_SECONDS = 1.0, 25.0
+"""Seconds after which a request is answered with a note that it takes longer. Then it is put again."""
+_KEEP_SECONDS = 60.0
+"""How long an answer lies here for a client that was told that it takes longer. It comes for it at once, or is gone."""
+_TYPE = "application/octet-stream"
+
+
+class _Way(Record):
+    """What HTTP tells of a request before it is read."""
+
+    report: bool
+    id: str = ""
+
+
+class PeerProtocol(PatientProtocol):
+    """HTTP that knows which user the other end of a Unix socket is."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Ask the kernel who connected."""
+        super().connection_made(transport)
+        connection = transport.get_extra_info("socket")
+        if connection is not None and connection.family == socket.AF_UNIX:
+            self.client = (_PEER, _peer_uid(connection))
+
+
+def _peer_uid(connection: Any) -> int:
+    """The user of the process that connected; -1, which is nobody's, where the system does not tell."""
+    try:
+        return peer_of(connection).uid
+    except OSError:
+        return -1
+
+
+class Web:
+    """The application, on whichever socket it is served."""
+
+    def __init__(self, groups: Groups, desk: Desk) -> None:
+        """Decide at a desk for the groups that there are at each request."""
+        self._groups = groups
+        self._desk = desk
+        self._known: tuple[int, dict[str, Group]] = (-1, {})
+        self._open: dict[tuple[str, str], asyncio.Task[bytes]] = {}
+        """Answers that are being worked on or wait to be fetched, by group and digest of the request."""
+        self.app = Starlette(
+            routes=[
+                Route("/v1/decide", partial(self._ask, report=False), methods=["POST"]),
+                Route("/v1/report", partial(self._ask, report=True), methods=["POST"]),
+                Route("/healthz", _healthy, methods=["GET"]),
+            ]
+        )
+
+    async def _ask(self, request: Request, *, report: bool) -> Response:
+        group = self._group(request)
+        if group is None:
+            return PlainTextResponse("the token is not one of a group here\n", 401)
+        try:
+            message = await _body(request)
+        except ClientDisconnect:
+            return PlainTextResponse("", 400)
+        if message is None:
+            return PlainTextResponse("the request is too large\n", 413)
+        name = (group.name, digest(message))
+        if name not in self._open and not self._desk.has_room(group.name):
+            return PlainTextResponse("too many requests of this group are open\n", 429, {"Retry-After": "1"})
+        again = name in self._open
+        if not again:
+            task = asyncio.create_task(self._desk.decide(group, lambda: message, _Way(report)))
+            self._open[name] = task
+            task.add_done_callback(partial(self._forget_later, name))
+        return await self._answer(group, message, name, _NEXT_SECONDS if again else _FIRST_SECONDS)
+
+    async def _answer(self, group: Group, message: bytes, name: tuple[str, str], seconds: float) -> Response:
+        task = self._open[name]
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            asked = _id_of(message)
+            return Response(waiting_note(group, message, asked), 202, media_type=_TYPE)
+        self._open.pop(name, None)
+        return Response(task.result(), media_type=_TYPE)
+
+    def _forget_later(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
+        """Let an answer go that nobody fetches: a client that went away must not fill this machine's memory."""
+        task.get_loop().call_later(_KEEP_SECONDS, self._forget, name, task)
+
+    def _forget(self, name: tuple[str, str], task: asyncio.Task[bytes]) -> None:
+        if self._open.get(name) is task:
+            del self._open[name]
+
+    def __len__(self) -> int:
+        """How many answers are being worked on, or wait to be fetched."""
+        return len(self._open)
+
+    def _group(self, request: Request) -> Group | None:
+        """Whose the token is. It takes as long for a wrong one as for a right one of the same group."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        group = self._all().get(token.partition(".")[0])
+        known = group.key.token if group is not None else "-"
+        right = same(token.encode(), known.encode()) and kind.lower() == "bearer"
+        if group is None or not right:
+            return None
+        client = request.client
+        if client is not None and client.host == _PEER and client.port not in (group.uid, os.geteuid()):
+            return None
+        return group
+
+    def _all(self) -> dict[str, Group]:
+        version = self._groups.version()
+        if version != self._known[0]:
+            self._known = (version, self._groups.all())
+        return self._known[1]
+
+
+async def _healthy(_: Request) -> Response:
+    return PlainTextResponse("ok\n")
+
+
+async def _body(request: Request) -> bytes | None:
+    """The body; ``None`` where it is larger than a message can be."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_MESSAGE:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _id_of(message: bytes) -> str:
+    """The id that a request names itself by, for a note that its own side checks."""
+    try:
+        said = json.loads(message.partition(b"\n")[2])
+        name = said.get("id") if isinstance(said, dict) else None
+    except (ValueError, RecursionError):
+        return ""
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,134 @@
+"""``lockgate serve``: everything that runs together, from the first sign of life to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+from contextlib import ExitStack
+
+import uvicorn
+
+from lockgate.core.errors import RemoteError
+from lockgate.core.record import Record
+from lockgate.resources.loopback import is_loopback
+from lockgate.service.containers.groups import Groups
+from lockgate.service.containers.handler import Desk
+from lockgate.service.containers.http import PeerProtocol, Web
+from lockgate.service.containers.local_calls import Locality
+from lockgate.service.containers.mailbox_server import PostOffice
+from lockgate.service.containers.workers import Workers
+from lockgate.service.listening.sockets import address, tcp_socket, unix_socket
+from lockgate.service.listening.timeout_protocol import Server
+from lockgate.system.folders import Folders
+
+WORKERS = 1
+"""Threads that decide. The interpreter runs one at a time, so more of them only wait for each other."""
+_TURN = 0.0005
+"""Seconds until a thread has to let another run."""
+
+
+class Settings(Record):
+    """What is served, and where."""
+
+    folder: str = ""
+    """The folder of the groups' folders; empty where there is no IPC by files."""
+    unix: str = ""
+    listen: str = ""
+    """``HOST:PORT``."""
+    certificate: str = ""
+    key: str = ""
+    poll: bool = False
+    workers: int = WORKERS
+
+
+def check(settings: Settings) -> None:
+    """Make sure that the settings can be served.
+
+    Raises:
+        RemoteError: They cannot, or it would not be safe.
+    """
+    if not (settings.folder or settings.unix or settings.listen):
+        raise RemoteError("there is nothing to serve: give --ipc, --unix or --listen")
+    if bool(settings.certificate) != bool(settings.key):
+        raise RemoteError("TLS needs both a certificate and its key")
+    if settings.listen:
+        host, _ = address(settings.listen)
+        if not settings.certificate and not is_loopback(host):
+            raise RemoteError(f"{host} can be reached by other machines: give --tls-cert and --tls-key")
+
+
+async def serve(where: Folders, settings: Settings, ready: asyncio.Event | None = None) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        RemoteError: It cannot be served.
+        StoreError: The state cannot be opened or trusted.
+    """
+    check(settings)
+    # Threads take turns: each call of the system gives the turn away, and by default it comes back after 5 ms only.
+    sys.setswitchinterval(_TURN)
+    groups = Groups(where.state)
+    workers = Workers(where, settings.workers)
+    desk = Desk(workers)
+    sockets = ExitStack()
+    post: PostOffice | None = None
+    try:
+        stop = asyncio.Event()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        tasks = workers.run()
+        locality = Locality(where, groups, workers)
+        await locality.look()
+        tasks.append(asyncio.create_task(locality.run()))
+        if settings.folder:
+            post = PostOffice(settings.folder, groups, desk, poll=settings.poll)
+            tasks.append(asyncio.create_task(post.run()))
+        web = Web(groups, desk)
+        if settings.unix:
+            listening = sockets.enter_context(unix_socket(settings.unix))
+            tasks.append(asyncio.create_task(_server(web, listening, Settings())))
+        if settings.listen:
+            listening = sockets.enter_context(tcp_socket(*address(settings.listen)))
+            tasks.append(asyncio.create_task(_server(web, listening, settings)))
+        if ready is not None:
+            ready.set()
+        await _until(stop, tasks)
+    finally:
+        if post is not None:
+            post.close()
+        sockets.close()
+        desk.close()
+        workers.close()
+
+
+async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for the end. A part that fails ends all: half a gate would look like a whole one."""
+    stopping = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait([*tasks, stopping], return_when=asyncio.FIRST_COMPLETED)
+    for task in (*tasks, stopping):
+        task.cancel()
+    await asyncio.gather(*tasks, stopping, return_exceptions=True)
+    for task in done:
+        if task is not stopping:
+            task.result()
+
+
+async def _server(web: Web, listening: socket.socket, settings: Settings) -> None:
+    config = uvicorn.Config(
+        web.app,
+        http=PeerProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=settings.certificate or None,
+        ssl_keyfile=settings.key or None,
+        timeout_graceful_shutdown=2,
+        limit_concurrency=2048,
+    )
+    # Signals are the caller's to handle: it ends all parts at once.
+    await Server(config).serve([listening])

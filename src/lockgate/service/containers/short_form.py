@@ -1,0 +1,66 @@
+"""The short form of a request about a shell command, for programs that speak no more than JSON.
+
+::
+
+    {"type": "security:bash_check", "request_id": "...", "command": "curl https://..."}
+
+It names no session and brings no results, so it has one session for each group, whose labels can only grow: what a
+command may bring counts as come. It needs no seal, because it can take nothing away. Its answer is one JSON object,
+whose ``mac`` is over the others, as canonical JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lockgate.clients.common.payload import parse
+from lockgate.clients.wire.envelope import ANSWER, authenticated, digest
+from lockgate.clients.wire.events import exactly, text
+from lockgate.clients.wire.messages import Reply, Request, is_id
+from lockgate.core.errors import BadInputError
+from lockgate.core.events import Context, ToolRequested
+from lockgate.core.model import Subject, ToolCall, Verdict
+from lockgate.service.containers.remote_gate import SEED_SESSION
+
+TYPE = "security:bash_check"
+_CLIENT = "ipc"
+_WAIT = 300.0
+
+
+def is_short(message: bytes) -> bool:
+    """Whether a message is in this form, as far as its first byte tells."""
+    return message.lstrip()[:1] == b"{"
+
+
+def read_short(message: bytes) -> tuple[str, Request]:
+    """The request's own id, and what it asks.
+
+    Raises:
+        BadInputError: It does not follow the schema.
+    """
+    said = parse(message)
+    exactly(said, {"type", "request_id", "command"}, "the request")
+    name, command = (text(said["request_id"], "request_id"), text(said["command"], "command"))
+    if said["type"] != TYPE:
+        raise BadInputError(f"type must be {TYPE}")
+    plain = name.replace("-", "").lower()
+    if not is_id(plain):
+        raise BadInputError("request_id must be a UUID, or 32 lower-case letters and digits")
+    call = ToolCall("Bash", {"command": command})
+    return name, Request(plain, ToolRequested(Context(_CLIENT, Subject(SEED_SESSION)), call, askable=False), _WAIT)
+
+
+def write_short(key: bytes, message: bytes, name: str, reply: Reply) -> bytes:
+    """The answer in this form."""
+    answer = reply.answer
+    allowed = answer.verdict is Verdict.ALLOW and not reply.failed
+    body: Mapping[str, Any] = {
+        "decision": "allow" if allowed else "deny",
+        "reason": "" if allowed else reply.failed or answer.to_agent or answer.to_person,
+        "request_id": name,
+        "request_sha256": digest(message),
+    }
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "mac": authenticated(key, ANSWER, canonical.encode())}).encode()

@@ -1,0 +1,114 @@
+"""The whole application: the API, the pages, and what stands before both."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, FastAPI, Header
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lockgate.service.http import problems
+from lockgate.service.http.auth.sessions import CSRF_HEADER, Caller
+from lockgate.service.http.context import Desk, caller
+from lockgate.service.http.event_stream import MEDIA_TYPE, Feed, Stream
+from lockgate.service.http.middleware import API, Shield
+from lockgate.service.http.problems import documented, of_every_route
+from lockgate.service.http.routes import access as routes_access
+from lockgate.service.http.routes import policy as routes_policy
+from lockgate.service.http.routes import reports as routes_reports
+from lockgate.service.http.routes import results as routes_results
+from lockgate.service.http.routes import sessions as routes
+from lockgate.service.http.schemas import Problem
+from lockgate.service.http.schemas.access import Ring
+from lockgate.service.http.static_files import StaticFiles
+
+VERSION = "1.0.0"
+"""Of the API. Within version 1 nothing is taken away."""
+_DESCRIPTION = (
+    "Sessions, decisions, questions to a person and policy of one Lockgate installation. See `docs/api.md`."
+    " Texts are escaped for showing and are no markup."
+)
+
+
+def make_app(desk: Desk, static: StaticFiles) -> ASGIApp:
+    """The application as it is served.
+
+    Args:
+        desk: The store, who may get in, and the tools.
+        static: The pages and scripts.
+    """
+
+    async def find_token(given: str) -> Caller | None:
+        return await anyio.to_thread.run_sync(desk.token, given)
+
+    api = make_api(desk)
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        await (api if scope["path"].startswith(API) else static)(scope, receive, send)
+
+    return Shield(both, desk.names, desk.access, find_token)
+
+
+def make_api(desk: Desk) -> FastAPI:
+    """The routes and their contract, without what stands before them."""
+    app = FastAPI(
+        title="Lockgate",
+        version=VERSION,
+        description=_DESCRIPTION,
+        openapi_url=f"{API}openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        separate_input_output_schemas=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    problems.install(app)
+    rooms = (routes, routes_results, routes_reports, routes_policy, routes_access)
+    for router in (*(each.router(desk) for each in rooms), _events(desk)):
+        app.include_router(router, prefix=API.rstrip("/"))
+    app.openapi = lambda: _contract(app)  # type: ignore[method-assign]
+    return app
+
+
+def _events(desk: Desk) -> APIRouter:
+    api = APIRouter(responses=of_every_route())
+    feed = Feed(desk)
+    stream: dict[str, Any] = {"schema": {"type": "string"}, "x-event": {"$ref": "#/components/schemas/Ring"}}
+
+    @api.get(
+        "/events",
+        status_code=200,
+        tags=["events"],
+        response_class=Stream,
+        responses={**documented(429), 200: {"description": "Each record as it comes", "content": {MEDIA_TYPE: stream}}},
+    )
+    async def listen(
+        who: Annotated[Caller, Depends(caller)], last_event_id: Annotated[int | None, Header(ge=0, le=2**62)] = None
+    ) -> Stream:
+        """Server-sent events: `decision`, `approval`, `session`, each with a `Ring`; `reset` to read all anew."""
+        return Stream(feed, who, last_event_id)
+
+    return api
+
+
+def _contract(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with what the application itself does not know: who stands before it."""
+    if app.openapi_schema is None:
+        found = FastAPI.openapi(app)  # keeps it
+        schemas = found["components"]["schemas"]
+        for model in (Problem, Ring):
+            schema = model.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+            schemas.update(schema.pop("$defs", {}))
+            schemas[model.__name__] = schema
+        for unused in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(unused, None)
+        found["components"]["securitySchemes"] = {
+            "session": {"type": "apiKey", "in": "cookie", "name": "lockgate"},
+            "csrf": {"type": "apiKey", "in": "header", "name": CSRF_HEADER.title()},
+            "token": {"type": "http", "scheme": "bearer"},
+        }
+        found["security"] = [{"session": [], "csrf": []}, {"token": []}]
+        found["paths"][f"{API}login"]["post"]["security"] = []
+    assert app.openapi_schema is not None
+    return app.openapi_schema

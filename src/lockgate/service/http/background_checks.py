@@ -1,0 +1,98 @@
+"""What takes a while and is done by one at a time: checking the audit chain, and asking the doctor."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lockgate.service.http.context import Desk
+from lockgate.service.http.problems import Refused
+from lockgate.service.http.schemas.policy import Audit, CheckShown, Doctor, Head, VerificationShown
+from lockgate.service.http.views import policy
+from lockgate.service.http.views import record_values as said
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.rows import AuditHead
+
+
+class Checks:
+    """The last result of each."""
+
+    def __init__(self, desk: Desk) -> None:
+        """Nothing was checked yet."""
+        self._desk = desk
+        self._verifying, self._examining = threading.Lock(), threading.Lock()
+        self._verified: VerificationShown | None = None
+        self._found = Doctor(ran_at=None, ok=None, checks=[], running=False)
+
+    def audit(self) -> Audit:
+        """The chain's state."""
+        with self._desk.looking() as tx:
+            head = tx.audit_head() if tx is not None else AuditHead()
+            gone = tx.audit_checkpoint().seq if tx is not None else 0
+        return Audit(
+            head=_head(head), records=head.seq - gone, verified=self._verified, verifying=self._verifying.locked()
+        )
+
+    def verify(self) -> Audit:
+        """Check the whole chain.
+
+        Raises:
+            Refused: Somebody does already.
+        """
+        with _alone(self._verifying, "the audit is being checked"), self._desk.store() as store:
+            began = time.monotonic()
+            if store is not None:
+                with store.reading() as tx:
+                    found = verify_store(tx, store.key)
+                self._verified = VerificationShown(
+                    ok=found.ok,
+                    records=found.records,
+                    problem=found.problem,
+                    seq=found.seq or None,
+                    head=_head(found.head),
+                    at=said.instant(time.time()),
+                    seconds=round(time.monotonic() - began, 3),
+                )
+        return self.audit()
+
+    def doctor(self) -> Doctor:
+        """What the doctor found last."""
+        return self._found.model_copy(update={"running": self._examining.locked()})
+
+    def examine(self, workspace: str) -> Doctor:
+        """Ask the doctor about a workspace.
+
+        Raises:
+            Refused: Somebody does already, or no session has worked there.
+        """
+        with self._desk.looking() as tx:
+            folder = policy.folder_of(self._desk.where, workspace, policy.workspaces(tx))
+        with _alone(self._examining, "the doctor is at work"):
+            checks = [
+                CheckShown(
+                    name=each.name,
+                    state="ok" if each.state == "ok" else "warn" if each.state == "warn" else "fail",
+                    says=each.says,
+                    mend=each.mend if each.state != "ok" else "",
+                )
+                for each in self._desk.tools.doctor(folder)
+            ]
+            ok = all(check.state != "fail" for check in checks)
+            self._found = Doctor(ran_at=said.instant(time.time()), ok=ok, checks=checks, running=False)
+        return self._found
+
+
+@contextmanager
+def _alone(lock: threading.Lock, otherwise: str) -> Iterator[None]:
+    if not lock.acquire(blocking=False):
+        raise Refused(409, otherwise, code="running")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _head(head: AuditHead) -> Head | None:
+    return Head(seq=head.seq, digest=head.digest) if head.digest else None

@@ -1,0 +1,153 @@
+"""What all routes share: the store, who asks, and what is done by rooms that a route does not know."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from fastapi import Request
+
+from lockgate.core.model import ToolCall
+from lockgate.core.record import Record
+from lockgate.service.http.auth.sessions import Access, Caller
+from lockgate.service.http.auth.tokens import Scope, find
+from lockgate.service.http.middleware import Names
+from lockgate.service.http.problems import Refused
+from lockgate.store.opening import open_existing
+from lockgate.store.protocol import Store, Transaction
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.folders import Folders
+
+
+class Finding(Protocol):
+    """One thing that the doctor looked at."""
+
+    @property
+    def name(self) -> str:
+        """What was looked at."""
+
+    @property
+    def state(self) -> str:
+        """``ok``, ``warn`` or ``fail``."""
+
+    @property
+    def says(self) -> str:
+        """What was found."""
+
+    @property
+    def mend(self) -> str:
+        """What to do."""
+
+
+class Tools(Record):
+    """What the command line can do too. It hands them in, for it stands above this room."""
+
+    explain: Callable[[ToolCall], Mapping[str, Any]]
+    """What ``lockgate explain --json`` says. Raises ``LockgateError``."""
+    doctor: Callable[[str], Sequence[Finding]]
+    """What ``lockgate doctor`` finds for a project's folder."""
+    report: Callable[[Mapping[str, Any]], str]
+    """Writes what ``lockgate needless`` does of a recorded decision, and gives the file. Raises ``LockgateError``, and
+    ``OSError`` where it cannot be written."""
+
+
+class Desk:
+    """One dashboard's things."""
+
+    def __init__(self, where: Folders, names: Names, access: Access, tools: Tools) -> None:
+        """Use a state folder; nothing is opened yet."""
+        self.where = where
+        self.names = names
+        self.access = access
+        self.tools = tools
+        self.at_end: list[Callable[[], None]] = []
+        """What ends what would go on for ever, called in the event loop when the process is to end."""
+        self._lock = threading.Lock()
+        self._last: Store | None = None
+        """The shared store of the last request: while it is open, its connections are there for the next one."""
+
+    @contextmanager
+    def store(self) -> Iterator[Store | None]:
+        """The store, for this thread and request; ``None`` where nothing was recorded yet. Raises ``StoreError``."""
+        store = open_existing(self.where.state)
+        try:
+            yield store
+        finally:
+            # That of SQLite belongs to its thread, and opens in no time.
+            if isinstance(store, SqliteStore):
+                store.close()
+                self._keep(None)
+            else:
+                self._keep(store)
+
+    def close(self) -> None:
+        """Let go of connections to a shared store."""
+        self._keep(None)
+
+    def _keep(self, store: Store | None) -> None:
+        with self._lock:
+            before, self._last = self._last, store
+        if before is not None:
+            before.close()
+
+    @contextmanager
+    def looking(self) -> Iterator[Transaction | None]:
+        """A consistent look at the store; ``None`` where nothing was recorded yet. Raises ``StoreError``."""
+        with self.store() as store:
+            if store is None:
+                yield None
+                return
+            with store.reading() as tx:
+                yield tx
+
+    @contextmanager
+    def timed(self) -> Iterator[tuple[Transaction | None, float]]:
+        """The same, with the store's time, by which it is told what is over. Raises ``StoreError``."""
+        with self.store() as store:
+            if store is None:
+                yield None, time.time()
+                return
+            now = store.clock()
+            with store.reading() as tx:
+                yield tx, now
+
+    def token(self, given: str) -> Caller | None:
+        """Who has a token; ``None`` for nobody. Raises ``StoreError``."""
+        with self.looking() as tx:
+            found = find(tx, given) if tx is not None else None
+        if found is None:
+            return None
+        scopes: tuple[Scope, ...] = ("read", "approve") if found.scope == "approve" else ("read",)
+        return Caller(found.name, False, frozenset(scopes))
+
+
+def caller(request: Request) -> Caller:
+    """Who asks. Nobody gets to a route without having been looked at (``shield``)."""
+    found = request.scope.get("state", {}).get("caller")
+    if not isinstance(found, Caller):
+        raise Refused(401, "log in with the link of `lockgate dashboard`", code="login")
+    return found
+
+
+def approver(request: Request) -> Caller:
+    """Who asks, where they may answer for a person."""
+    found = caller(request)
+    if "approve" not in found.scopes:
+        raise Refused(403, "this token may only read", code="scope")
+    return found
+
+
+def person(request: Request) -> Caller:
+    """Who asks, where only a person may: they say that they have read something, and a program cannot."""
+    found = approver(request)
+    if not found.person:
+        raise Refused(403, "only a person may say this, who has logged in", code="person")
+    return found
+
+
+def missing(what: str) -> Refused:
+    """There is no such thing."""
+    return Refused(404, f"there is no such {what}")

@@ -1,0 +1,88 @@
+"""The routes of login and health."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from lockgate.core.errors import StoreError
+from lockgate.core.version import __version__
+from lockgate.service.http.auth.sessions import CSRF_HEADER, Caller, cookies_named
+from lockgate.service.http.context import Desk, caller
+from lockgate.service.http.problems import documented, of_every_route
+from lockgate.service.http.schemas.access import Health, LoggedIn, Login, Me
+from lockgate.service.http.views import approvals
+from lockgate.service.http.views import record_values as said
+
+
+def router(desk: Desk) -> APIRouter:
+    """The routes, for one dashboard."""
+    api = APIRouter(responses=of_every_route())
+    _add_health(api, desk)
+    _add_login(api, desk)
+    return api
+
+
+def _add_health(api: APIRouter, desk: Desk) -> None:
+    @api.get("/health", tags=["state"])
+    def health() -> Health:
+        """Which version this is, whether the state can be read, and how much there is."""
+        try:
+            return _health(desk)
+        except StoreError as error:
+            return _empty(str(error)[:600])
+
+
+def _health(desk: Desk) -> Health:
+    with desk.timed() as (tx, now):
+        if tx is None:
+            return _empty("")
+        rows = tx.sessions()
+        pending = [row for row in tx.approvals(state="pending") if approvals.state_of(row, now) == "pending"]
+        return _empty("").model_copy(
+            update={
+                "ready": True,
+                "sessions": len(rows),
+                "live": sum(not row.ended_at for row in rows),
+                "records": tx.audit_head().seq,
+                "pending": len(pending),
+            }
+        )
+
+
+def _empty(problem: str) -> Health:
+    now = said.instant(time.time())
+    return Health(version=__version__, ready=False, problem=problem, sessions=0, live=0, records=0, pending=0, now=now)
+
+
+def _add_login(api: APIRouter, desk: Desk) -> None:
+    @api.post("/login", tags=["login"], responses=documented(429))
+    async def login(link: Login, request: Request, response: Response) -> LoggedIn:
+        """Begin a session with the token of a one-time link."""
+        cookies = cookies_named(desk.names.cookie, request.headers)
+        known = request.headers.get(CSRF_HEADER, "")
+        cookie, csrf, ends = desk.access.login(link.token, cookies, known)
+        response.set_cookie(
+            desk.names.cookie, cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict"
+        )
+        return LoggedIn(csrf=csrf, expires_at=said.instant(ends))
+
+    @api.post("/logout", tags=["login"], status_code=204)
+    async def logout(who: Annotated[Caller, Depends(caller)]) -> Response:
+        """End this session. A token is not ended so: remove it."""
+        desk.access.logout(who)
+        answer = Response(status_code=204)
+        answer.delete_cookie(desk.names.cookie, path="/", secure=desk.names.tls, httponly=True, samesite="strict")
+        return answer
+
+    @api.get("/me", tags=["login"])
+    async def me(who: Annotated[Caller, Depends(caller)]) -> Me:
+        """Who asks, and what they may do."""
+        return Me(
+            user=who.name,
+            kind="person" if who.person else "token",
+            scopes=sorted(who.scopes),
+            expires_at=said.moment(who.ends),
+        )

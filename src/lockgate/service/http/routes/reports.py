@@ -1,0 +1,53 @@
+"""The routes by which a person says that a stop was needless."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from lockgate.service.http.auth.sessions import Caller
+from lockgate.service.http.context import Desk, missing, person
+from lockgate.service.http.problems import Refused, documented, of_every_route
+from lockgate.service.http.routes.sessions import SEQ, ApprovalId, GateQuery
+from lockgate.service.http.schemas.calls import Reported
+from lockgate.service.http.views import approvals, decisions
+
+_STOPS = ("ask", "deny")
+
+
+def router(desk: Desk) -> APIRouter:
+    """The routes, for one dashboard."""
+    api = APIRouter(responses=of_every_route())
+
+    @api.post("/approvals/{approval}/needless", tags=["approvals"], responses=documented(404))
+    def report_question(approval: ApprovalId, who: Annotated[Caller, Depends(person)]) -> Reported:
+        """Write the case of a question into a file to report. It is no answer to it."""
+        with desk.looking() as tx:
+            about = approvals.find(tx, approval).about
+        return _reported(desk, about)
+
+    @api.post("/decisions/{seq}/needless", tags=["decisions"], responses=documented(404, 409))
+    def report_decision(
+        seq: Annotated[int, Path(ge=1, le=SEQ)],
+        query: Annotated[GateQuery, Query()],
+        who: Annotated[Caller, Depends(person)],
+    ) -> Reported:
+        """Write the case of a call that was asked about or refused into a file to report."""
+        with desk.looking() as tx:
+            if tx is None:
+                raise missing("decision")
+            _, about = decisions.find(tx, seq, query.gate)
+        if about.get("verdict") not in _STOPS:
+            raise Refused(409, "this call was not stopped", code="not_stopped")
+        return _reported(desk, about)
+
+    return api
+
+
+def _reported(desk: Desk, about: Mapping[str, Any]) -> Reported:
+    try:
+        return Reported(file=desk.tools.report(about))
+    except OSError as error:
+        raise Refused(503, f"the report cannot be written: {error.strerror}", code="state") from None

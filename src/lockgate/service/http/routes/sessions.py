@@ -1,0 +1,192 @@
+"""The routes that read sessions, decisions and approvals, and that answer a question."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+
+from lockgate.service.http.auth.sessions import Caller
+from lockgate.service.http.context import Desk, approver, missing
+from lockgate.service.http.problems import Refused, documented, of_every_route
+from lockgate.service.http.schemas import Session, SessionPage, VerdictWord
+from lockgate.service.http.schemas.calls import Approval, ApprovalPage, Approve, Decision, DecisionPage, Deny, Gates
+from lockgate.service.http.views import approvals, calls, decisions, sessions
+from lockgate.store.rows import AuditQuery
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+_ID = "^[0-9a-z]{1,32}$"
+SEQ = 2**62
+"""The greatest number of a record that can be asked about: both stores keep 64 bits."""
+ApprovalId = Annotated[str, Path(pattern=_ID, description="The question's id.")]
+Tier = Literal["labels", "local", "table", "containment", "judge", "person", "patterns", "rules"]
+
+
+def _is_time(value: object) -> object:
+    if isinstance(value, str) and not _TIME.fullmatch(value):
+        raise ValueError("a time is written as RFC 3339 says, with its zone: 2026-11-22T14:05:13Z")
+    return value
+
+
+Time = Annotated[AwareDatetime, BeforeValidator(_is_time)]
+"""A time, and not the seconds since some day."""
+
+
+class Asked(BaseModel):
+    """Base of what stands in an address after ``?``: a name that is not known is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SessionQuery(Asked):
+    """Which sessions."""
+
+    text: str = Field(default="", max_length=200, description="Stands in the id, the folder or the client.")
+    live: bool = Field(default=False, description="Only those that have not ended.")
+    limit: int = Field(default=50, ge=1, le=200)
+    offset: int = Field(default=0, ge=0, le=SEQ)
+
+
+class GateQuery(Asked):
+    """Whose decisions."""
+
+    gate: str = Field(
+        default="", pattern="^([0-9a-f]{32})?$", description="One of `/gates`; empty for this machine's own."
+    )
+
+
+class DecisionQuery(GateQuery):
+    """Which decisions."""
+
+    text: str = Field(default="", max_length=200, description="Stands anywhere in the record.")
+    verdict: VerdictWord | None = None
+    session: str = Field(default="", max_length=500)
+    tool: str = Field(default="", max_length=200)
+    client: str = Field(default="", max_length=100)
+    tier: Tier | None = Field(default=None, description="The step that decided.")
+    rule: str = Field(default="", max_length=200, description="The rule of a reason, or of a pattern that matched.")
+    since: Time | None = None
+    until: Time | None = None
+    before: int = Field(default=0, ge=0, le=SEQ, description="`next` of the page before.")
+    limit: int = Field(default=50, ge=1, le=200)
+
+
+class ApprovalQuery(Asked):
+    """Which questions."""
+
+    state: approvals.Which = "pending"
+    session: str = Field(default="", max_length=500)
+    limit: int = Field(default=50, ge=1, le=200)
+
+
+def router(desk: Desk) -> APIRouter:
+    """The routes, for one dashboard."""
+    api = APIRouter(responses=of_every_route())
+    _add_sessions(api, desk)
+    _add_decisions(api, desk)
+    _add_approvals(api, desk)
+    return api
+
+
+def _add_sessions(api: APIRouter, desk: Desk) -> None:
+    @api.get("/sessions", tags=["sessions"])
+    def list_sessions(query: Annotated[SessionQuery, Query()]) -> SessionPage:
+        """Sessions: those that run first, in each part the last seen first."""
+        with desk.timed() as (tx, now):
+            if tx is None:
+                return SessionPage(items=[], total=0, live=0, silent=0, next=None)
+            return sessions.page(tx, now, text=query.text, live=query.live, limit=query.limit, offset=query.offset)
+
+    @api.get("/sessions/{session:path}", tags=["sessions"], responses=documented(404))
+    def one_session(session: Annotated[str, Path(max_length=500)]) -> Session:
+        """One session, with all that happened in it."""
+        with desk.timed() as (tx, now):
+            row = sessions.find(tx, session) if tx is not None else None
+            if tx is None or row is None:
+                raise missing("session")
+            return sessions.whole(tx, row, now)
+
+
+def _add_decisions(api: APIRouter, desk: Desk) -> None:
+    @api.get("/decisions", tags=["decisions"])
+    def search_decisions(query: Annotated[DecisionQuery, Query()]) -> DecisionPage:
+        """Decisions that meet all that is given, newest first."""
+        wanted = AuditQuery(
+            text=query.text,
+            event="decision",
+            session=query.session,
+            client=query.client,
+            tool=query.tool,
+            verdict=query.verdict or "",
+            tier=query.tier or "",
+            rule=query.rule,
+            since=_seconds(query.since),
+            until=_seconds(query.until),
+        )
+        with desk.looking() as tx:
+            if tx is None:
+                return DecisionPage(items=[], next=None, complete=True)
+            return decisions.page(tx, wanted, query.before, query.limit, query.gate)
+
+    @api.get("/decisions/{seq}", tags=["decisions"], responses=documented(404))
+    def one_decision(seq: Annotated[int, Path(ge=1, le=SEQ)], query: Annotated[GateQuery, Query()]) -> Decision:
+        """One decision, with its evidence and what came of it."""
+        with desk.looking() as tx:
+            if tx is None:
+                raise missing("decision")
+            return decisions.whole(tx, seq, query.gate)
+
+    @api.get("/gates", tags=["decisions"])
+    def list_gates() -> Gates:
+        """The gates that use this store: one, or those of all machines that share it."""
+        with desk.looking() as tx:
+            return Gates(items=list(map(calls.gate, tx.gates())) if tx is not None else [])
+
+
+def _seconds(at: datetime | None) -> float:
+    if at is None:
+        return 0.0
+    try:
+        return at.timestamp()
+    except (OverflowError, ValueError, OSError):
+        raise Refused(422, "a time is out of range") from None
+
+
+def _add_approvals(api: APIRouter, desk: Desk) -> None:
+    @api.get("/approvals", tags=["approvals"])
+    def list_approvals(query: Annotated[ApprovalQuery, Query()]) -> ApprovalPage:
+        """Questions to a person: the oldest first where they wait, else the newest first."""
+        with desk.timed() as (tx, now):
+            if tx is None:
+                return approvals.nothing(now)
+            return approvals.page(tx, now, query.state, query.session, query.limit)
+
+    @api.get("/approvals/{approval}", tags=["approvals"], responses=documented(404))
+    def one_approval(approval: ApprovalId) -> Approval:
+        """One question, the whole call with its effects marked."""
+        with desk.timed() as (tx, now):
+            row = approvals.find(tx, approval)
+        return approvals.whole(desk.where, row, now)
+
+    @api.post("/approvals/{approval}/approve", tags=["approvals"], responses=documented(404, 409))
+    def approve(approval: ApprovalId, yes: Approve, who: Annotated[Caller, Depends(approver)]) -> Approval:
+        """Let exactly the call run that was shown, once."""
+        with desk.store() as store:
+            if store is None:
+                raise missing("question")
+            row = approvals.approve(store, desk.where.state, approval, yes.shown, yes.reason, who)
+            now = store.clock()
+        return approvals.whole(desk.where, row, now)
+
+    @api.post("/approvals/{approval}/deny", tags=["approvals"], responses=documented(404, 409))
+    def deny(approval: ApprovalId, no: Deny, who: Annotated[Caller, Depends(approver)]) -> Approval:
+        """Refuse a call, and tell the agent why."""
+        with desk.store() as store:
+            if store is None:
+                raise missing("question")
+            row = approvals.deny(store, desk.where.state, approval, no.reason, who)
+            now = store.clock()
+        return approvals.whole(desk.where, row, now)

@@ -1,0 +1,1 @@
+"""What the dashboard's pages show, from rows of the store."""

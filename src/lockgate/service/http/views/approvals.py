@@ -1,0 +1,177 @@
+"""Questions to a person: what the API tells of them, and the answer to one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lockgate.core.errors import ApprovalError
+from lockgate.gate.approvals.answering import answer
+from lockgate.gate.approvals.questions import WHOLE
+from lockgate.service.http.auth.sessions import Caller
+from lockgate.service.http.problems import Refused
+from lockgate.service.http.schemas import ApprovalState
+from lockgate.service.http.schemas.calls import Approval, ApprovalPage, ApprovalSummary
+from lockgate.service.http.views import calls
+from lockgate.service.http.views import record_values as said
+from lockgate.service.http.views.call_spans import marked
+from lockgate.store.protocol import Store, Transaction
+from lockgate.store.rows import ApprovalRow
+from lockgate.system.folders import Folders
+
+Which = Literal["pending", "past", "all"]
+
+
+def page(tx: Transaction, now: float, which: Which, session: str, limit: int) -> ApprovalPage:
+    """Questions: the oldest first where they wait, else the newest first. ``now`` is the store's time."""
+    rows = tx.approvals(session=session)
+    waiting = [row for row in rows if state_of(row, now) == "pending"]
+    past = [row for row in reversed(rows) if state_of(row, now) != "pending"]
+    chosen = {"pending": waiting, "past": past, "all": [*waiting, *past]}[which]
+    return ApprovalPage(
+        items=[ApprovalSummary(**_summary(row, now)) for row in chosen[:limit]],
+        pending=len(waiting),
+        now=said.instant(now),
+    )
+
+
+def nothing(now: float) -> ApprovalPage:
+    """What is told where nothing was ever recorded."""
+    return ApprovalPage(items=[], pending=0, now=said.instant(now))
+
+
+def state_of(row: ApprovalRow, now: float) -> ApprovalState:
+    """What a question is now: the store is told only when somebody comes for it that its time is over."""
+    state: Any = row.state
+    return "expired" if state in ("pending", "approved") and row.expires_at <= now else state
+
+
+def find(tx: Transaction | None, approval: str) -> ApprovalRow:
+    """The question of an id.
+
+    Raises:
+        Refused: There is none.
+    """
+    row = tx.approval(approval) if tx is not None else None
+    if row is None:
+        raise Refused(404, "there is no question with this id")
+    return row
+
+
+def digest_of(row: ApprovalRow) -> str:
+    """Digest of all that is shown of a question, whatever has become of it; and of what it is bound to."""
+    shown = [*row[: row._fields.index("about")], row.about, row.asked_at, row.expires_at]
+    text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(b"lockgate approval shown\n" + text.encode()).hexdigest()
+
+
+def whole(where: Folders, row: ApprovalRow, now: float) -> Approval:
+    """One question with all that a person has to see before they answer. ``now`` is the store's time."""
+    about = row.about
+    effects = calls.effects(about)
+    given = said.part(about.get(WHOLE if _is_whole(row) else "input"))
+    cwd, tool = said.text(about.get("cwd")), said.text(about.get("tool"))
+    return Approval(
+        **_summary(row, now),
+        call=marked(where, tool, given, cwd, effects, whole=_is_whole(row)),
+        brief=said.text(about.get("brief")),
+        effects=effects,
+        effects_omitted=int(said.number(about.get("effects_omitted"))),
+        reasons=calls.reasons(about),
+        reaches=calls.reaches(about),
+        provenance=calls.provenance(about),
+        guardrail=calls.guardrail(about),
+        labels=said.labels(about.get("labels")),
+        shown=digest_of(row),
+        now=said.instant(now),
+    )
+
+
+def _is_whole(row: ApprovalRow) -> bool:
+    """Whether all of the call is shown. What is no object is another gate's word, and shows nothing."""
+    return isinstance(row.about.get(WHOLE), Mapping)
+
+
+def _summary(row: ApprovalRow, now: float) -> dict[str, Any]:
+    about: Mapping[str, Any] = row.about
+    tool = said.text(about.get("tool"))
+    return {
+        "approval": row.approval,
+        "state": state_of(row, now),
+        "asked_at": said.instant(row.asked_at),
+        "expires_at": said.instant(row.expires_at),
+        "decided_at": said.moment(row.decided_at),
+        "decided_by": row.decided_by,
+        "reason": row.reason,
+        "client": row.client,
+        "session": row.session,
+        "agent": row.agent,
+        "tool": tool,
+        "cwd": said.text(about.get("cwd")),
+        "summary": calls.one_line(tool, about.get("input")),
+        "profile": said.text(about.get("profile")),
+        "column": said.state(about.get("column")),
+    }
+
+
+def approve(store: Store, state: str, approval: str, shown: str, reason: str, caller: Caller) -> ApprovalRow:
+    """Let exactly the call run that was shown.
+
+    Args:
+        store: The store.
+        state: The state folder.
+        approval: The question's id.
+        shown: The digest of what the person has looked at.
+        reason: What they say.
+        caller: Who says so.
+
+    Raises:
+        Refused: It is not open any more, is not what was shown, or was not shown whole.
+    """
+    row = _open(store, approval)
+    if not hmac.compare_digest(shown, digest_of(row)):
+        raise Refused(409, "this is not what was shown: look at it again", code="changed", state="pending")
+    if not _is_whole(row):
+        raise Refused(
+            409, "this call is not kept whole, so that it can only be denied", code="not_whole", state="pending"
+        )
+    return _answered(store, state, approval, caller, approve=True, reason=reason)
+
+
+def deny(store: Store, state: str, approval: str, reason: str, caller: Caller) -> ApprovalRow:
+    """Refuse a call.
+
+    Raises:
+        Refused: It is not open any more.
+    """
+    _open(store, approval)
+    return _answered(store, state, approval, caller, approve=False, reason=reason)
+
+
+def _open(store: Store, approval: str) -> ApprovalRow:
+    with store.reading() as tx:
+        row = find(tx, approval)
+    if state_of(row, store.clock()) != "pending":
+        raise _conflict(row, store.clock())
+    return row
+
+
+def _answered(store: Store, state: str, approval: str, caller: Caller, *, approve: bool, reason: str) -> ApprovalRow:
+    try:
+        return answer(store, state, approval, approve=approve, by=caller.by, reason=reason, client="dashboard")
+    except ApprovalError as error:
+        with store.reading() as tx:
+            row = find(tx, approval)
+        if state_of(row, store.clock()) == "pending":
+            raise Refused(409, str(error), code="denied_before", state="pending") from None
+        raise _conflict(row, store.clock()) from None
+
+
+def _conflict(row: ApprovalRow, now: float) -> Refused:
+    state = state_of(row, now)
+    code = state if state in ("expired", "changed") else "already_decided"
+    by = f" by {row.decided_by}" if row.decided_by else ""
+    return Refused(409, f"this question is not open any more: it is {state}{by}", code=code, state=state)

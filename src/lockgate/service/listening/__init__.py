@@ -1,0 +1,1 @@
+"""Sockets that strangers can connect to: limits and timeouts."""

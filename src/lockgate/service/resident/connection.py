@@ -1,0 +1,123 @@
+"""One hook at the other end of a socket: what it has said so far, and what is still to be said to it."""
+
+from __future__ import annotations
+
+import time
+
+from lockgate.clients.wire.resident import HEADER, Request, request, sizes
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
+
+    from lockgate.service.resident.request import Work
+    from lockgate.system.peer_credentials import Peer
+
+_PART = 1 << 15
+"""Most bytes that are read at once. Room is made for so many each time, which for many more can take longer than all
+else that is done to hear a hook."""
+_MOST_CONNECTIONS = 1024
+_OWN_FILES = 128
+"""Files that are left to the gate's own work, whoever connects."""
+TALK_SECONDS = 5.0
+"""How long a hook may take to say what it asks, and to take an answer. It waits for less."""
+
+
+class Connection:
+    """A connection, which never blocks."""
+
+    def __init__(self, connection: Socket, peer: Peer) -> None:
+        """Take over an accepted socket."""
+        connection.setblocking(False)
+        self.socket = connection
+        self.peer = peer
+        self.work: Work | None = None
+        self.complete_at = 0.0
+        """When the request was there as a whole, by the monotonic clock; 0.0 before."""
+        self.until = time.monotonic() + TALK_SECONDS
+        """When it is given up."""
+        self._heard = bytearray()
+        self._head = self._size = -1
+        self._out = b""
+        self.ends = False
+        """Whether it is closed once all is said."""
+        self.closed = False
+        self.is_watched = False
+        """Whether a selector looks after it."""
+
+    def fileno(self) -> int:
+        """The descriptor, for a selector."""
+        return self.socket.fileno()
+
+    def hear(self) -> Request | None:
+        """Read what is there; the request once it is whole.
+
+        Raises:
+            ConnectionError: The hook is gone.
+            BadInputError: It says something else.
+        """
+        while True:
+            try:
+                part = self.socket.recv(_PART)
+            except BlockingIOError:
+                return None
+            if not part:
+                raise ConnectionAbortedError
+            if self.complete_at:
+                raise BadInputError("more was said than there was to say")
+            self._heard += part
+            if self._size < 0 and len(self._heard) >= HEADER:
+                self._head, payload = sizes(self._heard[:HEADER])
+                self._size = HEADER + self._head + payload
+            if self._size < 0 or len(self._heard) < self._size:
+                continue
+            if len(self._heard) > self._size:
+                raise BadInputError("more was said than there was to say")
+            self.complete_at = time.monotonic()
+            whole = bytes(self._heard)
+            self._heard.clear()
+            return request(whole[HEADER : HEADER + self._head], whole[HEADER + self._head :])
+
+    def say(self, frame: bytes, *, last: bool) -> bool:
+        """Say something, or nothing where the last was said: another thread may not know. Whether all is sent."""
+        if not self.ends:
+            self._out += frame
+            if last:
+                self.ends = True
+                self.until = time.monotonic() + TALK_SECONDS
+        return self.flush()
+
+    def flush(self) -> bool:
+        """Send what can be sent; whether that is all.
+
+        Raises:
+            ConnectionError: The hook is gone.
+        """
+        try:
+            while self._out:
+                self._out = self._out[self.socket.send(self._out) :]
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End it, and the work for it."""
+        if not self.closed:
+            self.closed = True
+            if self.work is not None:
+                self.work.end()
+                self.work = None
+            self.socket.close()
+
+
+def most_connections() -> int:
+    """How many connections there can be at a time, once this process may have as many files as the system lets it."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_CONNECTIONS + _OWN_FILES
+    if soft < wanted:
+        soft = min(wanted, hard) if hard != resource.RLIM_INFINITY else wanted
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(min(_MOST_CONNECTIONS, soft - _OWN_FILES), 1)

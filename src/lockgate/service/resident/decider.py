@@ -1,0 +1,298 @@
+"""What the resident gate does with one request: the same as a hook by itself, in steps.
+
+A step ends with an answer, or with a question to somebody else; then other requests are decided on until the answer to
+it is there. Only the thread that made the :class:`Decider` takes steps.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from lockgate.clients.hook.answer import Asked, has_rule
+from lockgate.clients.hook.options import parse
+from lockgate.core.errors import LockgateError, NotCompiledError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.host.assembly import open_parts
+from lockgate.service.resident.identity import State
+from lockgate.service.resident.recent_callers import Lately
+from lockgate.service.resident.refusals import Refusals
+from lockgate.service.resident.request import Work, prolong
+from lockgate.store.sqlite.group_commit import GroupingStore
+from lockgate.system.error_log import note, place_of
+from lockgate.system.folders import Folders
+from lockgate.system.ttl_cache import Sight
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lockgate.clients.hook.options import Options
+    from lockgate.clients.registry import Adapter
+    from lockgate.clients.wire.resident import Request
+    from lockgate.core.events import Context
+    from lockgate.core.questions import Deliberation, Need
+    from lockgate.gate import Monitor
+    from lockgate.service.resident.containment import Planner
+
+REMEMBER = 1.0
+"""Seconds for which files of the configuration are not looked at again."""
+LOADING = 0.05
+"""Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
+_COMMAND_LINES = 64
+"""Command lines of hooks that are remembered."""
+
+
+_LOADED = (
+    "lockgate.clients.claude.events",
+    "lockgate.clients.claude.answers",
+    "lockgate.clients.common.result_texts",
+    "lockgate.clients.claude.results",
+    "lockgate.gate.monitor.answer",
+    "lockgate.gate.monitor.calls",
+    "lockgate.gate.monitor.context_text",
+    "lockgate.gate.monitor.lifetimes",
+    "lockgate.gate.monitor.results",
+    "lockgate.gate.messages.calls",
+)
+"""What the first decisions would have to load."""
+
+
+class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by itself
+    """A request that is another gate's, or none that this one understands."""
+
+
+class Decider:
+    """The gate of one state folder, for all clients."""
+
+    def __init__(self, where: Folders) -> None:
+        """Open it.
+
+        Raises:
+            StoreError: The state cannot be opened or trusted.
+        """
+        self._where = where
+        self._sight = Sight(REMEMBER)
+        self._parts = open_parts(where, self._limit, sight=self._sight, prolong=prolong, loading=LOADING, groups=True)
+        self._groups = self._parts.store if isinstance(self._parts.store, GroupingStore) else None
+        self.state = State(where.state)
+        self._lately = Lately(where.state, self._sight, self.state)
+        self._together = False
+        """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
+        self.is_stale: Callable[[], bool] = lambda: False
+        """Whether another version of this code has been installed."""
+        self._monitors: dict[str, Monitor] = {}
+        self._parsed: dict[tuple[str, ...], Options] = {}
+        self._current: Work | None = None
+        self._planner: Planner | None = None
+        """Plans contained runs; made when the first launcher asks."""
+        self.refusals = Refusals(where.state, self._parts.store)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._parts.store.close()
+
+    def tend_store(self) -> Callable[[], None]:
+        """Have a thread do what the store needs now and then; what ends that thread."""
+        if self._groups is None:
+            return lambda: None
+        from lockgate.store.sqlite.checkpoint import tended
+
+        self._groups.leave_log()
+        return tended(self._where.state)
+
+    def begin_group(self) -> None:
+        """Commit what the next steps write together. None of their answers may be given before ``end_group``."""
+        if self._groups is not None:
+            self._together = True
+            self._groups.begin_group()
+
+    def end_group(self) -> bool:
+        """Commit; whether that could be done. Where not, nothing of what the steps wrote is kept.
+
+        It is not where the state folder has another store by now: nobody would ever read what this one is told.
+        """
+        if self._groups is None:
+            return True
+        self._together = False
+        if self.state.changed():
+            self._groups.abandon_group()
+            return False
+        try:
+            self._groups.end_group()
+        except LockgateError as error:
+            note(self._where.state, "group", type(error).__name__, place_of(error))
+            return False
+        return True
+
+    def abandon_group(self) -> None:
+        """Keep nothing of what the steps of a group wrote."""
+        if self._groups is not None:
+            self._together = False
+            self._groups.abandon_group()
+
+    def begin(self, request: Request, pid: int) -> Work:
+        """Take a request on.
+
+        Raises:
+            NotHere: It is for another gate, or for none.
+        """
+        try:
+            options = self._options(request.arguments)
+            where = options.where(request.environ)
+            if where != self._where or options.remote:
+                raise NotHere
+            return Work(Asked(options, where), request, pid)
+        except Exception as error:
+            raise NotHere from error  # whatever is wrong with it, the hook itself says so
+
+    def _options(self, arguments: tuple[str, ...]) -> Options:
+        """Read a command line, which is the same for all hooks of one client's event."""
+        found = self._parsed.get(arguments)
+        if found is None:
+            if len(self._parsed) >= _COMMAND_LINES:
+                self._parsed.clear()
+            found = self._parsed[arguments] = parse(arguments)
+        return found
+
+    def step(self, work: Work, said: Any = None) -> Need | tuple[str, str, int]:
+        """Go on with a request: to the next who has to be asked, or to the answer as stdout, stderr and exit code.
+
+        Raises:
+            NotHere: The pattern library is being compiled, and the hook can wait for that; the state folder has
+                another store by now; something fails while this process's code is being replaced; or a refusal cannot
+                be spelt.
+        """
+        if not self._together and self.state.changed():
+            raise NotHere
+        self._current = work
+        began = time.perf_counter()
+        try:
+            found = work.context.run(self._step, work, said)
+        except NotCompiledError as error:
+            raise NotHere from error
+        except LockgateError as error:
+            self._note(work, error)
+            return self._refused(work, str(error))
+        except Exception as error:
+            self._note(work, error)
+            if self.is_stale():  # what is loaded late then fits nothing that was loaded before
+                raise NotHere from error
+            return self._refused(work, "an internal error; run: lockgate doctor")
+        finally:
+            self._current = None
+            work.spent += time.perf_counter() - began
+        if work.spent > work.allowed:
+            return self._refused(work, f"the decision took longer than {work.allowed:g} s")
+        return found
+
+    def _refused(self, work: Work, because: str) -> tuple[str, str, int]:
+        """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""
+        try:
+            found = work.asked.refused(because)
+        except Exception as error:
+            self._note(work, error)
+            raise NotHere from error
+        self.refusals.keep(work, because)
+        return found
+
+    def plan(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
+        """Answer the launcher of a contained command; ``None`` where it has to plan by itself."""
+        if self.state.changed():
+            return None
+        if self._planner is None:
+            from lockgate.service.resident.containment import Planner
+
+            self._planner = Planner(self._where, self._parts.configure, self._sight)
+        return self._planner.answer(asked, pid)
+
+    def consult(self, work: Work, need: Need) -> Any:
+        """Ask whom a question is for, and wait for the answer. In any thread."""
+        return work.context.copy().run(work.consult, need)
+
+    def _step(self, work: Work, said: Any) -> Need | tuple[str, str, int]:
+        if work.deliberation is None:
+            if not work.read():
+                return "", "", 0
+            work.deliberation = self._begun(work)
+        try:
+            return work.deliberation.send(said)
+        except StopIteration as end:
+            work.deliberation = None
+            stdout, code = work.asked.spelt(end.value)
+            self.refusals.has_written = True
+            return stdout, "", code
+
+    def _begun(self, work: Work) -> Deliberation:
+        event = work.asked.event
+        assert event is not None
+        self._lately.asked(work.caller, event.context)
+        monitor = self._monitor(work.asked.options.client, work.asked.client)
+        work.consultants = monitor.parts.consultants  # the client's own objections are theirs to say
+        for told_late in work.asked.client.missed(event):
+            monitor.handle(told_late)
+        return monitor.deliberate(event)
+
+    def _monitor(self, name: str, client: Adapter) -> Monitor:
+        if name not in self._monitors:
+            self._monitors[name] = self._made(client)
+        return self._monitors[name]
+
+    def _made(self, client: Adapter) -> Monitor:
+        from lockgate.gate import Monitor
+        from lockgate.gate.host.host_view import containing, containing_host
+
+        able = self._sight.remembering(lambda *_: containing_host(self._where), lambda _: "")
+        contain, original = containing(self._where, has_rule(client, self._where), able)
+        parts = self._parts._replace(
+            contain=contain,
+            original=original,
+            parents=client.parents_of,
+            history=client.has_history,
+            consultants=self._parts.consultants._replace(
+                turn=lambda context: client.together(context, self._where.home),
+                unattended=lambda context, call: client.unattended(context, call, self._where),
+            ),
+        )
+        monitor = Monitor(parts)
+        if client.OBJECTS:
+            from lockgate.clients.hook.client_rules import with_objections
+
+            return with_objections(monitor, client.objections)
+        return monitor
+
+    def _limit(self, allowed: float) -> None:
+        if self._current is not None:
+            self._current.allowed = min(self._current.allowed, allowed)
+
+    def _note(self, work: Work, error: BaseException) -> None:
+        note(self._where.state, work.asked.name or "-", type(error).__name__, place_of(error))
+
+    def warm(self) -> None:
+        """Load what the first decisions will need."""
+        from lockgate.core.events import Context
+        from lockgate.core.model import Subject
+
+        for name in _LOADED:
+            __import__(name)
+        context = Context("claude-code", Subject("-"), self._where.home, self._where.home)
+        self._parts.guard.prepare(context)
+        with suppress(NotCompiledError):  # whoever asks before it is compiled decides by themselves
+            self._look_for(context)
+
+    def look_ahead(self) -> None:
+        """Look at the machine for those who have asked lately, so that their next question need not wait for it.
+
+        To be called about as often as a look holds, while nobody waits. A shared store is not asked for that: it may be
+        far away, or lost.
+        """
+        if self._groups is not None:
+            self._lately.look_ahead(self._look_for)
+
+    def _look_for(self, context: Context) -> None:
+        """Look up all that a decision asks of the machine, and go through the code that does."""
+        from lockgate.core.model import ToolCall
+
+        call = ToolCall("Bash", {"command": "git status | head"}, context.cwd)
+        self._parts.analyse(context, call, self._parts.configure(context))
+        self._parts.guard.check_input(context, call)

@@ -1,0 +1,153 @@
+"""The hooks of a gate: let in, heard, answered, let go. Nothing is decided here, and nobody waited for."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from _socket import AF_UNIX, SOCK_STREAM
+from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
+from collections import deque
+
+from lockgate.clients.wire import resident as wire
+from lockgate.core.errors import BadInputError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.service.resident.connection import Connection, most_connections
+from lockgate.service.resident.wakeup import Bell
+from lockgate.system.peer_credentials import peer_of, sees_the_same
+
+if TYPE_CHECKING:
+    import socket
+
+    from lockgate.service.resident.metrics import Measures
+
+_BREATH = 0.01
+"""Seconds of rest where the system has no more files."""
+
+
+class Hooks:
+    """All who are connected."""
+
+    def __init__(self, listening: socket.socket, measures: Measures) -> None:
+        """Hear nobody yet.
+
+        Args:
+            listening: The socket.
+            measures: Where it is counted who has to decide by themselves.
+        """
+        self._listening = listening
+        self._measures = measures
+        self._selector = selectors.DefaultSelector()
+        self._open: set[Connection] = set()
+        self._most = most_connections()
+        self.ready: deque[tuple[Connection, wire.Request]] = deque()
+        """Who has asked, and what; the first first."""
+        self.bell = Bell()
+        """Rung by other threads."""
+
+    def __len__(self) -> int:
+        """How many are connected."""
+        return len(self._open)
+
+    def begin(self) -> None:
+        """Let hooks in from now on."""
+        self._listening.setblocking(False)
+        self._selector.register(self._listening, selectors.EVENT_READ)
+        self._selector.register(self.bell, selectors.EVENT_READ)
+
+    def end(self) -> None:
+        """Let all go: who has no answer yet decides by themselves."""
+        self._listening.close()
+        for connection in list(self._open):
+            self._drop(connection)
+        self._selector.close()
+        self.bell.close()
+
+    def hear(self, seconds: float) -> None:
+        """Take in what hooks and the bell say; for so long, where nobody says anything."""
+        for key, _ in self._selector.select(max(seconds, 0.0)):
+            what = key.fileobj
+            if what is self._listening:
+                self._accept()
+            elif what is self.bell:
+                self.bell.answer()
+            elif isinstance(what, Connection):
+                self._continue(what)
+
+    def say(self, connection: Connection, frame: bytes, *, last: bool) -> None:
+        """Say something to a hook, as soon as it listens."""
+        if connection.closed:
+            return
+        try:
+            done = connection.say(frame, last=last)
+            if done and connection.ends:
+                self._drop(connection)
+            else:
+                self._listen(connection, selectors.EVENT_READ | (0 if done else selectors.EVENT_WRITE))
+        except OSError:
+            self._drop(connection)
+
+    def decline(self, connection: Connection) -> None:
+        """Have a hook decide by itself."""
+        self._measures.declined += 1
+        self.say(connection, wire.NOT_HERE, last=True)
+
+    def drop_late(self, now: float) -> None:
+        """Let those go who take too long to ask, or to hear their answer."""
+        for connection in [connection for connection in self._open if connection.until < now]:
+            if connection.work is None or connection.ends:
+                self._drop(connection)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                # What socket.accept() does too; to look up names for family and kind takes it as long again.
+                descriptor, _ = self._listening._accept()  # type: ignore[attr-defined]
+                accepted = Socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
+            except BlockingIOError:
+                return
+            except OSError:  # the system has no more files; the listening socket stays ready, and must not be spun on
+                time.sleep(_BREATH)
+                return
+            try:
+                peer = peer_of(accepted)
+                if peer.uid != os.geteuid() or not sees_the_same(peer) or len(self._open) >= self._most:
+                    accepted.close()
+                    continue
+                connection = Connection(accepted, peer)
+            except OSError:
+                accepted.close()
+                continue
+            self._open.add(connection)
+            self._continue(connection)
+            if not (connection.closed or connection.complete_at):  # most hooks have said all by now
+                self._listen(connection, selectors.EVENT_READ)
+
+    def _listen(self, connection: Connection, events: int) -> None:
+        """Look after a connection from now on."""
+        if connection.closed:
+            return
+        if connection.is_watched:
+            self._selector.modify(connection, events)
+        else:
+            self._selector.register(connection, events)
+            connection.is_watched = True
+
+    def _continue(self, connection: Connection) -> None:
+        try:
+            asked = connection.hear()
+            if asked is not None:
+                self.ready.append((connection, asked))
+            elif connection.complete_at:
+                self.say(connection, b"", last=False)
+        except BadInputError:
+            self.decline(connection)
+        except OSError:
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        if connection in self._open:
+            self._open.discard(connection)
+            if connection.is_watched:
+                self._selector.unregister(connection)
+        connection.close()

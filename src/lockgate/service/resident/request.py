@@ -1,0 +1,92 @@
+"""One request that a resident gate decides on: on whose behalf, since when, and how far it has come."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar, copy_context
+
+from lockgate.clients.hook import deadline
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.system.caller import Caller, stand_in_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from lockgate.clients.hook.answer import Asked
+    from lockgate.clients.wire.resident import Request
+    from lockgate.core.questions import Deliberation, Need
+    from lockgate.gate import Consultants
+
+_PROLONG: ContextVar[Callable[[float], float]] = ContextVar("prolong", default=float)
+"""Has the hook wait longer for whom something is decided."""
+
+
+class Waiting:
+    """How long a hook waits. It knows nothing of the :class:`Work` in whose context it stands.
+
+    So a work is freed as soon as it is answered, and its memory is used for the next one while the processor has it.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        """The hook waits from here on."""
+        self._asked = asked
+        self.began = time.monotonic()
+        self.tell: Callable[[float], None] = lambda _: None
+        """Told for how many seconds somebody else is about to be waited for. May be called in any thread."""
+
+    def prolong(self, seconds: float) -> float:
+        """Have it wait longer; the seconds that it really will."""
+        most = deadline.most(self._asked.name) - (time.monotonic() - self.began)
+        lent = max(min(seconds, most), 0.0)
+        self.tell(lent)
+        return lent
+
+
+class Work:
+    """One request that is being decided on."""
+
+    def __init__(self, asked: Asked, request: Request, pid: int) -> None:
+        """Nothing is decided yet.
+
+        Args:
+            asked: The event, not yet read.
+            request: The request.
+            pid: The hook's process.
+        """
+        self.asked = asked
+        self.waiting = Waiting(asked)
+        self.allowed = asked.options.deadline
+        """Seconds that the hook and the configuration give a decision."""
+        self.spent = 0.0
+        """Seconds that the steps took."""
+        self.deliberation: Deliberation | None = None
+        self.consultants: Consultants | None = None
+        """Whom it asks: with what the hook's client objects to by itself."""
+        self._data = request.payload
+        self.caller = Caller(request.environ, pid, request.parent, request.mark)
+        """On whose behalf it is decided on."""
+        self.context = copy_context()
+        """In which all of it is done."""
+
+    def read(self) -> bool:
+        """Read the payload, in its context; whether there is an event to decide on."""
+        stand_in_for(self.caller)
+        data, self._data = self._data, b""
+        return self.asked.read(data, self.caller.environ) is not None
+
+    def consult(self, need: Need) -> Any:
+        """Ask whom a question is for, and wait for the answer. In any thread, in a copy of its context."""
+        assert self.consultants is not None, "a question comes of a decision that has begun"
+        _PROLONG.set(self.waiting.prolong)
+        return self.consultants.said(need)
+
+    def end(self) -> None:
+        """Give it up: nobody waits for the answer any more."""
+        if self.deliberation is not None:
+            self.context.run(self.deliberation.close)
+
+
+def prolong(seconds: float) -> float:
+    """Have whoever asked wait longer; the seconds that it really will."""
+    return _PROLONG.get()(seconds)

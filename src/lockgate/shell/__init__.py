@@ -1,0 +1,5 @@
+"""Reading shell: text to syntax tree, tree to programs, programs to effects."""
+
+from lockgate.shell.analyse import analyse_shell
+
+__all__ = ["analyse_shell"]

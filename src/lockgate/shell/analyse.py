@@ -1,0 +1,218 @@
+"""From a shell command to its effects."""
+
+from __future__ import annotations
+
+from lockgate.core.model import REACHING, Analysis, Effect, EffectKind, Flow, Label, Left, Variant
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.path_spelling import somewhere
+from lockgate.shell.grammar.reader import read
+from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
+from lockgate.shell.interpreter.interpreter import Machine
+from lockgate.shell.state.scope import Scope
+
+_PUSHING = frozenset({"program:git/push", "program:gh/pr/create", "program:gh/repo/create", "program:glab/mr/create"})
+"""Rules of what sends the commits of a repository."""
+
+
+def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bash") -> Analysis:
+    """What a shell command can do.
+
+    Args:
+        text: The command as the shell gets it.
+        cwd: Absolute working folder, empty where it is not known.
+        around: What the analysis may know beside the command.
+        dialect: ``bash``, ``sh``, ``dash`` or ``zsh``. Any other is not read.
+
+    Returns:
+        The effects with their evidence. What cannot be read or followed is an ``execute`` effect; nothing is raised.
+    """
+    try:
+        return _analyse(text, cwd, around, dialect)
+    except Exception as error:  # noqa: BLE001 - a fault in the analysis must never become an allow
+        because = f"the analysis of this command failed ({type(error).__name__})"
+        effect = Effect(EffectKind.EXECUTE, text, "shell:fault", because, gives=Label.UNTRUSTED)
+        return Analysis((effect,), (None,))
+
+
+def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
+    machine = Machine(around)
+    machine.texts.append(text)
+    scope = beginning(cwd, around)
+    began = dict(scope.variables) if around.shell_stays else {}
+    script = read(text, machine.enter(dialect))
+    if isinstance(script, Unparsed):
+        machine.not_read(text, script)
+    else:
+        machine.run(script, scope)
+    machine.run_traps()
+    if around.shell_stays:
+        from lockgate.shell.effects.persistent_shell import heed_left
+
+        heed_left(machine, scope, began)
+    if scope.ever.given:
+        from lockgate.shell.effects.variables import heed_given
+
+        heed_given(machine, scope)
+    if not scope.ever.integers.isdisjoint(scope.ever.given):
+        from lockgate.shell.expansion.arithmetic import heed_integers
+
+        heed_integers(machine, scope.ever)
+    if (scope.ever.touched or scope.ever.variables) and machine.around.may_be_zsh:
+        from lockgate.shell.interpreter.zsh import heed_names
+
+        heed_names(machine, scope.ever)
+    findings = machine.findings
+    effects = tuple(findings.effects)
+    flows: tuple[Flow, ...] = ()
+    left: tuple[Left, ...] = ()
+    sends, runs = _may_send_secrets(machine, text, effects), _may_run_downloads(machine, effects)
+    if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
+        effects, flows, left = _followed(script, cwd, machine.around, effects, sends=sends)
+    if machine.shells:
+        from lockgate.shell.programs.network_shells import shell_effects
+
+        effects = (*effects, *shell_effects(machine.shells))
+    if machine.downloads:
+        from lockgate.shell.secret_flow.code_sources import DOWNLOAD, Run, run_effects
+
+        runs_of = {Run(DOWNLOAD, address or "the network", address, what): None for address, what in machine.downloads}
+        effects = (*effects, *run_effects(runs_of))
+    receipt = _receipt(machine)
+    # What answers with a receipt saves nothing of itself. Of one that goes to a file nobody sees whether it is one.
+    keeps = frozenset[Label]() if receipt and not machine.prints_to_file else _kept(machine, effects, cwd)
+    return Analysis(
+        effects,
+        tuple(findings.programs),
+        tuple(findings.hints),
+        () if findings.loud else tuple(findings.quiet) if any(e.gives for e in findings.effects) else (),
+        echoes=not (machine.faithful and isinstance(script, Script) and _is_single(script)),
+        flows=flows,
+        left=left,
+        listens=tuple(findings.listens),
+        commands=tuple(findings.commands),
+        keeps=keeps,
+        receipt=receipt,
+        writes=_writes(machine),
+    )
+
+
+def _writes(machine: Machine) -> bool:
+    """Whether a file may be another one afterwards, as far as words name it."""
+    known = machine.written or machine.moved or machine.made or machine.changed
+    return bool(known or machine.unpacked or machine.may_save)
+
+
+def _receipt(machine: Machine) -> tuple[str, ...]:
+    """Patterns of the lines with which a receipt is none, where all that has an effect answers with one."""
+    if machine.findings.mixed or not machine.findings.acts:
+        return ()
+    from lockgate.shell.programs.receipts import failures_of
+
+    return failures_of(machine)
+
+
+def _kept(machine: Machine, effects: tuple[Effect, ...], cwd: str) -> frozenset[Label]:
+    """The labels of what may end in a file that does not give them to who reads it.
+
+    What is quiet about its own lines keeps what it brings where people expect it: packages, commits. Where it goes to a
+    file, nobody compares its lines, and only of an installation they are known. A program that nobody knows counts only
+    where something is reached: else what it prints is all that is said of it.
+    """
+    if not machine.findings.loud:
+        if not machine.prints_to_file:
+            return frozenset()
+        installing = {effect.rule for effect in effects if effect.kind is EffectKind.EXECUTE}
+        effects = tuple(effect for effect in effects if effect.rule not in installing)
+    reaches = any(effect.kind in REACHING for effect in effects)
+    counting = (effect.gives for effect in effects if reaches or effect.kind is not EffectKind.EXECUTE)
+    brought = frozenset(label for label in counting if label is not None)
+    if not brought:
+        return frozenset()
+    unseen = reaches and any(effect.variant is Variant.RUNTIME for effect in effects)
+    if machine.unpacked or machine.may_save or unseen:
+        return brought
+    from lockgate.resources.paths import read_effects
+
+    given = [{effect.gives for effect in read_effects(path, cwd, machine.around)} for path in machine.written]
+    return frozenset(label for label in brought if any(label not in each for each in given))
+
+
+def _may_send_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a secret may reach something that sends."""
+    if not any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects):
+        return False
+    pushes = any(effect.rule in _PUSHING for effect in effects)
+    return pushes or _has_secrets(machine, text, effects) or machine.around.keeps_any()
+
+
+def _has_secrets(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a secret is read, or a variable named that holds one."""
+    from lockgate.shell.effects.variables import is_secret_name
+
+    reads = machine.stores_secret or any(effect.kind is EffectKind.READ_SECRET for effect in effects)
+    return reads or ("$" in text and is_secret_name(text))
+
+
+def _may_run_downloads(machine: Machine, effects: tuple[Effect, ...]) -> bool:
+    """Whether something runs, and something reaches another machine that may say what, or has before."""
+    if not any(effect.kind is EffectKind.EXECUTE for effect in effects):
+        return False
+    reaches = any(effect.kind in REACHING for effect in effects)
+    return reaches or bool(machine.around.kept_files())
+
+
+def _may_keep(machine: Machine, text: str, effects: tuple[Effect, ...]) -> bool:
+    """Whether a file may be written whose content matters to later calls."""
+    if not machine.written:
+        return False
+    reaches = any(effect.kind in REACHING and effect.variant is not Variant.KNOWN for effect in effects)
+    return reaches or _has_secrets(machine, text, effects) or bool(machine.around.kept_files())
+
+
+def _followed(
+    script: Script, cwd: str, around: Surroundings, effects: tuple[Effect, ...], *, sends: bool
+) -> tuple[tuple[Effect, ...], tuple[Flow, ...], tuple[Left, ...]]:
+    """The effects, the flows that are a part of their evidence, and the files with what matters in them.
+
+    With ``sends`` a secret may be sent.
+    """
+    from lockgate.shell.secret_flow import second_run as dataflow
+    from lockgate.shell.secret_flow.code_sources import run_effects
+
+    tracer = dataflow.follow(script, beginning(cwd, around), around)
+    if tracer is None:
+        return (
+            (*effects, *(dataflow.not_followed(effects) if sends else ()), *dataflow.runs_not_followed(effects)),
+            (),
+            (),
+        )
+    runs = run_effects(tracer.runs)
+    if not sends:
+        return (*effects, *runs), (), tracer.in_files()
+    sent = dataflow.sent(effects, tracer)
+    said = (dataflow.explained(effect, tracer) for effect in effects)
+    return (*said, *sent, *runs), tuple(dataflow.best(tracer.flows)), tracer.in_files()
+
+
+def beginning(cwd: str, around: Surroundings) -> Scope:
+    """The state in which a command begins."""
+    scope = Scope(cwd, {"HOME": around.home, **around.variables})
+    scope.variables.pop("PWD", None)
+    if around.shell_stays:
+        scope.ever.stays = True
+        if cwd == around.workspace:
+            # Where the call says no folder, the shell is where the command before has left it.
+            scope.cwds = (somewhere(cwd),)
+    return scope
+
+
+def _is_single(script: Script) -> bool:
+    """Whether a script is one simple command whose output nothing else shapes."""
+    if len(script.commands) != 1 or any(script.background):
+        return False
+    command = script.commands[0]
+    if isinstance(command, Pipeline) and len(command.commands) == 1 and not command.timed:
+        command = command.commands[0]
+    if not isinstance(command, Simple) or command.assignments:
+        return False
+    return all(item.target.literal in ("/dev/null", "1") and item.fd == "2" for item in command.redirects)

@@ -1,0 +1,1 @@
+"""What it means to name a file, a host or a variable."""

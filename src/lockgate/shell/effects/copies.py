@@ -1,0 +1,158 @@
+"""What is copied or moved out of a folder under names that no word says: ``cp -r x/. .``, ``mv x/* .``, ``cp -r x y``.
+
+What lies in the folder is looked at. In the project that tells: a name that matters cannot be made there unnoticed
+meanwhile. What comes from elsewhere was made where nobody watches the names, and counts as any name.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.model import Effect, EffectKind
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.globs import name_matches
+from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.paths import write_effects
+from lockgate.resources.protected_paths import Guard
+from lockgate.shell.effects.unlisted import TARGET, unlisted
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.shell.state.scope import Arg, Scope
+
+_MARKS = "*?." + OPAQUE + PLAIN + ENVIRONMENT
+_MOST = 3
+"""How many names are told to a person."""
+_BECAUSE = "this writes what lies in `{source}`, under names that no word of the command says"
+_STAYS = "`{source}` lies outside of the project, where a contained command can move nothing away"
+
+
+class Moved(Record):
+    """Something that was copied or moved on the way."""
+
+    source: str
+    target: str
+
+
+class Copy(Record):
+    """How something is copied."""
+
+    whole: bool = True
+    """Whether a folder is taken with all that lies in it."""
+    moves: bool = False
+    """Whether it is gone afterwards."""
+    links: bool = False
+    """Whether links to it are made: what a link to a folder shows is no copy."""
+
+
+class Copied(Record):
+    """What was copied, moved or linked on the way, and what the disk says."""
+
+    around: Surroundings
+    moved: list[Moved]
+
+
+def copied(source: Arg, target: Arg, how: Copy, before: Copied, scope: Scope) -> list[Effect]:
+    """Effects of what is written under names that the words do not say."""
+    return [effect for cwd in scope.cwds for effect in _copied(source, target, how, before, cwd)]
+
+
+def originals(path: str, moved: list[Moved]) -> list[str]:
+    """Where what lies at a path was before, as far as it was copied or moved there on the way."""
+    found = [path]
+    for each in reversed(moved):
+        found += [f"{each.source}{path[len(each.target) :]}" for path in found if inside(path, each.target)]
+    return list(dict.fromkeys(found[1:]))
+
+
+def through_copies(words: Iterable[tuple[str, str]], around: Surroundings, moved: list[Moved]) -> list[Effect]:
+    """Effects of writing where a link was copied to on the way: it leads where it led before.
+
+    Args:
+        words: Each word that is written, with the folder that it counts from.
+        around: The machine.
+        moved: What was copied or moved on the way.
+    """
+    found: list[Effect] = []
+    for word, cwd in words:
+        path = absolute(word, cwd, around) if known(word) else None
+        for before in originals(path, moved) if path else ():
+            if (real := around.realpath(before)) != before:
+                found += write_effects(real, "", around)
+    return found
+
+
+def _copied(source: Arg, target: Arg, how: Copy, before: Copied, cwd: str) -> list[Effect]:
+    folder, _, name = source.text.rstrip("/").rpartition("/")
+    folder = folder or ("/" if source.text.startswith("/") else ".")
+    any_name, wild = not name.strip(_MARKS), source.glob or not known(name)
+    parts = name in ("", ".", "..")
+    place = source.text if parts or not wild else folder
+    there = absolute(place, cwd, before.around) if known(place) else None
+    into = absolute(target.text, cwd, before.around) if known(target.text) and not target.glob else None
+    if into is None:
+        return []  # it counts as a place that nobody knows
+    if there is not None:
+        before.moved.extend([Moved(there, into), *([] if parts or wild else [Moved(there, f"{into}/{name}")])])
+    if (how.links and not how.whole) or not (how.whole or wild or parts) or not in_project(into, before.around):
+        return []
+    star = _star(source, how, there, before.around)
+    if before.around.copied is None:
+        return star if any_name and (parts or there is None or _away(there, before.around)) else []
+    below = None if there is None else _below(there, before)
+    if below is None:
+        return star
+    paths = [path for path in below if not wild or _is_meant(path, name)]
+    if paths and not how.moves and there and _away(there, before.around):
+        return star
+    return _named(paths, into, "" if parts or wild else name, before.around)
+
+
+def _star(source: Arg, how: Copy, there: str | None, around: Surroundings) -> list[Effect]:
+    effect = unlisted(source.shown, TARGET, _BECAUSE.format(source=source.shown))
+    if how.moves and there is not None and _away(there, around):
+        effect = effect._replace(uncontainable=_STAYS.format(source=source.shown))
+    return [effect]
+
+
+def in_project(folder: str, around: Surroundings) -> bool:
+    """Whether a folder is the project's, or one around it."""
+    root = around.workspace or around.home
+    real = around.realpath(folder)
+    return any(inside(path, root) or inside(root, path) for path in (folder, real))
+
+
+def _away(folder: str, around: Surroundings) -> bool:
+    root = around.workspace or around.home
+    return not (inside(folder, root) and inside(around.realpath(folder), around.realpath(root)))
+
+
+def _below(folder: str, before: Copied) -> tuple[str, ...] | None:
+    """What lies below a folder, or lay below the one that it was made of."""
+    look = before.around.copied
+    found: list[str] = []
+    for place in (folder, *originals(folder, before.moved)):
+        names = look(place) if look else None
+        if names is None:
+            return None
+        found += names
+    return tuple(dict.fromkeys(found))
+
+
+def _is_meant(path: str, pattern: str) -> bool:
+    wild = pattern.replace(OPAQUE, "*").replace(PLAIN, "*").replace(ENVIRONMENT, "*")
+    return name_matches(wild.casefold(), path.partition("/")[0].casefold())
+
+
+def _named(paths: list[str], into: str, name: str, around: Surroundings) -> list[Effect]:
+    """What it means that these names are written into a folder; or below a name in it, where it is there already."""
+    guard = Guard(around)
+    found: dict[str, None] = {}
+    for place in dict.fromkeys((into, f"{into}/{name}" if name else into)):
+        found |= dict.fromkeys(f"{place}/{path}" for path in guard.kept(place, paths))
+    effects = [effect for path in [*found][:_MOST] for effect in write_effects(path, "", around)]
+    if found and not effects:
+        because = "this lies in a folder of settings that are trusted later"
+        effects = [Effect(EffectKind.PERSIST, path, TARGET, because) for path in [*found][:_MOST]]
+    return effects

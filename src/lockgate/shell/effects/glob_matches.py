@@ -1,0 +1,159 @@
+"""What a star stands for, where the disk tells: ``rm -rf s*`` in a folder that holds ``src`` and ``setup.py``.
+
+By its letters alone ``s*`` could be ``settings.json``. A shell looks at the folder when it comes to the word; so it is
+looked at here, and a word that could name a guarded place is taken for what it names. That holds only in a folder of
+the project, and where nothing before it on the line, or beside it, can have made a name: no program but those that
+leave names as they are (table ``still``), and nothing that is written. What was made by then could be made under the
+name of any word, with a star or without.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import EffectKind
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.globs import is_wild, name_matches
+from lockgate.resources.path_spelling import absolute
+from lockgate.shell.grammar.tree import Braces, CommandSub, Glob, Literal, Param, Tilde
+from lockgate.shell.grammar.visit import walk
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.core.model import Command
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.shell.grammar.tree import Part, Word
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_MOST_NAMES = 64
+"""A word that stands for more is not followed."""
+_PLAIN = lazy_re(r"[A-Za-z0-9_./ ,@%+:=?*-]+")
+"""Words whose marks mean the same in each shell and whatever its options are: stars within one name, and ``?``."""
+_ENTERING = frozenset({"cd", "chdir", "pushd", "popd"})
+LOOKING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
+
+
+def resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words of a command, those with stars together with what they stand for.
+
+    Args:
+        words: As they are written.
+        args: What all of them became: a command in the last one runs before the shell looks for the names of the first.
+        machine: What was met before.
+        scope: Where the shell is.
+    """
+    if not settled(machine) or not all(_bare(word.parts) for word in words if _has_glob(word.parts)):
+        return args
+    return [arg._replace(names=_names_of(arg.text, machine, scope)) if arg.glob else arg for arg in args]
+
+
+def settled(
+    machine: Machine, programs: int | None = None, *, also: str = "", kinds: frozenset[EffectKind] = LOOKING
+) -> bool:
+    """Whether the disk still is as it was: all that was met so far has only looked, or removed.
+
+    Args:
+        machine: What was met.
+        programs: How many of the programs ran before; all of them by default.
+        also: A program that counts as one that only looks: who asks knows what it did.
+        kinds: What the commands may do that were met so far.
+    """
+    # A shell that is started inside looks for names in its own way; who asks for a program's sake does not mind.
+    if machine.made or (len(machine.texts) > 1 and not also) or machine.levels or machine.frames or machine.interrupts:
+        return False
+    still = frozenset({*knowledge.table("still")["programs"].split(), also})
+    # What the last command of a pipeline makes may be there before the first one looks.
+    beside = (command for pipeline in machine.beside for command in walk(pipeline.commands) if command.words)
+    found = machine.findings
+    return (
+        still.issuperset(found.programs[:programs])
+        and all(effect.kind in kinds for effect in found.effects)
+        and all(command.words[0].literal in still for command in beside)
+        and not any(map(_may_lead_elsewhere, found.commands))
+    )
+
+
+def _may_lead_elsewhere(command: Command) -> bool:
+    """Whether a shell may be in another folder than the names say: ``..`` behind a link, told to go where it leads."""
+    name, *words = command.words
+    return name in _ENTERING and any(word[:1] in ("-", "+") or ".." in word.split("/") for word in words)
+
+
+def through_links(text: str, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
+    """What a pattern stands for where links lead elsewhere, each with the folder that it starts from."""
+    if not _PLAIN.fullmatch(text) or "**" in text or not text.strip("*?./_-"):
+        return []
+    around = machine.around
+    found = [(name, cwd) for cwd in scope.cwds for name in _met(text, cwd, around) or () if not _hides(name, text)]
+    return [
+        (name, cwd) for name, cwd in found if (path := absolute(name, cwd, around)) and around.realpath(path) != path
+    ]
+
+
+def _hides(name: str, pattern: str) -> bool:
+    """Whether a path has a hidden name where the pattern does not ask for one: a shell passes it over."""
+    names = name.split("/")[-pattern.count("/") - 1 :]
+    return any(a.startswith(".") and not b.startswith(".") for a, b in zip(names, pattern.split("/"), strict=False))
+
+
+def _has_glob(parts: tuple[Part, ...]) -> bool:
+    """Whether the shell looks for names to put in a word's place."""
+    return any(
+        isinstance(part, (Glob, Braces)) or (isinstance(part, (Param, CommandSub)) and not part.quoted)
+        for part in parts
+    )
+
+
+def _bare(parts: tuple[Part, ...]) -> bool:
+    """Whether all stars of a word are the shell's to expand, and nothing of it is only known when it runs."""
+    for part in parts:
+        if isinstance(part, Literal):
+            if is_wild(part.text):
+                return False
+        elif isinstance(part, Braces):
+            if not all(_bare(word.parts) for word in part.alternatives):
+                return False
+        elif not isinstance(part, (Glob, Tilde)):
+            return False
+    return True
+
+
+def _names_of(text: str, machine: Machine, scope: Scope) -> tuple[str, ...] | None:
+    """What a pattern stands for in the folders that a shell may be in; empty: nothing; ``None``: that is not known."""
+    if not _PLAIN.fullmatch(text) or "**" in text or ".." in text.split("/") or not text.strip("*?./_-"):
+        return None
+    found: dict[str, None] = {}
+    here: list[tuple[str, ...] | None] = [_met(text, cwd, machine.around) for cwd in scope.cwds]
+    for each in here:
+        if each is None or bool(each) != bool(here[0]):
+            # In a folder where it stands for nothing it stays a pattern, which the program gets.
+            return None
+        found |= dict.fromkeys(each)
+    return tuple(found) if len(found) <= _MOST_NAMES else None
+
+
+def _met(text: str, cwd: str, around: Surroundings) -> tuple[str, ...] | None:
+    """What a pattern stands for in one folder. More than a shell would find: hidden names, and in any case."""
+    names = text.split("/")
+    # A name that is found is no home folder, whatever it begins with.
+    found = ["./" if is_wild(names[0]) else ""]
+    for at, name in enumerate(names):
+        ending = "/" if at < len(names) - 1 else ""
+        if is_wild(name):
+            found = _listed(found, name.casefold(), cwd, around)
+            if not 0 < len(found) <= _MOST_NAMES:
+                return None if found else ()
+        found = [f"{path}{'' if is_wild(name) else name}{ending}" for path in found]
+    return tuple(found)
+
+
+def _listed(folders: list[str], pattern: str, cwd: str, around: Surroundings) -> list[str]:
+    """The names in folders that a pattern matches; too many to be followed where a folder cannot be looked into."""
+    found: list[str] = []
+    for folder in folders:
+        path = absolute(folder or ".", cwd, around)
+        there = around.names_in(path) if path else None
+        if there is None:
+            return [""] * (_MOST_NAMES + 1)
+        found += [folder + name for name in there if name_matches(pattern, name.casefold())]
+    return found

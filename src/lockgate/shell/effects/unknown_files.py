@@ -1,0 +1,170 @@
+"""What a word may mean beside the files that it is spelt like, where not all of it is known.
+
+That is any file of a folder, one that is looked for at any depth of it, and what the gate itself keeps there.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.model import Effect, EffectKind
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.globs import is_wild, names_meet
+from lockgate.resources.path_spelling import absolute, inside
+from lockgate.resources.paths import (
+    OWN_BELOW,
+    OWN_STATE,
+    read_effects,
+    recursive_read_effects,
+    recursive_write_effects,
+    write_effects,
+)
+from lockgate.shell.effects.files import MARKS, pattern
+from lockgate.shell.effects.unlisted import TARGET, unlisted
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
+_STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")
+"""Names in the gate's state whose contents can answer for a person, or tell what does."""
+_OWN_NAMES = "the gate's own state lies below it, with files of such names"
+
+
+def others_read(arg: Arg, machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of reading what a word may mean, beside the files that it is spelt like."""
+    found: list[Effect] = []
+    if (folder := _any_file_in(arg.text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_read_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _state_meant(arg, cwd, machine)
+        if (named := _looked_for(arg.text)) is not None:
+            from lockgate.resources.unknown_folders import named_read_effects
+
+            found += named_read_effects(*named, cwd, machine.around)
+    return found
+
+
+def others_written(text: str, machine: Machine, scope: Scope, *, there: bool) -> list[Effect]:
+    """Effects of changing what a word may mean, beside the files that it is spelt like.
+
+    With ``there`` nothing happens unless it is there already.
+    """
+    found: list[Effect] = []
+    if (folder := _any_file_in(text)) is not None:
+        found += [effect for cwd in scope.cwds for effect in recursive_write_effects(folder, cwd, machine.around)]
+    for cwd in scope.cwds:
+        found += _found_below(text, cwd, machine, there=there)
+    return found
+
+
+def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> list[Effect]:
+    """Effects of changing files by a pattern which may stand for one that is trusted later, and as well for any other.
+
+    What such a name is can be left to a sandbox, in which those files of the project are read-only. One that says so
+    whatever its stars stand for (``.github/workflows/*``) is meant, and so is one outside of the project.
+    """
+    around = machine.around
+    path = pattern(arg.text)
+    names = path.split("/")
+    first = next((at for at, name in enumerate(names) if is_wild(name)), 0)
+    folders = [absolute("/".join(names[:first]) or ".", cwd, around) for cwd in scope.cwds]
+    if not is_wild(names[first]) or not all(folder and _in_project(folder, around) for folder in folders):
+        return meant
+    ordinary = "/".join("_" if is_wild(name) else name for name in names)
+    certain = {
+        effect.rule
+        for cwd in scope.cwds
+        for effect in recursive_write_effects(ordinary, cwd, around)
+        if effect.kind is EffectKind.PERSIST
+    }
+    kept = [effect for effect in meant if effect.kind is not EffectKind.PERSIST or effect.rule in certain]
+    maybe = [effect for effect in meant if effect not in kept]
+    if not maybe or certain:
+        return meant
+    because = f"`{arg.shown}` may stand for a file of which this holds: {maybe[0].because}"
+    return [*kept, unlisted(arg.shown, TARGET, because)]
+
+
+def _in_project(folder: str, around: Surroundings) -> bool:
+    """Whether a folder lies in the project, with links resolved, and the project is no home folder."""
+    root = around.workspace
+    if not root or inside(around.home, root):
+        return False
+    return inside(folder, root) and inside(around.realpath(folder), around.realpath(root))
+
+
+def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
+    """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
+    if arg.static is None and not pattern(arg.text).strip(MARKS):
+        return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
+    parts = arg.text.split("/")
+    at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)
+    name = parts[-1].replace(OPAQUE, "*").replace(ENVIRONMENT, "*").replace(PLAIN, "*").casefold()
+    if at < 0 or not any(names_meet(file, name) for file in _STATE_FILES):
+        return []
+    folder = "/".join(parts[:at]).replace(PLAIN, "*") or ("/" if arg.text.startswith("/") else ".")
+    return [effect for effect in recursive_read_effects(folder, cwd, machine.around) if effect.rule == OWN_BELOW]
+
+
+def _any_file_in(text: str) -> str | None:
+    """The folder of which a word may name any file, where that is all that is known of it."""
+    folder, slash, name = text.rpartition("/")
+    return (folder or "/") if slash and name == PLAIN and known(folder) else None
+
+
+def _looked_for(text: str) -> tuple[str, str] | None:
+    """The folder and the name where a word says what is looked for at any depth of a folder."""
+    if OPAQUE in text or (PLAIN not in text and ENVIRONMENT not in text):
+        return None
+    *folders, name = text.split("/")
+    name = name.replace(PLAIN, "*").replace(ENVIRONMENT, "*")
+    at = next((at for at, part in enumerate(folders) if not known(part)), len(folders))
+    return ("/".join(folders[:at]) or ("/" if text.startswith("/") else "."), name) if name.strip("*") else None
+
+
+def _found_below(text: str, cwd: str, machine: Machine, *, there: bool) -> list[Effect]:
+    """What can be meant by a name that is looked for at any depth of a folder, and is changed there."""
+    folder, slash, name = text.rpartition("/")
+    around = machine.around
+    if PLAIN in name and name.strip(PLAIN):
+        # What is unknown of the name can hold folders, too.
+        name = name.replace(PLAIN, "*")
+        above = absolute(folder or slash or ".", cwd, around) if known(folder + name) else None
+        return _swept(above, name, cwd, around) if above is not None else []
+    if not folder.endswith((PLAIN, ENVIRONMENT)) or not known(name) or not name.strip(PLAIN + "*"):
+        return []
+    above = absolute(folder[:-1].rstrip("/") or ("." if folder == PLAIN else "/"), cwd, around)
+    if above is None:
+        return []
+    if is_wild(name):
+        return _swept(above, name, cwd, around)
+    from lockgate.resources.unknown_folders import named_write_effects
+
+    found = [*named_write_effects(above, name, cwd, around)]
+    if found and there:
+        from lockgate.shell.effects.glob_matches import settled
+
+        # What is there tells, as long as nothing on the line can have changed that.
+        paths = around.found_below(above, name) if settled(machine) else None
+        found = found if paths is None else [effect for path in paths for effect in write_effects(path, "", around)]
+    for own in around.own_paths:
+        if inside(own, above) and (name.casefold() in own.casefold().split("/") or name.casefold() in _STATE_FILES):
+            found += write_effects(own, "", around)
+    return found
+
+
+def _swept(above: str, name: str, cwd: str, around: Surroundings) -> list[Effect]:
+    """What is meant by a name with stars, where it is looked for in a folder that the gate's state lies below.
+
+    In all others, a project's above all, such names are the ordinary way to say which files are meant.
+    """
+    if not any(inside(state, above) for state in around.state_paths):
+        return []
+    from lockgate.resources.unknown_folders import named_write_effects
+
+    found = [effect for effect in named_write_effects(above, name, cwd, around) if effect.kind is EffectKind.TAMPER]
+    if any(names_meet(file, name.casefold()) for file in _STATE_FILES):
+        found.append(Effect(EffectKind.TAMPER, f"{above.rstrip('/')}/**/{name}", OWN_BELOW, _OWN_NAMES))
+    return found

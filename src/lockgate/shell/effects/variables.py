@@ -1,0 +1,143 @@
+"""Variables that make other programs run something, or talk to somebody else."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import Effect, EffectKind, Label
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
+from lockgate.shell.state.scope import Arg, Ever, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
+
+
+_REPOSITORY = lazy_re(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+"""``OWNER/REPOSITORY`` on the server that is configured; three names begin with another server's."""
+_WORD = lazy_re(r"[\w.+@-]*")
+"""What names a locale, a version, a place or a database, and cannot be a path, an address or settings."""
+_SHELLS = frozenset(f"{place}/{shell}" for place in ("/bin", "/usr/bin") for shell in ("sh", "bash", "dash", "zsh"))
+"""Shells that the system brings."""
+_LOCAL = ("/", ":", "unix:", "npipe:")
+"""How an address begins that is a socket or a display of this machine."""
+
+
+def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
+    """Keep what setting a variable does. ``text`` is the value's shape."""
+    role = role_of(name)
+    if not role or not (text or name == "PATH"):
+        # An empty search path is the folder that the shell is in.
+        return
+    machine.heeded.add((name, text))
+    rule = f"variable:{name}"
+    if role == "command" and known(text):
+        found = machine.findings.found
+        machine.run_text(text, scope.new_shell(), "sh")
+        # It runs inside of a program that gets the variable, be that an act.
+        machine.findings.mixed |= machine.findings.found > found
+    elif role == "search":
+        if not all(_usual(place, machine) for place in text.split(":")):
+            machine.findings.execute(f"{name}={text}", rule, f"`{name}` decides where programs are looked up")
+    elif role == "prompt" and harmless(text):
+        return
+    elif role == "file":
+        from lockgate.shell.effects.files import write
+
+        machine.findings.merge(write(Arg(text), machine, scope), ())
+    elif _as_usual(role, text):
+        return
+    elif role in ("proxy", "repository"):
+        _proxy(name, text, rule, machine)
+    else:
+        machine.findings.execute(f"{name}={text}", rule, f"`{name}` makes other programs run what it says")
+
+
+def _as_usual(role: str, text: str) -> bool:
+    """Whether a value is what a variable of this kind holds, which runs nothing."""
+    if role == "shell":
+        return text in _SHELLS
+    forms = {"repository": _REPOSITORY, "word": _WORD}
+    return role in forms and forms[role].fullmatch(text) is not None
+
+
+def heed_given(machine: Machine, scope: Scope) -> None:
+    """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
+    for name, texts in list(scope.ever.given.items()):
+        if scope.ever.exporting or machine.around.exported(name):
+            heed_variable(name, "", machine)
+        if role_of(name):
+            for text in sorted(texts):
+                if (name, text) not in machine.heeded:
+                    variable_effects(name, text, machine, scope)
+
+
+def heed_variable(name: str, text: str, machine: Machine) -> None:
+    """Keep that programs get a variable of which no table says what they do with it."""
+    if not is_listed(name):
+        from lockgate.shell.effects import unlisted
+
+        machine.findings.add(unlisted.variable(name, text))
+
+
+def heed_exported(machine: Machine, ever: Ever) -> None:
+    """Keep that a program gets the variables that were exported before."""
+    while ever.exported:
+        heed_variable(*ever.exported.popitem(), machine)
+
+
+def role_of(name: str) -> str:
+    """What kind of variable a name is, empty for one that runs nothing."""
+    roles = table("variables")
+    if name in roles:
+        return str(roles[name])
+    families = [key for key in _families() if name.startswith(key[:-1])]
+    return str(roles[max(families, key=len)]) if families else ""
+
+
+def is_listed(name: str) -> bool:
+    """Whether a table says what a variable does to the programs that get it, be it nothing."""
+    names = table("variables")
+    return name in names or any(name.startswith(key[:-1]) for key in _families()) or name in _harmless()
+
+
+@cache
+def _families() -> tuple[str, ...]:
+    """The keys that stand for all names which begin so."""
+    return tuple(key for key in table("variables") if key.endswith("*"))
+
+
+@cache
+def _harmless() -> frozenset[str]:
+    """Names of variables that run nothing, reach nobody and name no file."""
+    return frozenset(name for names in table("harmless_variables").values() for name in names.split())
+
+
+def _usual(place: str, machine: Machine) -> bool:
+    """Whether a folder is one where programs are installed, and that is guarded as such."""
+    if place in ("", ENVIRONMENT):
+        return place != ""
+    usual = tuple(str(item).replace("~", machine.around.home) for item in table("program_folders"))
+    return place.rstrip("/") in usual
+
+
+def _proxy(name: str, text: str, rule: str, machine: Machine) -> None:
+    from lockgate.resources.addresses import host_of
+    from lockgate.resources.hosts import is_loopback, trusted
+
+    if text.startswith(_LOCAL) or text == "off":
+        return
+    host = host_of(text if "://" in text else f"http://{text}") if known(text) else None
+    if host is None or not (is_loopback(host) or trusted(host, machine.around)):
+        because = f"`{name}` sends what other programs transfer through another machine"
+        machine.findings.add(Effect(EffectKind.EGRESS, text, rule, because, gives=Label.UNTRUSTED))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable is named like one that holds a secret."""
+    return _SECRET.search(name) is not None

@@ -1,0 +1,1 @@
+"""Expansion of words: parameters, arithmetic, globs."""

@@ -1,0 +1,1 @@
+"""JavaScript on the command line."""

@@ -1,0 +1,1 @@
+"""Perl on the command line."""

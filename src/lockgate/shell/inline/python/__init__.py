@@ -1,0 +1,1 @@
+"""Python on the command line."""

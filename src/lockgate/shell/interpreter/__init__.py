@@ -1,0 +1,1 @@
+"""Runs a tree abstractly: which commands run, with which words."""

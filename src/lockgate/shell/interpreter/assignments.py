@@ -1,0 +1,69 @@
+"""Assignments: what a variable holds from here on, and what giving it that does."""
+
+from __future__ import annotations
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.effects.variables import variable_effects
+from lockgate.shell.expansion.arithmetic import calculable, evaluated, index, unsafe_arithmetic
+from lockgate.shell.expansion.words import expand_all, expand_one
+from lockgate.shell.grammar.tree import Assignment
+from lockgate.shell.state.abstract_text import OPAQUE, blur, harmless, marks_of
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+
+def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    """Assign one variable and keep what that does."""
+    name = assignment.name
+    if assignment.subscript is not None:
+        index(assignment.subscript, machine, scope)
+    if assignment.elements is not None:
+        _assign_elements(name, assignment, machine, scope)
+        return
+    text = expand_one(assignment.value, machine, scope)
+    if assignment.subscript is not None:
+        scope.forget({name})
+        scope.ever.gives(name, text)
+        return
+    if name in scope.pinned and not calculable(text, scope):
+        # An integer, or a reference to another variable: its value is evaluated.
+        unsafe_arithmetic(machine)
+    variable_effects(name, text, machine, scope)
+    if assignment.append and name in scope.arrays:
+        scope.forget({name})
+        return
+    if assignment.append and name not in scope.ever.integers:
+        text = (scope.value(name) if name in scope.variables else "") + text
+    scope.assign(name, text)
+
+
+def _assign_elements(name: str, assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    """``a=(x y)``."""
+    items = tuple(expand_all(assignment.elements or (), machine, scope))
+    for item in items or (Arg(""),):
+        scope.ever.gives(name, item.text)
+    if name in scope.ever.integers and not all(calculable(item.text, scope) for item in items):
+        unsafe_arithmetic(machine)
+    if any(item.text.startswith("[") for item in items):
+        _by_index(name, items, machine, scope)
+    elif any(item.loose for item in items):
+        # Which element is which is not known.
+        texts = [item.text for item in (*(scope.arrays.get(name, ()) if assignment.append else ()), *items)]
+        if all(map(harmless, texts)):
+            scope.arrays[name] = (Arg(blur(*texts), loose=True),)
+        else:
+            scope.forget({name})
+            scope.variables[name] = OPAQUE + marks_of("".join(texts))
+    elif name in scope.pinned or (assignment.append and name not in scope.arrays and name in scope.variables):
+        scope.forget({name})
+    else:
+        scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
+
+
+def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:
+    """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
+    for item in items:
+        evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)
+    scope.forget({name})

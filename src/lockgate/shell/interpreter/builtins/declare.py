@@ -1,0 +1,119 @@
+"""Builtins that declare variables: local ones, exported, read-only, integers, references to others."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.effects.variables import variable_effects
+from lockgate.shell.expansion.arithmetic import calculable, unsafe_arithmetic
+from lockgate.shell.interpreter.builtins import variables as names
+from lockgate.shell.state.abstract_text import OPAQUE, known
+from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+
+def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
+    """``declare`` and ``typeset``; outside of them ``local`` says whether the variables are local to a function."""
+    given = [arg.text for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text)]
+    flags = "".join(text[1:] for text in given)
+    words = [arg for arg in args if not re.fullmatch(r"[-+][A-Za-z]*", arg.text)]
+    if not words:
+        if "f" not in flags.lower():
+            machine.findings.merge(list(made_by("read-secret", "declare", "shell:list-variables")), ())
+        return OPAQUE
+    if "n" in flags:
+        _refer(machine, scope, words)
+    for word in words:
+        name = word.text.partition("=")[0].removesuffix("+")
+        if name.isidentifier():
+            _hide(machine, scope, name, flags if local else "g")
+            _declare_one(machine, scope, word.text, flags)
+            if "x" in flags:
+                scope.ever.exported[name] = word.text.partition("=")[2]
+                scope.ever.exporting |= "f" in flags
+                scope.exported = scope.exported | {name} if f"+{flags}" not in given else scope.exported - {name}
+        else:
+            names.take_names(machine, scope, [Arg(name)])
+            scope.ever.gives(name, OPAQUE)
+            if not known(name):
+                scope.forget(set(scope.variables))
+    return ""
+
+
+def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> None:
+    """Give a variable its value and its kind."""
+    name, equals, value = text.partition("=")
+    append = name.endswith("+")
+    name = name.removesuffix("+")
+    if "i" in flags:
+        scope.ever.integers.add(name)
+    if equals:
+        variable_effects(name, value, machine, scope)
+        scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
+    if "i" in flags and not calculable(value, scope):
+        unsafe_arithmetic(machine)
+    if "n" in flags:
+        names.reference(machine, scope, value)
+    if set(flags) & set("inulrc"):
+        _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
+
+
+def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
+    """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
+    if not machine.frames or "g" in flags:
+        return
+    again = any(kept.name == name for kept in machine.frames[-1])
+    kept = machine.hide(name, scope)
+    if "I" not in flags and not (again and name in scope.arrays):
+        scope.assign(name, "")
+        if again:
+            scope.give_back(kept)
+
+
+def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``local``: outside a function it fails in bash, and assigns in zsh."""
+    kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
+    shape = declare(machine, scope, args, stdin)
+    for item in kept:
+        if item.name.isidentifier():
+            scope.give_back(item)
+    return shape
+
+
+def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
+    """Let names stand for other variables: from here on an assignment to the one changes the other."""
+    for word in words:
+        target = word.text.partition("=")[2]
+        if target.isidentifier():
+            _pin(scope, target, read_only=False)
+        else:
+            because = "from here on this name may stand for any variable"
+            machine.findings.execute(word.shown, "shell:nameref", because, unknown=True)
+
+
+def _pin(scope: Scope, name: str, read_only: bool) -> None:
+    value = scope.value(name)
+    scope.pinned.add(name)
+    if not read_only:
+        scope.variables[name] = OPAQUE
+    elif name not in scope.variables:
+        scope.variables[name] = value
+
+
+def readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``readonly``."""
+    return declare(machine, scope, [Arg("-r"), *args], stdin, local=False) if args else OPAQUE
+
+
+def export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``export``: programs see these variables, and shells that are started see their values."""
+    if any(arg.text == "-n" for arg in args):
+        scope.exported -= {arg.text.partition("=")[0] for arg in args}
+        return ""
+    # Without a name it prints.
+    flag = [Arg("-x")] if any(not arg.text.startswith("-") for arg in args) else []
+    return declare(machine, scope, [*flag, *args], stdin, local=False)

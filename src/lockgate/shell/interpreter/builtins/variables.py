@@ -1,0 +1,191 @@
+"""Builtins that take names of variables: an index in such a name is evaluated, and can hold a command."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+
+_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+
+def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``read``: variables get what is on standard input."""
+    names: list[Arg] = []
+    position = 0
+    array = cut = raw = other = False
+    while position < len(args):
+        text = args[position].text
+        position += 1
+        if re.match(r"-[A-Za-z]", text):
+            raw |= "r" in text
+            cut |= bool(set(text) & set("nN")) or ("d" in text and args[position : position + 1] != [Arg("")])
+            other |= "u" in text
+        if re.fullmatch(r"-[A-Za-z]*[dinNptua]", text):
+            if text.endswith("a") and position < len(args):
+                array = True
+                names.append(args[position])
+            position += 1
+        elif not text.startswith("-") or not known(text):
+            names.append(args[position - 1])
+    take_names(machine, scope, names)
+    machine.take(stdin, lines=not cut)
+    value = OPAQUE if other else _line(stdin)
+    pieces = value.split()
+    split = len(names) > 1 or array
+    if split and _is_exact(machine, scope, value, stdin, cut=cut or other):
+        _give(scope, [name.text for name in names], value, array=array)
+        return ""
+    if cut or (split and not all(map(harmless, pieces))) or ("\\" in value and not raw) or scope.ever.letters:
+        value = blur(value, "") if not re.search(r"[-\\]", value) else unknown(value)
+    for name in names or [Arg("REPLY")]:
+        machine.chosen |= not known(value)
+        scope.assign(name.text, value if len(names) <= 1 and not array else blur(value, "") if value else "")
+    return ""
+
+
+def _is_exact(machine: Machine, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
+    """Whether it is known which words ``read`` finds: there is one line, split at white space."""
+    one = stdin is not None and known(stdin) and stdin.count("\n") <= 1
+    return one and not cut and not scope.ifs_changed and "\\" not in value and not machine.around.may_be_zsh
+
+
+def _give(scope: Scope, names: list[str], value: str, *, array: bool) -> None:
+    """Give variables the words of a line: the last one has what is left."""
+    if array:
+        scope.assign(names[0], "")
+        scope.arrays[names[0]] = tuple(map(Arg, value.split()))
+        return
+    words = value.split(None, len(names) - 1)
+    for name, word in zip(names, [*words, *[""] * len(names)], strict=False):
+        scope.assign(name, word)
+
+
+def _line(stdin: str | None) -> str:
+    """What ``read`` finds: one of the lines."""
+    if stdin is None:
+        return OPAQUE
+    lines = stdin.splitlines() or [""]
+    return blur(*(line.strip() for line in lines))
+
+
+def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``mapfile``: an array gets the lines of standard input."""
+    for index, arg in enumerate(args):
+        if callback := re.match(r"-[A-Za-z0-9]*C(.*)", arg.text, re.DOTALL):
+            following = args[index + 1].text if index + 1 < len(args) else OPAQUE
+            machine.run_text(callback.group(1) or following, scope.copy())
+    names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
+    take_names(machine, scope, names)
+    machine.take(stdin)
+    if any(arg.text.startswith("-u") or not known(arg.text) for arg in args):
+        stdin = OPAQUE
+    for name in names:
+        lines = (stdin if stdin is not None else OPAQUE).splitlines()
+        if any(arg.text.startswith("-") and arg.text != "-t" for arg in args):
+            # Lines may be left out, or end elsewhere.
+            lines = [blur("", *lines)]
+        if all(map(harmless, lines)) and len(lines) <= 50:
+            scope.assign(name.text, lines[0] if lines else "")
+            scope.arrays[name.text] = tuple(Arg(line) for line in lines)
+        else:
+            scope.forget({name.text})
+            scope.variables[name.text] = unknown(*lines)
+            scope.ever.gives(name.text, OPAQUE)
+    return ""
+
+
+def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
+    functions = any(arg.text == "-f" for arg in args)
+    words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
+    take_names(machine, scope, words)
+    for word in words:
+        if functions:
+            scope.functions.pop(word.text, None)
+        elif known(word.text):
+            scope.unset(word.text)
+            if any(arg.text == "-n" for arg in args):
+                # Only a reference is taken away, and a variable that is none stays.
+                scope.forget({word.text})
+            if word.text in scope.functions:
+                scope.functions[word.text] = (*scope.functions[word.text], None)
+        else:
+            scope.forget(set(scope.variables))
+    return ""
+
+
+def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``getopts``: variables get options."""
+    take_names(machine, scope, args[1:2])
+    scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
+    for arg in args[1:2]:
+        scope.ever.gives(arg.text, PLAIN)
+    return ""
+
+
+def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``wait -p NAME``: the name's index is evaluated."""
+    if any(re.match(r"-[a-z]*p", arg.text) for arg in args):
+        take_names(machine, scope, [Arg(arg.text.removeprefix("-p")) for arg in args])
+        for name in {arg.text for arg in args if arg.text.isidentifier()}:
+            scope.forget({name})
+            scope.ever.gives(name, PLAIN)
+    return ""
+
+
+def reference(machine: Machine, scope: Scope, target: str) -> None:
+    """``declare -n``: from here on another name stands for a variable, which may be one that executes."""
+    from lockgate.shell.effects.variables import role_of
+
+    if not target.isidentifier() or role_of(target):
+        because = "from here on another name stands for a variable that is not known, or that runs something"
+        machine.findings.execute(f"declare -n {target}", "shell:subscript", because)
+    else:
+        scope.pinned.add(target)
+        scope.forget({target})
+
+
+def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
+    """Keep that words are taken for names of variables, whose index is evaluated."""
+    from lockgate.shell.expansion.arithmetic import calculable
+
+    for name in names:
+        # The name of a file or of a branch can be LD_PRELOAD.
+        begins = name.text.startswith(PLAIN) or any(mark in name.text for mark in "*?")
+        chosen = begins or (machine.chosen and (ENVIRONMENT in name.text or PLAIN in name.text))
+        if chosen or OPAQUE in name.text or ("[" in name.text and not calculable(name.text.partition("[")[2], scope)):
+            because = "this word is taken for a variable's name, and an index in it is evaluated and can hold a command"
+            machine.findings.execute(name.shown, "shell:subscript", because)
+
+
+def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``test -v``: a name whose index is evaluated."""
+    from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+    from lockgate.shell.interpreter.compound import safe_number
+
+    for index, arg in enumerate(args):
+        if arg.text in ("-v", "-R"):
+            take_names(machine, scope, args[index + 1 : index + 2])
+        elif arg.text in _COMPARING and not all(safe_number(a.text, scope) for a in args if a is not arg):
+            # zsh evaluates both sides as arithmetic.
+            unsafe_arithmetic(machine)
+    return ""
+
+
+def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+    """``let``: arithmetic."""
+    from lockgate.shell.expansion.arithmetic import evaluate, unsafe_arithmetic
+    from lockgate.shell.grammar.tree import Arith, Literal
+
+    for arg in args:
+        if not harmless(arg.text.lstrip("-")):
+            unsafe_arithmetic(machine)
+        evaluate(Arith((Literal(arg.text),)), machine, scope)
+    return ""

@@ -1,0 +1,216 @@
+"""Running groups, branches, loops and conditions: what may happen is joined, loops run until nothing new is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.expansion.words import expand_all, expand_one
+from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Group, If, While
+from lockgate.shell.interpreter.interpreter import LONGEST_SHAPE
+from lockgate.shell.interpreter.lookahead import assigned, file_name, in_parts, known_lines, leaves_early
+from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_MOST_ROUNDS = 12
+_MOST_WORDS = 30
+_MOST_PATTERNS = 4
+_COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+
+
+def run_compound(node: Any, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """Run a compound command, its redirections already applied; give the shape of what it prints."""
+    shape: str = _HANDLERS[type(node)](node, machine, scope, stdin)
+    return shape if len(shape) <= LONGEST_SHAPE else OPAQUE
+
+
+def _group(node: Group, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    return machine.run(node.body, scope.copy() if node.subshell else scope, stdin)
+
+
+def _if(node: If, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    ends: list[Scope] = []
+    shapes: list[str] = []
+    asked = ""
+    for condition, body in node.branches:
+        asked += machine.run(condition, scope, machine.rest(stdin))
+        branch = scope.copy()
+        shapes.append(asked + machine.run(body, branch, machine.rest(stdin)))
+        ends.append(branch)
+    otherwise = "" if node.otherwise is None else machine.run(node.otherwise, scope, machine.rest(stdin))
+    shapes.append(asked + otherwise)
+    scope.join(*ends)
+    return blur(*shapes)
+
+
+# ---------------------------------------------------------------- loops
+def _while(node: While, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    def once() -> str:
+        given = machine.rest(stdin)
+        shape = machine.run(node.condition, scope, given)
+        left = machine.rest(given)
+        shape += machine.run(node.body, scope, left)
+        taken = machine.taken.get(id(given))
+        if taken is not None and taken[1] and (left is given or id(left) not in machine.taken):
+            # The next round finds the next line.
+            del machine.taken[id(given)]
+        return shape
+
+    lines = known_lines(node, machine.rest(stdin)) if not scope.functions else None
+    shape = _until_known(machine, scope, once) if lines is None else _for_lines(node, lines, machine, scope)
+    if lines is None:
+        # A ``read`` that finds no more line leaves its variables empty.
+        ended = scope.copy()
+        for name in assigned(node.condition):
+            ended.assign(name, "")
+        scope.join(ended)
+    machine.take(stdin)
+    return shape
+
+
+def _for_lines(node: While, lines: list[str], machine: Machine, scope: Scope) -> str:
+    """``while read x``, where every line of the input is known."""
+    shape = ""
+    before = scope.copy()
+    for line in (*lines, ""):
+        machine.run(node.condition, scope, line and f"{line}\n")
+        if line:
+            # A body that reads from the same input takes lines away.
+            shape += machine.until_left(scope, lambda: machine.run(node.body, scope, OPAQUE))
+    return _if_left(node, shape, before, scope)
+
+
+def _until_known(machine: Machine, scope: Scope, once: Callable[[], str]) -> str:
+    """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
+    shapes = []
+    for _ in range(_MOST_ROUNDS):
+        before = scope.copy()
+        shapes.append(machine.until_left(scope, once))
+        scope.join(before)
+        if scope.same(before):
+            return in_parts(shapes[-1])
+    return machine.too_much("a loop does not come to rest")
+
+
+def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    if node.words is None:
+        values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE, loose=True)]
+    else:
+        values = expand_all(node.words, machine, scope)
+    texts = [file_name(value) for value in values]
+    if node.select or len(texts) > _MOST_WORDS or any(value.static is None or value.loose for value in values):
+        # How often it runs is not known, nor for what.
+        machine.chosen = True
+        several = list(dict.fromkeys(texts))
+        several = several if len(several) <= _MOST_PATTERNS else [blur(*texts)]
+        return _until_known(machine, scope, partial(_any_of, node, several, machine, scope, stdin))
+    before = scope.copy()
+    shape = ""
+    for text in texts:
+        shape += machine.until_left(scope, partial(_round, node, text, machine, scope, stdin))
+    return _if_left(node, shape, before, scope)
+
+
+def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
+    """What holds after a loop with known rounds, where a body may have been left before its end."""
+    if not leaves_early(node.body):
+        return shape
+    scope.forget(assigned(node))
+    scope.join(before)
+    return in_parts(shape)
+
+
+def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    scope.assign(node.name, text)
+    return machine.run(node.body, scope, machine.rest(stdin))
+
+
+def _any_of(node: For, texts: list[str], machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """One round for each of some texts, any of which may stand for no word at all."""
+    shape = ""
+    for text in texts:
+        before = scope.copy()
+        shape += _round(node, text, machine, scope, stdin)
+        scope.join(before)
+    return shape
+
+
+def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    from lockgate.shell.expansion.arithmetic import evaluate
+
+    def once() -> str:
+        shape = machine.run(node.body, scope, machine.rest(stdin))
+        evaluate(node.header, machine, scope)
+        return shape
+
+    evaluate(node.header, machine, scope)
+    return _until_known(machine, scope, once)
+
+
+# ---------------------------------------------------------------- conditions
+def _case(node: Case, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    expand_one(node.subject, machine, scope)
+    ends: list[Scope] = []
+    shapes = [""]
+    for patterns, body in node.clauses:
+        for pattern in patterns:
+            expand_one(pattern, machine, scope)
+        branch = scope.copy()
+        shapes.append(machine.run(body, branch, machine.rest(stdin)))
+        ends.append(branch)
+        # A clause that ends in ``;&`` falls into the next one.
+        scope.join(branch)
+    scope.join(*ends)
+    return blur(*shapes)
+
+
+def _condition(node: Condition, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    texts = [expand_one(word, machine, scope) for word in node.words]
+    for index, word in enumerate(node.words):
+        if word.literal in _COMPARING:
+            around = texts[max(index - 1, 0) : index] + texts[index + 1 : index + 2]
+            if not all(safe_number(text, scope) for text in around):
+                from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+
+                unsafe_arithmetic(machine)
+    return ""
+
+
+def safe_number(text: str, scope: Scope) -> bool:
+    """Whether arithmetic can evaluate a text without running a command that it holds."""
+    from lockgate.shell.expansion.arithmetic import calculable
+
+    return calculable(text, scope)
+
+
+def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    from lockgate.shell.expansion.arithmetic import evaluate
+
+    evaluate(node.expression, machine, scope)
+    return ""
+
+
+def _coproc(node: Coproc, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    machine.command(node.body, scope.copy(), OPAQUE)
+    scope.ever.gives(node.name or "COPROC", PLAIN)
+    # In zsh the whole pipeline is the coprocess, and what this prints goes into it.
+    return OPAQUE
+
+
+_HANDLERS: dict[type, Any] = {
+    Group: _group,
+    If: _if,
+    While: _while,
+    For: _for,
+    ArithFor: _arith_for,
+    Case: _case,
+    Condition: _condition,
+    ArithCommand: _arith_command,
+    Coproc: _coproc,
+}

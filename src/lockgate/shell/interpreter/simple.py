@@ -1,0 +1,143 @@
+"""Running one simple command: assignments, redirections, the invocation itself."""
+
+from __future__ import annotations
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.expansion.words import expand, expand_all, expand_one
+from lockgate.shell.grammar.tree import Assignment, Literal, Param, Simple, Word
+from lockgate.shell.interpreter.redirects import apply_redirects
+from lockgate.shell.programs.invoke import invoke
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, blur, known
+from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
+_ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
+_SPECIAL = ": . source eval command builtin export readonly set shift trap unset return cd pushd chdir"
+_EVALUATING = frozenset(_SPECIAL.split())
+"""Builtins that heed the assignments before them (``cd`` does ``CDPATH``), or keep these in a shell's POSIX mode."""
+_STARTING = frozenset({".", "builtin", "command", "eval", "exec", "source"})
+"""Builtins that start programs, which get the variables before them."""
+_PRINTERS = frozenset({"echo", "printf", "print"})
+
+
+def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """Run a simple command and give the shape of what it prints."""
+    args = _arguments(node.words, machine, scope)
+    output = None
+    printed = machine.prints_to_file
+    if node.redirects:
+        stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
+    if not args:
+        for assignment in node.assignments:
+            _assign(assignment, machine, scope)
+        # ``$(<file)`` is what the file holds, and zsh copies its input wherever there are redirections alone.
+        return "" if output is None else output.of(blur("", stdin or ""))
+    name = args[0].text
+    if name in _PRINTERS:
+        _show_secrets(node, args, machine, scope)
+    if name == "eval" and len(args) < 4 and args[-1].text == OPAQUE:
+        from lockgate.shell.interpreter.eval_output import sets_up
+
+        args = [args[0], Arg(ENVIRONMENT)] if sets_up(node.words) else args
+    shape = (
+        _with_assignments(node, args, machine, scope, stdin)
+        if node.assignments
+        else invoke(machine, scope, args, stdin)
+    )
+    if output is None:
+        return shape
+    if name in _PRINTERS and name not in scope.functions and known(shape):
+        # A text that stands in the command brings nothing into the file.
+        machine.prints_to_file = printed
+    machine.redirected(node.redirects, scope, shape, stays=name == "exec")
+    return output.of(shape)
+
+
+def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Scope, stdin: str | None) -> str:
+    """Run a command with the assignments before it; they reach a function too, and a program as its environment."""
+    from lockgate.shell.interpreter.builtins import BUILTINS
+
+    reaches = args[0].text in scope.functions or args[0].text in _EVALUATING
+    target = scope if reaches else scope.copy()
+    kept = [scope.kept(item.name) for item in node.assignments if reaches and item.elements is None]
+    for assignment in node.assignments:
+        if assignment.elements is None:
+            _assign(assignment, machine, target)
+        else:
+            # A list is no environment: it is one of the words of ``declare`` and the like.
+            machine.hide(assignment.name, scope)
+            _assign(assignment, machine, scope)
+            args.append(Arg(assignment.name))
+    if target is not scope:
+        target.exported |= {item.name for item in node.assignments}
+    if args[0].text not in BUILTINS or args[0].text in _STARTING:
+        from lockgate.shell.effects.variables import heed_variable
+
+        for item in node.assignments:
+            heed_variable(item.name, target.value(item.name), machine)
+    changed, split = scope.ifs_changed, scope.variables.get("IFS")
+    if args[0].text in BUILTINS:
+        # A builtin changes this shell, where they do not last. It may split by them.
+        scope.ifs_changed |= target.ifs_changed
+        target = scope
+    shape = invoke(machine, target, args, stdin)
+    if not reaches and scope.variables.get("IFS") == split:
+        scope.ifs_changed = changed
+    for before in reversed(kept):
+        # Whether the value stays depends on the shell and its mode.
+        scope.give_back(before)
+    return shape
+
+
+def _assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+    from lockgate.shell.interpreter.assignments import assign
+
+    assign(assignment, machine, scope)
+
+
+def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words that a command gets. The assignments of ``export`` and the like are not split."""
+    name: str | None = None
+    for word in words:
+        name = word.literal
+        if name not in ("command", "builtin"):
+            break
+    if name not in _DECLARING:
+        return _resolved(words, expand_all(words, machine, scope), machine, scope)
+    args: list[Arg] = []
+    for word in words:
+        args += [Arg(expand_one(word, machine, scope))] if _assigns(word) else expand(word, machine, scope)
+    return args
+
+
+def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
+    """The words, those with stars together with what they stand for."""
+    for arg in args:
+        if arg.glob:
+            from lockgate.shell.effects.glob_matches import resolved
+
+            return resolved(words, args, machine, scope)
+    return args
+
+
+def _assigns(word: Word) -> bool:
+    first = word.parts[0] if word.parts else None
+    return isinstance(first, Literal) and _ASSIGNMENT.match(first.text) is not None
+
+
+def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:
+    """Printing a variable of the environment that is named like a secret shows it."""
+    from lockgate.shell.effects.variables import is_secret_name
+
+    for word in node.words:
+        for part in word.parts:
+            if isinstance(part, Param) and part.operator in ("", ":-", "-", "!indirect") and is_secret_name(part.name):
+                if part.name in scope.variables:
+                    continue
+                rule = f"variable:secret/{part.name}"
+                machine.findings.merge(list(made_by("read-secret", f"{args[0].text} ${part.name}", rule)), ())

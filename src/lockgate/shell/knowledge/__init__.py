@@ -1,0 +1,1 @@
+"""The tables of programs, and matching words with an entry's options."""

@@ -1,0 +1,251 @@
+"""What is known about programs: compiled from ``programs/*.yaml``, loaded one family at a time.
+
+``docs/knowledge.md`` describes how it is written. The compiled form is trusted: the compiler has checked it.
+"""
+
+from __future__ import annotations
+
+import json
+import os.path
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.globs import name_matches
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "data")
+_cache: dict[str, Any] = {}
+
+NO_VALUE, VALUE, OPTIONAL, COMMAND, TWO, DIGITS = 0, 1, 2, 3, 4, 5
+"""How many words an option takes: none, one, one if attached, all up to ``;`` or ``+``, two, digits if attached."""
+
+SUFFIXES = {"": NO_VALUE, "=": VALUE, "=~": OPTIONAL, "==": TWO, "=#": DIGITS}
+"""What is written behind an option's name, and how many words it takes then."""
+
+
+SAME = "."
+"""What stands for a subcommand that is a group: after it come the subcommands of the same table."""
+
+
+class Entry(Record):
+    """One program or one of its subcommands."""
+
+    name: str
+    """Where it stands: ``git/push``."""
+    about: str = ""
+    effects: Sequence[str] = ()
+    options: Mapping[str, tuple[str, int]] = {}
+    """Name to role and number of words."""
+    operands: Sequence[str] = ()
+    """Roles by position; the one that ends in ``...`` takes what is left."""
+    commands: Mapping[str, Any] = {}
+    """Subcommands, not yet made into entries. A name with ``*`` stands for all that fit and have no entry."""
+    any_case: bool = False
+    """Whether subcommands may be written in capitals."""
+    otherwise: Sequence[str] = ("execute-unknown",)
+    """Effects of a subcommand that is not listed."""
+    bare: Sequence[str] = ()
+    """Effects where no subcommand is given."""
+    style: str = "gnu"
+    before_only: bool = False
+    """Whether this program's options stand before the subcommand only."""
+    stops: bool = False
+    """Whether options end at the first operand."""
+    ends: Sequence[str] = ()
+    """Options after which each word is an operand, whatever it looks like (``python -c CODE --word``)."""
+    bundle: bool = False
+    """Whether the first operand is a bundle of options without a dash (``tar xf``)."""
+    replaces_first: Sequence[str] = ()
+    """Options that stand for the first operand."""
+    replaces_last: Sequence[str] = ()
+    """Options that stand for the last operand."""
+    when: Sequence[Mapping[str, Any]] = ()
+    """Changes to this entry where one of some options is given."""
+    stdin: str = ""
+    """The language of the code that it reads from standard input where it has no operand."""
+    runtime: bool = False
+    """Whether it runs code of a language that can do anything. It says so of itself and not of its subcommands."""
+    needs: str = ""
+    """What of this machine it cannot do anything without, and no contained command has: a word of ``NEEDS``."""
+    stdin_after: int = 0
+    """How many operands it may have that are no code, so that it still reads standard input."""
+    default: Sequence[str] = ()
+    """The words that a wrapper runs where it is given none."""
+    here: str = ""
+    """Whether its last operands are the folder that it is run in where it is given none: ``always`` or ``unfed``."""
+    recipes: str = ""
+    """Whose file of the project says what it runs: ``make``, ``just``, ``npm`` (``package.json``)."""
+    help: Sequence[str] = ()
+    """Options with which it only prints help, wherever they stand."""
+    quiet: Sequence[str] = ()
+    """Full-line patterns of what it prints by itself."""
+    answers: Mapping[str, Any] = {}
+    """Where its answer is a receipt: how it is told who answers (``to``), options with which it is none (``unless``)
+    and patterns of lines with which it is none after all (``fails``)."""
+    prints: str = ""
+    """What it prints, where that is harmless as a word: names, number, input."""
+    faithful: bool = False
+    """Whether it prints what it fetched and nothing that the agent could shape."""
+    keeps: bool = False
+    """Whether what it fetches lies in files afterwards, whatever it prints."""
+    saves: Sequence[str] = ()
+    """Options with which what it fetches goes to a file and is not printed."""
+    hint: str = ""
+    """What could be written instead, where it does something: told with a refusal or a question."""
+    feeds: bool = False
+    """Whether what it reads from standard input becomes operands of the command it runs."""
+    composes: Sequence[str] = ()
+    """Options with which the agent shapes what is printed."""
+
+
+_ONLY_READ = frozenset(
+    {
+        "local",
+        "text",
+        "name",
+        "read",
+        "read-but",
+        "read-below",
+        "read-below-but",
+        "look",
+        "source",
+        "source-below",
+        "url",
+    }
+)
+"""Roles of operands that are neither changed nor run."""
+
+
+def lookup(program: str) -> Entry | None:
+    """The entry of a program, also of one named with its version (``python3.14t``, ``clang-format-18``)."""
+    if program in _cache:
+        entry: Entry | None = _cache[program]
+        return entry
+    family = _row("index", program)
+    name = program
+    if family is None:
+        name = re.sub(r"(?<![\d.])-?\d++(?:(?:\.\d++)++t?+)?+$", "", program)
+        family = _row("index", name) if name != program else None
+    if family is None:
+        return None
+    raw = _row(family, name)
+    # Of a group that shares an entry, messages and rules name the program that was meant.
+    _cache[program] = entry = Entry(**_unpacked(_row(family, raw) if isinstance(raw, str) else raw))._replace(name=name)
+    return entry
+
+
+def _unpacked(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A compiled entry with its harmless options, which stand in one text, beside the others."""
+    result = dict(raw)
+    if harmless := result.pop("local", ""):
+        result["options"] = {**_harmless(harmless), **raw.get("options", {})}
+    return result
+
+
+@cache
+def _harmless(text: str) -> Mapping[str, tuple[str, int]]:
+    options = {}
+    for written in text.split(" "):
+        name, equals, kind = written.partition("=")
+        options[name] = ("local", SUFFIXES[equals + kind])
+    return options
+
+
+def family(entry: Entry) -> str:
+    """The family that a program's entry stands in: the name of its file."""
+    name: str = _row("index", entry.name)
+    return name
+
+
+def subcommand(entry: Entry, word: str) -> Entry | None:
+    """The entry of a subcommand, or ``None``.
+
+    It has its parent's style, what that needs, and its options too unless they stand before it only.
+    """
+    if entry.any_case:
+        word = word.lower()
+    raw = entry.commands.get(word)
+    if raw is None:
+        raw = next((raw for name, raw in entry.commands.items() if "*" in name and name_matches(name, word)), None)
+    if raw == SAME:
+        return entry._replace(name=f"{entry.name}/{word}")
+    if isinstance(raw, str):
+        raw = entry.commands[raw]
+    if raw is None:
+        return None
+    raw = _unpacked(raw)
+    if not entry.before_only and entry.options:
+        raw = {**raw, "options": {**entry.options, **raw.get("options", {})}}
+    return Entry(**{"style": entry.style, "needs": entry.needs, **raw, "name": f"{entry.name}/{word}"})
+
+
+def changed(entry: Entry, given: set[str], may_be_undone: Callable[[Sequence[str]], bool]) -> Entry:
+    """The entry as it is where some options are given.
+
+    Args:
+        entry: The entry.
+        given: Their names, with and without their values.
+        may_be_undone: Whether options of such names may mean nothing in the end, by what else is given. It is asked
+            where they have the program do less.
+    """
+    for change in entry.when:
+        names, then = change["options"], change["then"]
+        if given.intersection(names) and not (_does_less(entry, then) and may_be_undone(names)):
+            entry = entry._replace(**then)
+    return entry
+
+
+def _does_less(entry: Entry, then: Mapping[str, Any]) -> bool:
+    """Whether a change leaves effects out, or only reads what would be changed or run."""
+    if not set(entry.effects) <= set(then.get("effects", entry.effects)):
+        return True
+    before, after = (
+        {role.removesuffix("...") for role in roles} for roles in (entry.operands, then.get("operands", ()))
+    )
+    return bool(after) and after <= _ONLY_READ and not before <= _ONLY_READ
+
+
+def table(name: str) -> Mapping[str, Any]:
+    """A table beside the programs: ``variables``, ``git_config``."""
+    found: Mapping[str, Any] = _tables()[name]
+    return found
+
+
+@cache
+def listed(way: str) -> frozenset[str]:
+    """The programs, or commands, that the table of ways of a secret has for one of them (``ways_of_secrets``)."""
+    return frozenset(table("ways_of_secrets")[way])
+
+
+@cache
+def senders() -> frozenset[str]:
+    """Programs some of whose commands send files that no listed word names."""
+    return frozenset(command.partition(" ")[0] for command in table("sent_files"))
+
+
+def _row(name: str, key: str) -> Any:
+    """The value of a key in a compiled file, ``None`` where it has none.
+
+    These files have one key a line: a few programs are looked up in them, and to parse them whole takes longer.
+    """
+    text = _text(name)
+    start = f"\n{json.dumps(key)}:"
+    at = text.find(start)
+    if at < 0:
+        return None
+    return json.loads(text[at + len(start) : text.index("\n", at + 1)].removesuffix(","))
+
+
+@cache
+def _text(name: str) -> str:
+    with open(os.path.join(_FOLDER, f"{name}.json"), encoding="ascii") as file:
+        return file.read()
+
+
+@cache
+def _tables() -> Any:
+    return json.loads(_text("tables"))

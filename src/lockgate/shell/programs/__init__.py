@@ -1,0 +1,1 @@
+"""What programs do with their words: roles of options and operands."""

@@ -1,0 +1,409 @@
+"""One invocation: which program it is, what the knowledge says of it, what it runs in turn."""
+
+from __future__ import annotations
+
+from lockgate.core.model import Effect, EffectKind, Label
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.categories import overrule
+from lockgate.resources.host_view import no_category
+from lockgate.shell.effects.contact import Contact
+from lockgate.shell.interpreter.builtins import builtin
+from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.lookup import Entry
+from lockgate.shell.knowledge.options import Matched, Option, asks_only, match, may_be_undone
+from lockgate.shell.programs.output import printed
+from lockgate.shell.programs.roles import play_operands, play_options, play_standard_input
+from lockgate.shell.state.abstract_text import OPAQUE, blur, without_marks
+from lockgate.shell.state.findings import NEEDS, Act, by_runtime, made_by
+from lockgate.shell.state.scope import Arg, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lockgate.shell.grammar.tree import Function
+    from lockgate.shell.interpreter.interpreter import Machine
+
+_ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
+          "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
+_ZSH = """
+    exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
+    hash setopt unsetopt set
+"""
+_OTHER_IN_ZSH = frozenset(_ZSH.split())
+"""Builtins whose words zsh evaluates as bash does not."""
+_ASKED = frozenset(
+    {"query", "fetch-own", "fetch-known", "fetch-package", "fetch-graphql", "compose-file", "write-tree"}
+)
+"""Words for effects that depend on what else a command says."""
+_ELSEWHERE = frozenset({"connect", "egress"})
+"""Words beside which ``destroy`` is of what is on another machine (``where: remote`` in the design's words)."""
+_ASKING = frozenset({"--help", "--version"})
+_HELP = frozenset({"--help", "-help", "-h", "help"})
+_PLAIN = frozenset({"local", "cwd", "read", "repository"})
+"""Roles of options with which no other program, server or file of settings is named."""
+_RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
+
+
+def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
+    """Run a command given by its words; give the shape of what it prints."""
+    if not args:
+        return ""
+    machine.left -= 1
+    machine.faithful = False
+    if machine.left < 0 or machine.depth > 40:
+        machine.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
+        return OPAQUE
+    word = None if args[0].loose else args[0].static
+    if word is None:
+        because = "which program this runs is only known when it runs"
+        machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
+        machine.note_code(args[0].text, "a shell", in_shell=True)
+        machine.findings.note(args, scope.cwds)
+        return OPAQUE
+    machine.depth += 1
+    try:
+        return _named(machine, scope, word, args, stdin, functions=functions)
+    finally:
+        machine.depth -= 1
+
+
+def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
+    if functions and word in _OTHER_IN_ZSH and machine.around.may_be_zsh:
+        from lockgate.shell.interpreter.zsh import heed_words
+
+        heed_words(machine, scope, word, args[1:])
+    meanings = scope.functions.get(word, (None,)) if functions else (None,)
+    if len(meanings) == 1:
+        return _meant(machine, scope, meanings[0], args, stdin)
+    # One of them runs, each in the state that there is now.
+    ends = [scope.copy() for _ in meanings]
+    shapes = [_meant(machine, end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
+    scope.join(*ends)
+    return blur(*shapes)
+
+
+def _meant(machine: Machine, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
+    """Run what a name means: a function, a builtin or a program."""
+    if function is not None:
+        return machine.call(function, args[1:], scope, stdin)
+    word = args[0].text
+    name = word.rpartition("/")[2] or word
+    machine.findings.programs.append(name)
+    handler = builtin(word)
+    if handler is None:
+        return _program(machine, scope, name, args, stdin)
+    # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
+    _keep(machine, scope, args, [], ())
+    return machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin))
+
+
+def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
+    word = args[0].text
+    if scope.ever.exported:
+        from lockgate.shell.effects.variables import heed_exported
+
+        heed_exported(machine, scope.ever)
+    own: list[Effect] = []
+    if "/" in word and not (word.startswith(_ROOTS) and ".." not in word):
+        because = "this runs a program by its path, which is not where the system keeps its own"
+        own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
+        machine.note_script(word, scope, word)
+    elif len(args) == 2 and args[1].text in _ASKING:
+        _keep(machine, scope, args, _named_by_project(name), ())
+        return OPAQUE
+    acts = len(machine.findings.acts)
+    entry = knowledge.lookup(name)
+    in_project = False
+    if entry is not None and own and knowledge.family(entry) in knowledge.table("not_of_projects"):
+        from lockgate.shell.scripts.running import is_of_project, is_script
+
+        in_project = is_of_project(machine, scope, word)
+        entry = None if in_project and is_script(machine, scope, word) else entry
+    if entry is None:
+        if own:
+            from lockgate.shell.scripts.running import run_by_path
+
+            own = run_by_path(machine, scope, args, stdin, own)
+        else:
+            because = f"nothing is known about `{name}`"
+            own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
+        _keep(machine, scope, args, own, (), apart=len(machine.findings.acts) == acts)
+        return machine.unknown(args, stdin)
+    invocation = Invocation(machine, scope, entry, args, stdin, own)
+    shape = machine.perform(invocation)
+    own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
+    if in_project:
+        from lockgate.shell.programs.own_programs import by_path
+
+        own = by_path(machine.around, scope.cwds, args, own, fed=stdin is not None)
+    elif own and word in knowledge.table("shared_names"):
+        from lockgate.shell.programs.own_programs import of_project
+
+        own = of_project(machine.around, scope.cwds, name, args, own)
+    act = invocation.act(own) if invocation.entry.answers and own else None
+    own = own or _named_by_project(name)
+    apart = len(machine.findings.acts) == acts
+    _keep(machine, scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
+    return shape
+
+
+def _named_by_project(name: str) -> list[Effect]:
+    """What a program does that has nothing to do, where a file of the project decides which program that is."""
+    named = knowledge.table("project_named").get(name)
+    if named is None:
+        return []
+    because = f"which code runs for `{name}`, or whom it asks, can be named in the project (`{named}`)"
+    return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
+
+
+def _keep(
+    machine: Machine,
+    scope: Scope,
+    args: list[Arg],
+    own: list[Effect],
+    quiet: tuple[str, ...],
+    act: Act | None = None,
+    *,
+    apart: bool = False,
+) -> None:
+    """Keep a command's own effects, with what a person's configuration says of it."""
+    machine.findings.note(args, scope.cwds)
+    category = machine.around.rules.command_category
+    if category is not no_category:  # few have such rules
+        text = " ".join(arg.shown for arg in args)
+        if (rule := category(text, tuple(arg.static for arg in args))) is not None:
+            own, act = [*overrule(own, rule, text)], None
+    machine.findings.merge(own, quiet, act, apart=apart)
+
+
+def _about_subcommand(call: Invocation) -> bool:
+    from lockgate.shell.programs.help_asked import about_subcommand
+
+    return about_subcommand(call)
+
+
+class Invocation:
+    """A command with its entry: words are matched, then each role says what its words do."""
+
+    def __init__(
+        self, machine: Machine, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
+    ) -> None:
+        self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
+        self.own = own
+        self.started = scope
+        """The state of the shell before an option names another folder."""
+        self.before = len(machine.findings.programs)
+        """How many programs were met up to this one."""
+        self.made = machine.made  # before this runs
+        self.contact = Contact()
+        self.recursive = False
+        self.ran = False
+        self.descended = 0
+        """How many subcommands were gone down."""
+        self.named: list[Arg] = []
+        """Words in the place of a subcommand that no table names in full."""
+        self.read_words: list[Arg] = []
+        self.placeholder = ""
+        self.shapes: list[str] = []
+        self.found: dict[frozenset[str], list[str]] = {}
+        """What was worked out of the names that some actions of ``find`` are for: each asks."""
+        self.matched: Matched
+        self.given: list[Option] = []
+        """All options, those before a subcommand too."""
+        self.not_listed: list[Arg] = []
+        """Options that neither the entry nor one above it lists."""
+
+    @property
+    def what(self) -> str:
+        """The command in short, for a person."""
+        return self.entry.name.replace("/", " ")
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        return f"program:{self.entry.name}"
+
+    def add(self, word: str) -> None:
+        """Add the effects that a word of the vocabulary stands for."""
+        self.own += made_by(word, self.what, self.rule)
+
+    def act(self, own: Sequence[Effect]) -> Act | None:
+        """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""
+        entry, matched = self.entry, self.matched
+        if matched.unknown or matched.surprises or self.not_listed or self.named:
+            return None
+        if any(option.role not in _PLAIN or option.name in entry.answers["unless"] for option in self.given):
+            return None
+        named = [word for option in self.given if option.role == "repository" for word in option.value]
+        program, folders = self.args[0].text, self.scope.cwds
+        return Act(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
+
+    def opaque(self, because: str) -> None:
+        """Add that something runs that cannot be seen through."""
+        self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
+        from lockgate.shell.inline.opaque import answering
+
+        for role in answering(" ".join(arg.text for arg in self.args)):
+            self.add(role)
+
+    def run(self) -> str:
+        """Find all effects; give the shape of what is printed."""
+        options = self.given = self._descend(self.args[1:])
+        # What the shell splits may hold more words than one, also where one is expected.
+        self.matched.surprises.extend([arg for arg in self.args[1:] if arg.loose and OPAQUE in arg.text])
+        entry = self.entry = self._changed(options) if options and self.entry.when else self.entry
+        if (self.args[-1].text in _HELP and _about_subcommand(self)) or (
+            entry.help and asks_only(entry, options, self.matched)
+        ):
+            self.own = [effect for effect in self.own if effect.rule == "shell:project-file"]
+            return OPAQUE
+        self.not_listed += self.matched.unknown
+        if not (entry.operands or entry.effects):
+            self.not_listed += self.matched.operands
+        play_options(self, options)
+        if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
+            self._disguised()
+        play_operands(self, options)
+        play_standard_input(self)
+        words = self._always(options)
+        self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
+        if self.matched.surprises:
+            self._surprised()
+        if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
+            self._unlisted()
+        found = self.contact.effects(self)
+        if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
+            self._connected(found)
+        if self.machine.scripts is not None and self.machine.scripts.depth:
+            from lockgate.shell.scripts.printing import saves, unprinted
+
+            found = unprinted(found) if saves(self, options) else found
+        self.own += found
+        if self.args[0].text.rpartition("/")[2] in knowledge.senders():
+            self._read_sent_files()
+        if self.not_listed:
+            from lockgate.shell.effects.unlisted import with_options
+
+            self.own = with_options(self.own, self.what, self.not_listed, entry.operands)
+        if entry.keeps and any(effect.gives for effect in self.own):
+            self.machine.may_save = self.machine.findings.loud = True
+        self._needs()
+        if entry.hint and any(effect.kind is not EffectKind.INGEST for effect in self.own):
+            self.machine.findings.hints[entry.hint] = None
+        self._faithful(options)
+        return printed(self)
+
+    def _connected(self, reached: list[Effect]) -> None:
+        """Keep that a client of any port runs a program for whoever is at the other end."""
+        from lockgate.shell.programs.network_shells import connected_by
+
+        because = connected_by(self.what, self.given, self.matched.operands)
+        if because and any(effect.kind is EffectKind.EGRESS for effect in (*reached, *self.own)):
+            self.machine.shells[next((effect.what for effect in reached), self.what)] = because
+
+    def _read_sent_files(self) -> None:
+        """Keep which secrets it reads whose words can name any file that it sends."""
+        from lockgate.shell.effects.files import read
+        from lockgate.shell.programs.sent_files import sent_files
+
+        words = [without_marks(arg.text) for arg in self.args[1:]]
+        for name in sent_files(self.what, words, without_marks(self.stdin or "")):
+            found = read(Arg(name), self.machine, self.scope, below=True)
+            self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
+
+    def _always(self, options: list[Option]) -> Sequence[str]:
+        """Add what every invocation of this entry does; give the words that stand for it."""
+        words = self.entry.effects
+        if self.entry.recipes:
+            from lockgate.shell.scripts.recipes import run_recipes
+
+            words = [word for word in words if word != "execute"] if run_recipes(self) else words
+        for word in words:
+            if word in _ASKED:
+                from lockgate.shell.programs.queries import asked
+
+                word = asked(self, word, options)
+            if word == "destroy" and not _ELSEWHERE.isdisjoint(words):
+                word = "destroy-remote"
+            if word:
+                self.add(word)
+        return words
+
+    def _changed(self, options: list[Option]) -> Entry:
+        """The entry as it is where such options are given."""
+        given = {name for option in options for name in option.names}
+        return knowledge.changed(self.entry, given, lambda names: may_be_undone(names, options, self.matched))
+
+    def _needs(self) -> None:
+        """Say of what could only fail contained why that is. A file of the project with such a name may do anything."""
+        if self.entry.needs and all(effect.rule != "shell:project-file" for effect in self.own):
+            why = NEEDS[self.entry.needs].format(what=self.what)
+            self.own = [effect._replace(uncontainable=why) for effect in self.own]
+
+    def _disguised(self) -> None:
+        from lockgate.shell.programs.git_folders import disguised
+
+        if problem := disguised(self.machine, self.scope):
+            self.opaque(problem)
+
+    def _descend(self, args: list[Arg]) -> list[Option]:
+        """Match options, going down into subcommands."""
+        entry = self.entry
+        self.matched = match(entry, args)
+        options = list(self.matched.options)
+        while entry.commands:
+            if not self.matched.operands:
+                self.entry = entry._replace(effects=(*entry.effects, *entry.bare), commands={}, bare=())
+                return options
+            word, rest = self.matched.operands[0], self.matched.operands[1:]
+            name = word.static
+            below = knowledge.subcommand(entry, name) if name is not None else None
+            if name not in entry.commands:
+                self.named += [word] if below else [word, *rest]
+            if below is None:
+                return options + self._other(entry, word, rest)
+            entry = below
+            self.descended += 1
+            self.not_listed += self.matched.unknown
+            self.matched = match(entry, rest)
+            options += self.matched.options
+        self.entry = entry
+        return options
+
+    def _other(self, entry: Entry, word: Arg, rest: list[Arg]) -> list[Option]:
+        """Take a subcommand that is not listed; give the program's own options that stand behind it."""
+        name = f"{entry.name}/{word.shown}"
+        effects = (*entry.effects, *entry.otherwise)
+        self.entry = entry._replace(name=name, effects=effects, commands={}, quiet=(), answers={}, bare=())
+        # Its grammar is not known: nothing in its words is taken for harmless. Some need no subcommand, and read files.
+        self.matched = self.matched._replace(operands=[word, *rest] if entry.operands else [], surprises=[])
+        if not (entry.operands or effects):
+            self.not_listed.append(word)
+        if entry.before_only:
+            return []
+        behind = match(entry._replace(commands={}, stops=False), rest)
+        self.not_listed += behind.unknown
+        return behind.options
+
+    def _surprised(self) -> None:
+        """A word that is put together at run time may turn out to be any option."""
+        roles = {role for role, _ in self.entry.options.values()}
+        if roles & _RUNNING:
+            word = self.matched.surprises[0].shown
+            because = f"`{word}` is put together at run time and could be an option that runs a program"
+            self.own.append(Effect(EffectKind.EXECUTE, self.what, "shell:dynamic-option", because))
+
+    def _unlisted(self) -> None:
+        """An address behind an option that is not known may be read. What runs code or sends is held already."""
+        if all(effect.kind not in (EffectKind.EXECUTE, EffectKind.EGRESS) for effect in self.own):
+            from lockgate.shell.programs.roles.network import unlisted
+
+            unlisted(self)
+
+    def _faithful(self, options: list[Option]) -> None:
+        if not self.entry.faithful:
+            self.machine.faithful = False
+            return
+        known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
+        composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
+        self.machine.faithful = known and not composed

@@ -1,0 +1,274 @@
+"""The shape of what programs print, where it is known well enough to be used as words."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.interpreter.lookahead import file_name, in_parts
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.shell.state.scope import Arg, Input
+
+if TYPE_CHECKING:
+    from lockgate.shell.programs.invoke import Invocation
+
+_BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
+_PATTERNS = frozenset({"-path", "-ipath", "-wholename", "-iwholename"})
+_HASHES = lazy_re(r"(?:%[hHtTpP]|%[ac][tIs])(?:[ ,:]*(?:%[hHtTpP]|%[ac][tIs]))*")
+"""A format of ``git log`` that asks for hashes, dates and numbers."""
+_FORMAT_OF_NAMES = lazy_re(r"(?:%p|%h/%f|%[-0]?\d{0,3}[smnikMdy]|%[ACT][@YmdHMS]|\\[nt0]|[ \t:,|;])*")
+"""A format of ``find -printf`` that asks for whole names, dates and numbers: a part of a name means another file."""
+_WITH_MESSAGES = frozenset({"git/show", "git/log", "git/whatchanged", "git/shortlog"})
+_LOOKING_UP = frozenset({"which", "whereis", "command"})
+"""Programs that print where another one lies."""
+_LISTING = frozenset({"ls", "gls", "dir", "vdir", "exa", "eza", "lsd", "ll", "la"})
+_FD = frozenset({"fd", "fdfind"})
+_EXTENSION = frozenset({"-e", "--extension"})
+_MAKING_HASHES = frozenset(
+    {"rev-parse", "rev-list", "merge-base", "hash-object", "write-tree", "commit-tree", "mktree"}
+)
+"""Subcommands of git that print hashes."""
+_SAYS = lazy_re(r"[\"']|print|stream|asciify|read")
+"""What a program for ``bc`` can print other than numbers with."""
+_MADE_UP = lazy_re(r"X{3,}(?=[^X]*$)")
+"""The characters of a template that ``mktemp`` makes up."""
+_IN_FOLDER = frozenset({"-p", "--tmpdir", "-t"})
+"""Options of ``mktemp`` with which its template lies in a folder for such files."""
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "a": "", "r": "\r"}
+
+
+def printed(call: Invocation) -> str:
+    """What a command prints, after all else about it is known."""
+    kind = call.entry.prints
+    return _of_kind(call, kind) if kind else OPAQUE
+
+
+def _of_kind(call: Invocation, kind: str) -> str:
+    if kind == "names":
+        if _says_more(call):
+            return OPAQUE
+        roots = [arg.text for arg in call.read_words if harmless(arg.text)] or ["."]
+        # ``ls`` prints what lies in a folder by its bare name, and a file as it was named.
+        own = [PLAIN, *map(file_name, call.read_words)] if call.entry.name in _LISTING else []
+        names = "".join(f"{name}\n" for name in (*own, *found_names(call, roots[:20])))
+        # What ``find -exec`` runs prints between the names, or instead of them.
+        return names if not any(call.shapes) else blur(names, *call.shapes)
+    if kind == "number":
+        # An option that nobody knows can say what stands between the numbers (``pgrep -d``).
+        return (
+            OPAQUE
+            if call.matched.unknown
+            else "".join(f"{PLAIN} {arg.text}\n" for arg in call.read_words) or f"{PLAIN}\n"
+        )
+    if kind == "date":
+        return f"{PLAIN}\n" if all(map(_dull_format, call.args[1:])) else OPAQUE
+    if kind == "revisions":
+        return f"{ENVIRONMENT}\n" if _asks_for_hashes(call) else OPAQUE
+    if kind == "word":
+        if (part := _part_of_path(call)) is not None:
+            return f"{part}\n"
+        if call.entry.name in _LOOKING_UP and len(call.matched.operands) == 1 and known(call.matched.operands[0].text):
+            return f"{ENVIRONMENT}/{call.matched.operands[0].text}\n"
+        # A name or a hash: no option, but which one is not known. Names can be read as code.
+        command = call.entry.name.rpartition("/")[2]
+        call.machine.chosen |= command not in _MAKING_HASHES or "--abbrev-ref" in call.matched.given
+        words = [*call.matched.operands, *(value for option in call.matched.options for value in option.value)]
+        return f"{ENVIRONMENT}\n" if not call.matched.unknown and all(harmless(arg.text) for arg in words) else OPAQUE
+    if kind == "part":
+        numbers = call.stdin is not None and not call.read_words and not call.stdin.replace(PLAIN, "").strip()
+        return call.stdin or "" if numbers else OPAQUE
+    if kind == "input":
+        return OPAQUE if call.read_words or call.stdin is None else _part_of(call.stdin)
+    if kind == "cat":
+        other = call.stdin is None or call.matched.unknown or any(arg.text != "-" for arg in call.read_words)
+        # That something was taken of what it read says nothing of what it prints.
+        return OPAQUE if other or call.stdin is None else Input(call.stdin)
+    return _place(call, kind)
+
+
+def _place(call: Invocation, kind: str) -> str:
+    """What is printed that depends on nothing that was read."""
+    if kind == "nothing":
+        return ""
+    if kind == "temporary":
+        return _temporary(call)
+    if kind == "result":
+        # A text in quotes is printed as it is.
+        counts = call.stdin is not None and not (call.read_words or call.matched.options or _SAYS.search(call.stdin))
+        return f"{PLAIN}\n" if counts and OPAQUE not in (call.stdin or "") else OPAQUE
+    if kind == "root":
+        # What else it is asked for, and what it does not know, is printed too.
+        alone = call.matched.given == {"--show-toplevel"} and not (call.matched.operands or call.matched.unknown)
+        return f"{call.machine.around.workspace or PLAIN}\n" if alone else OPAQUE
+    return "".join(call.shapes) if call.shapes and kind == "command" else OPAQUE
+
+
+def _temporary(call: Invocation) -> str:
+    """The name that ``mktemp`` makes up, in the folder that it is told."""
+    usual = call.machine.around.variables.get("TMPDIR", "/tmp").rstrip("/")  # noqa: S108 - only named
+    options = {option.name: option.value[0].text for option in call.matched.options if option.value}
+    templates = [arg.text for arg in call.matched.operands] or [options.get("-t", "tmp.XXX")]
+    folder = options.get("-p", options.get("--tmpdir", ""))
+    if not folder:
+        folder = "." if call.matched.operands and not call.matched.given & _IN_FOLDER else usual
+    moved = call.scope.value("TMPDIR").rstrip("/") not in (usual, ENVIRONMENT)
+    if moved or call.matched.unknown or len(templates) > 1 or not known(folder + templates[0]):
+        return OPAQUE
+    above, _, name = templates[0].rpartition("/")
+    path = above if above.startswith("/") else f"{folder}/{above}".rstrip("/")
+    made = PLAIN.join(_MADE_UP.split(name, maxsplit=1))
+    return f"{path}/{made if PLAIN in made else f'{name}.{PLAIN}'}{options.get('--suffix', '')}\n"
+
+
+def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
+    """What the names of files below some folders look like: those that some actions of ``find`` are for, or all."""
+    names = call.found.get(actions)
+    if names is None:
+        names = call.found[actions] = _names(call, actions)
+    return [f"{root.rstrip('/')}/{name}" for root in roots for name in names]
+
+
+def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
+    """What the names below a folder look like: with ``find -name`` they end in the pattern."""
+    if call.entry.style != "find":
+        endings = _endings(call) if call.entry.name in _FD else []
+        return [f"{PLAIN}.{ending}" for ending in endings] if all(map(harmless, endings)) and endings else [PLAIN]
+    for before, arg in zip(call.args, call.args[1:], strict=False):
+        if before.text in _BY_PATH:
+            return [ENVIRONMENT + _end_of_path(before.text, arg)]
+    from lockgate.shell.programs import find_expression
+
+    words = [arg.text for arg in call.args[1:]]
+    given = find_expression.names(words, call.entry.options, actions or find_expression.PRINT)
+    if given is None or find_expression.EMPTY in given or not all(map(harmless, given)):
+        return [PLAIN]
+    names: list[str] = []
+    for text in given:
+        name = text.replace("?", PLAIN).replace("*", PLAIN)
+        names += [name] if name.startswith(PLAIN) else [name, f"{PLAIN}/{name}"]
+    return names
+
+
+def _says_more(call: Invocation) -> bool:
+    """Whether a program prints more than names: what its options say, or messages of commits."""
+    given = [o.value[0].text if o.value else "" for o in call.matched.options if o.role == "composed"]
+    if not call.entry.name.startswith("git/"):
+        unknown = any("=" in arg.text for arg in call.matched.unknown)
+        return unknown or not all(map(_FORMAT_OF_NAMES.fullmatch, given))
+    plain = all(_asks_for_nothing(text) for text in given)
+    return not plain or bool(call.matched.unknown) or (call.entry.name in _WITH_MESSAGES and not given)
+
+
+def _asks_for_nothing(text: str) -> bool:
+    form = _form(text)
+    return not form or _HASHES.fullmatch(form) is not None
+
+
+def _form(text: str) -> str:
+    """A format of git's without the word that says that it is one."""
+    return text.removeprefix("format:").removeprefix("tformat:")
+
+
+def _end_of_path(test: str, pattern: Arg) -> str:
+    """How all paths end that a test of ``find`` lets through: what stands behind the last mark of a pattern."""
+    if test not in _PATTERNS or not known(pattern.text):
+        return ""
+    last = max(map(pattern.text.rfind, "*?[]\\"))
+    end = pattern.text[max(last, 0) :]
+    return end[end.find("/") :] if "/" in end else ""
+
+
+def _endings(call: Invocation) -> list[str]:
+    """How the names end that ``fd`` finds, where it is told that."""
+    given = [option for option in call.matched.options if option.name in _EXTENSION]
+    return [value.text.lstrip(".") for option in given for value in option.value]
+
+
+def _part_of_path(call: Invocation) -> str | None:
+    """What ``basename`` and ``dirname`` make of one path that is known, or of the name of a file that is there."""
+    program = call.args[0].text.rpartition("/")[2]
+    operands = [arg.text.rstrip("/") for arg in call.matched.operands]
+    if not operands or OPAQUE in operands[0] or ENVIRONMENT in operands[0] or call.matched.options:
+        return None
+    if program == "basename" and len(operands) <= 2:
+        return operands[0].rpartition("/")[2].removesuffix(operands[1] if len(operands) == 2 else "")
+    if program == "dirname" and len(operands) == 1:
+        return operands[0].rpartition("/")[0] or ("/" if operands[0].startswith("/") else ".")
+    return None
+
+
+def _asks_for_hashes(call: Invocation) -> bool:
+    """Whether a format of ``git log`` has nothing in it but hashes, dates and numbers."""
+    given = [o.value[0].text for o in call.matched.options if o.name in ("--format", "--pretty") and o.value]
+    forms = list(map(_form, given))
+    return len(forms) == 1 and _HASHES.fullmatch(forms[0]) is not None
+
+
+def _dull_format(arg: Arg) -> bool:
+    """Whether a word of ``date`` only asks for numbers and names of days."""
+    return re.fullmatch(r"[-+0-9 :._TZ]*", re.sub(r"%[-_0^#:]*[A-Za-z]", "", arg.text)) is not None or arg.text in (
+        "-u",
+        "-I",
+    )
+
+
+def _part_of(text: str) -> str:
+    """Some lines of a text, in any order."""
+    return in_parts(text) if all(map(harmless, text.splitlines())) else unknown(text)
+
+
+def echo(args: list[Arg]) -> str:
+    """What ``echo`` prints."""
+    position = 0
+    escapes = False
+    newline = "\n"
+    while position < len(args) and re.fullmatch(r"-[neE]+", args[position].text):
+        escapes = "e" in args[position].text or escapes
+        newline = "" if "n" in args[position].text else newline
+        position += 1
+    text = " ".join(OPAQUE if arg.glob else arg.text for arg in args[position:])
+    resolved = unescape(text) if "\\" in text else text
+    # Other shells than bash resolve escapes without being asked.
+    return (resolved if escapes else blur(text, resolved)) + newline
+
+
+def printf(args: list[Arg]) -> str:
+    """What ``printf`` prints, for formats of ``%s``, ``%b`` and ``%d``."""
+    if not args:
+        return ""
+    form, values = args[0].text, [arg.text for arg in args[1:]]
+    plain = re.sub(r"%[sbd]|%%", "", form)
+    numbers = "%d" not in form or all(value.replace(PLAIN, "0").isdigit() for value in values)
+    if "%" in plain or form.startswith("-") or not numbers or any(arg.glob or arg.loose for arg in args):
+        return OPAQUE
+    parts = re.split(r"(%[sbd]|%%)", form)
+    slots = sum(part in ("%s", "%b", "%d") for part in parts)
+    result = ""
+    while True:
+        for part in parts:
+            if part in ("%s", "%b", "%d"):
+                value = values.pop(0) if values else ""
+                result += unescape(value) if part == "%b" else value
+            else:
+                result += "%" if part == "%%" else unescape(part)
+        if not values or not slots:
+            return result
+
+
+def unescape(text: str) -> str:
+    """Resolve the escapes of ``echo -e`` and ``printf``; what is not known becomes opaque."""
+
+    def one(match: re.Match[str]) -> str:
+        body = match.group(1)
+        if body in _ESCAPES:
+            return _ESCAPES[body]
+        if body[0] == "x" and body != "x":
+            code = int(body[1:], 16)
+        elif body[0] in "01234567":
+            code = int(body, 8)
+        else:
+            return OPAQUE
+        return chr(code) if 31 < code < 127 or code == 10 else OPAQUE
+
+    return re.sub(r"\\(x[0-9A-Fa-f]{1,2}|0?[0-7]{1,3}|.)", one, text, flags=re.DOTALL)

@@ -1,0 +1,51 @@
+"""A command that runs in a container which is there already: ``docker exec WEB ls``.
+
+The files that it names are the container's, of which nothing is known here, and it cannot be run contained itself: the
+service that would run it is out of reach. So it counts as code of the project, unless it only looks: its programs are
+such that show files, texts and the machine (table ``looks``), and none of them does anything. Then nothing is left
+behind that the container could run or send. Who has decided what ``ls`` is in there has a container that runs, with a
+network, and needs no agent for that.
+"""
+
+from __future__ import annotations
+
+from lockgate.core.model import EffectKind
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.interpreter.builtins import builtin
+from lockgate.shell.knowledge import lookup as knowledge
+
+if TYPE_CHECKING:
+    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.state.scope import Arg
+
+_READING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
+_SHELLS = frozenset({"shell", "sh"})
+
+
+def argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """A command up to the end, run in a container."""
+    from lockgate.shell.programs.roles.running import argv as run
+
+    machine, findings = call.machine, call.machine.findings
+    effects, written = findings.effects, machine.written
+    programs, traps = len(findings.programs), len(machine.traps)
+    findings.effects, machine.written = {}, set()
+    try:
+        run(call, words, option)
+    finally:
+        inner, changed = findings.effects, machine.written
+        findings.effects, machine.written = {**effects, **inner}, written
+    does = changed or len(machine.traps) > traps or any(effect.kind not in _READING for effect in inner)
+    # What a client there removes is lost, wherever it ran. Of files nothing is known: they are the container's.
+    lost = [effect for effect in inner if effect.kind is EffectKind.DESTROY and effect.rule.startswith("program:")]
+    call.own += lost
+    if does or not all(map(_looks, findings.programs[programs:])):
+        call.add("execute")
+
+
+def _looks(program: str | None) -> bool:
+    """Whether a program is one of those that show something; a shell is what it runs."""
+    if program is None or builtin(program) is not None:
+        return program is not None
+    entry = knowledge.lookup(program)
+    return entry is not None and (entry.stdin in _SHELLS or knowledge.family(entry) in knowledge.table("looks"))

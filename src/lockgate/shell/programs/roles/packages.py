@@ -1,0 +1,70 @@
+"""Roles of words that name a program which a package manager looks for: in the project, or in a registry."""
+
+from __future__ import annotations
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.programs.roles.running import argv, command, invoke_words
+from lockgate.shell.state.scope import Arg
+
+if TYPE_CHECKING:
+    from lockgate.shell.programs.invoke import Invocation
+
+_SCRIPT = lazy_re(r"(npm|pnpm|yarn|bun|node):([\w.:*/@-]+)((?: -- | )[^;&|<>`$()\n]*)?")
+"""A script of ``package.json`` as ``concurrently`` spells it: ``npm:watch:*``, with words for it."""
+
+
+def package_argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """``npx NAME...``: a package that is downloaded where it is missing.
+
+    A program that is known by its bare name counts as that program, and so does a package of a well known owner. What
+    has another scope, or a version, comes from elsewhere than the project's lock file, so nobody knows what it is.
+    """
+    name = words[0].static or ""
+    if name.startswith((".", "/")):
+        argv(call, words, option)
+        return
+    if owned := table("scoped_packages").get(name):
+        argv(call, [Arg(owned), *words[1:]], option)
+        return
+    scope, _, rest = name.rpartition("/")
+    bare, at, _ = rest.partition("@")
+    if not bare or not (scope or at):
+        argv(call, words, option)
+        return
+    call.add("execute-unknown")
+    invoke_words(call, [Arg(bare), *words[1:]])
+
+
+def project_argv(call: Invocation, words: list[Arg], option: str) -> None:
+    """``poetry run NAME...``: a program that the project has installed, or one of its own scripts.
+
+    A name that nobody knows is the project's code, as with ``python main.py``.
+    """
+    from lockgate.shell.interpreter.builtins import builtin
+    from lockgate.shell.knowledge.lookup import lookup
+
+    name = words[0].static or ""
+    before = call.args[1 : len(call.args) - len(words)]
+    if not name or "/" in name or lookup(name) or builtin(name) or any(word.loose for word in before):
+        argv(call, words, option)
+    elif name.endswith(".py"):
+        invoke_words(call, [Arg("python3"), *words])
+    else:
+        call.ran = True
+        call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
+
+
+def script_command(call: Invocation, words: list[Arg], option: str) -> None:
+    """Text that a shell runs, or a script of ``package.json`` by its manager (``npm:dev``, ``npm:watch:*``)."""
+    for word in words:
+        found = _SCRIPT.fullmatch(word.static or "")
+        if found is None:
+            command(call, [word], option)
+        elif "*" in found.group(2):
+            call.ran = True
+            call.opaque(f"`{call.what}` runs scripts of `package.json` by the pattern `{found.group(2)}`")
+        else:
+            manager = found.group(1).replace("node", "npm")
+            command(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)

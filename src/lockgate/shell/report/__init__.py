@@ -1,0 +1,1 @@
+"""The analysis as a tree that a person can read."""

@@ -1,0 +1,1 @@
+"""Scripts, Makefiles and recipes that a command runs."""

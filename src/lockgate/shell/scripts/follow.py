@@ -1,0 +1,284 @@
+"""Files of the project that a command runs, read and followed with the eye that reads the command itself.
+
+What is found in a file is evidence with the file's name and line, and it gives its labels. It does not make the call
+stricter than running a file is anyway: a sandbox holds what a script of the project does to the outside, and the file
+may be another one by the time it runs (``docs/adr/0014-scripts-are-read.md``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import Effect, EffectKind, Variant
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.host_view import Surroundings
+from lockgate.resources.path_spelling import inside
+from lockgate.resources.paths import absolute, outside_workspace, read_effects
+from lockgate.shell.expansion.arithmetic import heed_integers
+from lockgate.shell.grammar.tree import Script, Simple, Unparsed
+from lockgate.shell.scripts.printing import installs, swallowed, unprinted
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN
+from lockgate.shell.state.findings import Act, Findings
+from lockgate.shell.state.scope import Arg, Ever, Scope
+
+if TYPE_CHECKING:
+    from lockgate.shell.interpreter.interpreter import Machine
+
+SPAN = 1 << 20
+"""Positions in the first file count from here, in the second from twice this: more than a file or a text is long."""
+_NO_LINE = SPAN - 1
+_MOST_FILES, _MOST_TEXT = 24, 200_000
+_MOST_TIMES = 4
+"""How often one file is followed."""
+_MOST_COMMANDS = 1200
+_MOST_EFFECTS = 40
+_HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
+"""What a sandbox keeps a script from doing: it has no network, and what runs or is trusted later cannot be written."""
+_PLACED = frozenset({EffectKind.DESTROY, EffectKind.TAMPER})
+"""What counts in full where it is certain: a sandbox does not give back what was removed."""
+_OWN_OF_A_PROCESS = ("levels", "frames", "cuts", "interrupts", "last_in_shell")
+_TOP = lazy_re(r"^(?=[^ \t\n#)}])", re.MULTILINE)
+"""The begin of a line that may begin a command of its own."""
+_MOST_TRIES, _MOST_TRIED = 3, 20_000
+FOLLOWED, PARTLY = "script:followed", "script:partly"
+
+
+class File(Record):
+    """A file that was opened."""
+
+    name: str
+    """As a person reads it: from the project's root."""
+    text: str
+    changed: float
+    base: int
+    """What positions in it count from."""
+    path: str
+    """Absolute."""
+
+
+class Scripts:
+    """All files that one command runs, and where in them it is."""
+
+    __slots__ = ("depth", "files", "left", "place", "silent", "swallowed")
+
+    def __init__(self) -> None:
+        self.files: list[File] = []
+        self.left = _MOST_COMMANDS
+        self.place = 0
+        """The position of the command that is being followed."""
+        self.depth = 0
+        """How many of them run each other just now."""
+        self.swallowed: dict[int, Simple] = {}
+        """Commands whose output is not printed, by identity."""
+        self.silent = False
+        """Whether the command that is being followed is one of them."""
+
+    def enter(self, node: Simple) -> tuple[int, bool]:
+        """Go to a command; give what `leave` needs to go back to the one around it."""
+        before = (self.at(node.position), self.silent)
+        self.silent = self.silent or id(node) in self.swallowed
+        return before
+
+    def leave(self, before: tuple[int, bool]) -> None:
+        """Go back."""
+        self.place, self.silent = before
+
+    def read(self, tree: Script) -> None:
+        """Take note of a text that is going to be followed."""
+        self.swallowed.update((id(node), node) for node in swallowed(tree))
+
+    def at(self, position: int) -> int:
+        """Go to a position; give the one before. Text that is no file's own leaves it where it is."""
+        before = self.place
+        if position >= SPAN:
+            self.place = position
+        return before
+
+    def where(self) -> str:
+        """The file and the line, for a person."""
+        number, position = divmod(self.place, SPAN)
+        if not 0 < number <= len(self.files):
+            return ""
+        file = self.files[number - 1]
+        if position == _NO_LINE:
+            return file.name
+        return f"{file.name}:{file.text.count(chr(10), 0, position) + 1}"
+
+
+class _Inside(Findings):
+    """What is found in one file."""
+
+    __slots__ = ("around", "scripts", "unfollowed")
+
+    def __init__(self, scripts: Scripts, around: Surroundings) -> None:
+        super().__init__()
+        self.scripts, self.around = scripts, around
+        self.unfollowed = ""
+        """The first reason why not all of it could be followed."""
+
+    def merge(self, own: list[Effect], quiet: tuple[str, ...], act: Act | None = None, *, apart: bool = False) -> None:
+        """Keep the effects of one command. What it says in lines of its own cannot be told from the script's."""
+        super().merge(unprinted(own) if quiet or self.scripts.silent or installs(own) else own, ())
+
+    def add(self, effect: Effect, *, quiet: bool = False) -> None:
+        """Keep an effect with the place where it was found."""
+        if effect.kind is EffectKind.EXECUTE:
+            if effect.rule not in (FOLLOWED, PARTLY):
+                self.unfollowed = self.unfollowed or self._said(effect)
+            return
+        if effect.changed is None:
+            variant = Variant.SCRIPT if _is_held(effect, self.around) else effect.variant
+            # The project's packages are read by its scripts all day.
+            gives = None if effect.rule.startswith("place:vendored") else effect.gives
+            effect = effect._replace(
+                because=self._said(effect), variant=variant, gives=gives, changed=0.0, uncontainable=""
+            )
+        if len(self.effects) < _MOST_EFFECTS:
+            super().add(effect, quiet=quiet)
+
+    def _said(self, effect: Effect) -> str:
+        where = self.scripts.where()
+        return effect.because if effect.changed is not None or not where else f"in `{where}`: {effect.because}"
+
+
+def _is_held(effect: Effect, around: Surroundings) -> bool:
+    if effect.kind in _PLACED:
+        # In a script most names are made of variables that nobody knows here; and a project may be the gate's own.
+        root = around.workspace
+        here = any(inside(path, root) for path in around.own_paths) and not outside_workspace(effect.what, root, around)
+        own = effect.rule == "place:own/write" and here
+        return own or any(mark in effect.what for mark in ("$\N{HORIZONTAL ELLIPSIS}", OPAQUE, ENVIRONMENT, PLAIN, "*"))
+    return effect.kind in _HELD and effect.variant is not Variant.KNOWN
+
+
+def opened(machine: Machine, scope: Scope, path: str) -> File | None:
+    """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
+    scripts = machine.scripts = machine.scripts or Scripts()
+    if "" in scope.cwds or len(scripts.files) >= _MOST_FILES or sum(len(f.text) for f in scripts.files) > _MOST_TEXT:
+        return None
+    # Where a ``cd`` may have failed, it is taken to have worked.
+    for cwd in scope.cwds:
+        full = absolute(path, cwd, machine.around)
+        if full is None or is_written(machine, cwd, full) or _is_secret(full, machine.around):
+            return None
+        if sum(file.path == full for file in scripts.files) >= _MOST_TIMES:
+            return None
+        if (file := machine.around.read_script(full)) is not None:
+            name = full.removeprefix(f"{machine.around.workspace}/")
+            scripts.files.append(File(name, file.text, file.changed, (len(scripts.files) + 1) * SPAN, full))
+            return scripts.files[-1]
+    return None
+
+
+def _is_secret(full: str, around: Surroundings) -> bool:
+    """Whether a file holds what must not be shown: what is found in a script is."""
+    return any(effect.kind is not EffectKind.INGEST for effect in read_effects(full, "", around))
+
+
+def is_written(machine: Machine, cwd: str, full: str) -> bool:
+    """Whether the same command writes the file before it runs it."""
+    if machine.scripts is not None and machine.scripts.depth:
+        return False
+    places = (absolute(path, cwd, machine.around) for path in machine.written)
+    return any(place is not None and inside(full, place) for place in places)
+
+
+def followed(
+    machine: Machine, script: File, what: str, body: Callable[[], None], *, apart: bool = True
+) -> list[Effect]:
+    """Follow a file that is open, and say what it does.
+
+    Args:
+        machine: The analysis.
+        script: The file.
+        what: Who runs it, for a person: a sentence that the evidence begins with.
+        body: Follows it; whatever it finds is kept here.
+        apart: Whether a process of its own runs it, so that leaving a loop or setting a trap in it means nothing here.
+
+    Returns:
+        One ``execute`` effect for the file, and what was found in it and in the files that it runs.
+    """
+    scripts = machine.scripts = machine.scripts or Scripts()
+    found = _Inside(scripts, machine.around)
+    first = len(scripts.files) - 1
+    outer, left, around = machine.findings, machine.left, (scripts.place, scripts.silent)
+    state = {name: getattr(machine, name) for name in _OWN_OF_A_PROCESS} if apart else {}
+    if apart:
+        machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
+    machine.findings, machine.left, scripts.place = found, scripts.left, script.base + _NO_LINE
+    scripts.depth += 1
+    try:
+        body()
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the rest of the command does
+        found.unfollowed = found.unfollowed or f"not all of it was followed ({type(error).__name__})"
+    finally:
+        for name, value in state.items():
+            setattr(machine, name, value)
+        scripts.left = max(machine.left, 0)
+        machine.findings, machine.left, (scripts.place, scripts.silent) = outer, left, around
+        scripts.depth -= 1
+    outer.programs += found.programs
+    outer.commands += found.commands
+    if isinstance(outer, _Inside):
+        outer.unfollowed = outer.unfollowed or found.unfollowed
+    # Of several files each can put words into what another runs.
+    return _told(found, what, script, max(file.changed for file in scripts.files[first:]))
+
+
+def _told(found: _Inside, what: str, script: File, changed: float) -> list[Effect]:
+    rule = PARTLY if found.unfollowed else FOLLOWED
+    because = f"{what}, and {found.unfollowed}" if found.unfollowed else f"{what}, which can be changed until it runs"
+    run = Effect(EffectKind.EXECUTE, script.name, rule, because, changed=changed)
+    return [run, *(effect._replace(changed=changed) for effect in found.effects)]
+
+
+def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> str:
+    """Follow the text of a file as a shell reads it; give the shape of what it prints."""
+    from lockgate.shell.grammar.reader import read
+
+    dialect = machine.enter(dialect)
+    tree = read(script.text, dialect, script.base)
+    if isinstance(tree, Unparsed):
+        if machine.scripts is not None:
+            machine.scripts.place = script.base + tree.position
+        machine.not_read(script.name, tree)
+        tree = _before(script, tree.position, dialect)
+    if machine.scripts is not None:
+        machine.scripts.read(tree)
+    return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
+
+
+def _before(script: File, position: int, dialect: str) -> Script:
+    """The commands before the one that is not read: a shell runs a file as it reads it, one after the other."""
+    from lockgate.shell.grammar.reader import read
+
+    starts = [match.start() for match in _TOP.finditer(script.text, 0, position + 1)]
+    for start in reversed(starts[-_MOST_TRIES:]):
+        if start > _MOST_TRIED:
+            break
+        tree = read(script.text[:start], dialect, script.base)
+        if isinstance(tree, Script):
+            return tree
+    return Script()
+
+
+def process(scope: Scope) -> Scope:
+    """What a process that is started here knows; nothing that it does comes back."""
+    inner = scope.new_shell()
+    inner.ever = Ever()
+    return inner
+
+
+def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, dialect: str) -> None:
+    """Follow a file that a new shell runs with some arguments."""
+    inner = process(scope)
+    inner.positional = tuple(args)
+    inner.variables["0"] = script.path
+    inner.arrays["BASH_SOURCE"] = (Arg(script.path),)
+    outer, machine.traps = machine.traps, []
+    run_shell(machine, script, inner, dialect)
+    machine.run_traps()
+    machine.traps = outer
+    heed_integers(machine, inner.ever)

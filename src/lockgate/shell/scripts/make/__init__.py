@@ -1,0 +1,1 @@
+"""Makefiles: their syntax, rules and recipes."""

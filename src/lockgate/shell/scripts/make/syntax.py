@@ -1,0 +1,147 @@
+"""The lines of a makefile, and the parts of a line, as GNU make reads them.
+
+``info make``, nodes "Parsing Makefiles", "Splitting Lines", "Rule Syntax" and "Setting".
+"""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.core.record import Record
+
+_CLOSING = {"(": ")", "{": "}"}
+_OPERATORS = (":::=", "::=", ":=", "?=", "+=", "!=", "=")
+
+
+class Line(Record):
+    """One logical line."""
+
+    text: str
+    """Continued lines are joined: in a recipe as they are, elsewhere by one space, and without the comment."""
+    offset: int
+    """Where it begins in the file."""
+    recipe: bool
+    """Whether it begins with a tab."""
+
+
+def lines(text: str) -> list[Line]:
+    """The logical lines of a makefile."""
+    found: list[Line] = []
+    rows = text.split("\n")
+    at = offset = 0
+    while at < len(rows):
+        start, begin, row = at, offset, rows[at]
+        recipe = row.startswith("\t")
+        taken = [row[1:] if recipe else row]
+        while _continued(rows[at]) and at + 1 < len(rows):
+            offset += len(rows[at]) + 1
+            at += 1
+            taken.append(rows[at].removeprefix("\t") if recipe else rows[at])
+        offset += len(rows[at]) + 1
+        at += 1
+        joined = "\n".join(taken) if recipe else _without_comment(_joined(taken))
+        if joined.strip() or at - start > 1:
+            found.append(Line(joined, begin, recipe))
+    return found
+
+
+def _continued(row: str) -> bool:
+    return (len(row) - len(row.rstrip("\\"))) % 2 == 1
+
+
+def _joined(rows: list[str]) -> str:
+    return " ".join([*(row[:-1].rstrip() if index == 0 else row[:-1].strip() for index, row in enumerate(rows[:-1])),
+                     rows[-1].lstrip() if len(rows) > 1 else rows[-1]])  # fmt: skip
+
+
+def _without_comment(text: str) -> str:
+    at = 0
+    while (at := _outside(text, at, "#")) >= 0:
+        if at == 0 or text[at - 1] != "\\":
+            return text[:at]
+        at += 1
+    return text
+
+
+def _outside(text: str, at: int, marks: str) -> int:
+    """Where one of some characters stands outside of references; -1 where none does."""
+    while at < len(text):
+        if text[at] == "$" and text[at + 1 : at + 2] in _CLOSING:
+            at = closing(text, at + 1) + 1
+        elif text[at] in marks:
+            return at
+        else:
+            at += 1
+    return -1
+
+
+def closing(text: str, at: int) -> int:
+    """Where the bracket that opens at ``at`` is closed, or the text's end."""
+    opens, closes = text[at], _CLOSING[text[at]]
+    depth = 0
+    for index in range(at, len(text)):
+        depth += (text[index] == opens) - (text[index] == closes)
+        if depth == 0:
+            return index
+    return len(text)
+
+
+def arguments(text: str) -> list[str]:
+    """The arguments of a function: commas inside brackets part nothing."""
+    found, start, depth = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character in "({") - (character in ")}")
+        if character == "," and depth <= 0:
+            found.append(text[start:index])
+            start = index + 1
+    return [*found, text[start:]]
+
+
+class Assignment(Record):
+    """``NAME = value``."""
+
+    name: str
+    operator: str
+    value: str
+
+
+class Rule(Record):
+    """``targets: prerequisites ; recipe``, or a variable for some targets. Nothing is expanded yet."""
+
+    targets: str
+    rest: str
+    recipe: str | None
+    double: bool
+    """Whether it is a rule with ``::``: each such rule of a target is run for itself."""
+
+
+def statement(text: str) -> Assignment | Rule | None:
+    """What a line says that is no directive; ``None`` where it only holds references."""
+    at = _outside(text, 0, ":=?+!")
+    while at >= 0:
+        operator = next((word for word in _OPERATORS if text.startswith(word, at)), "")
+        if operator:
+            return Assignment(text[:at].strip(), operator, text[at + len(operator) :].lstrip())
+        if text[at] == ":":
+            double = text.startswith("::", at)
+            return _rule(text[:at], text[at + 1 + double :], double=double)
+        at = _outside(text, at + 1, ":=?+!")
+    return None
+
+
+def _rule(targets: str, rest: str, *, double: bool) -> Rule:
+    end = _outside(rest, 0, ";")
+    # A semicolon of a variable's value is none of a recipe.
+    if end < 0 or isinstance(statement(rest[:end]), Assignment):
+        return Rule(targets, rest, None, double)
+    return Rule(targets, rest[:end], rest[end + 1 :], double)
+
+
+def condition(word: str, rest: str) -> tuple[str, str] | None:
+    """The two texts that ``ifeq`` compares, or ``None`` where they are not written as they must be."""
+    rest = rest.strip()
+    if rest.startswith("("):
+        sides = arguments(rest[1 : closing(rest, 0)])
+        return (sides[0].strip(), ",".join(sides[1:]).strip()) if len(sides) >= 2 else None
+    quoted = re.fullmatch(r"""("[^"]*+"|'[^']*+')\s*("[^"]*+"|'[^']*+')""", rest)
+    return (quoted[1][1:-1], quoted[2][1:-1]) if quoted else None

@@ -1,0 +1,99 @@
+"""Scripts of ``package.json``: which one a command of npm, pnpm, yarn or bun runs, and what it does."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+from collections.abc import Mapping
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.resources.path_spelling import inside
+from lockgate.shell.scripts.follow import File, followed, opened
+from lockgate.shell.scripts.recipes import UNKNOWN, run_line
+from lockgate.shell.state.scope import Arg
+
+if TYPE_CHECKING:
+    from lockgate.shell.programs.invoke import Invocation
+
+_RUN = frozenset({"run", "run-script", "rum", "urn"})
+_SHORT = {"t": "test", "tst": "test"}
+_ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive", "-F", "--filter"})
+"""Options with which scripts of other packages run, of which not even the folders are known."""
+_MOST_FOLDERS = 12
+
+
+def run_npm(call: Invocation) -> bool:
+    """Follow the script that a command runs; whether there is one."""
+    name, args = _asked(call)
+    if not name or _ELSEWHERE & call.matched.given:
+        return False
+    script = _package(call)
+    if script is None:
+        return False
+    held = _scripts(script.text)
+    if not any(isinstance(held.get(hook), str) for hook in _hooks(name)):
+        return False
+
+    def body() -> None:
+        for hook in _hooks(name):
+            text = held.get(hook)
+            if isinstance(text, str):
+                _run(call, script, hook, text, args if hook == name else [])
+
+    call.own += followed(call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body)
+    return True
+
+
+def _asked(call: Invocation) -> tuple[str, list[Arg]]:
+    """The name of the script, and the words that are handed to it; an empty name where none runs."""
+    word = call.entry.name.partition("/")[2]
+    operands = [word for word in call.matched.operands if word.text != "--"]
+    if word in _RUN:
+        return (operands[0].static or "", operands[1:]) if operands else ("", [])
+    return _SHORT.get(word, word), operands
+
+
+def _hooks(name: str) -> tuple[str, str, str]:
+    """The scripts that run in turn. Some managers leave the first and the last out."""
+    return f"pre{name}", name, f"post{name}"
+
+
+def _package(call: Invocation) -> File | None:
+    """The nearest ``package.json``, here or above."""
+    folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
+    root = call.machine.around.workspace
+    for _ in range(_MOST_FOLDERS):
+        if not folder or not root or not inside(folder, root):
+            return None
+        script = opened(call.machine, call.scope, posixpath.join(folder, "package.json"))
+        if script is not None:
+            return script
+        folder = posixpath.dirname(folder)
+    return None
+
+
+def _scripts(text: str) -> Mapping[str, object]:
+    try:
+        package = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    return scripts if isinstance(scripts, dict) else {}
+
+
+def _run(call: Invocation, script: File, hook: str, text: str, args: list[Arg]) -> None:
+    machine = call.machine
+    if machine.scripts is not None:
+        machine.scripts.at(script.base + _place(script.text, hook))
+    words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]
+    scope = call.scope.copy()
+    scope.cwds = (posixpath.dirname(script.path),)
+    run_line(machine, scope, " ".join([text, *words]))
+
+
+def _place(text: str, hook: str) -> int:
+    """Where a script stands in the file."""
+    match = re.search(re.escape(json.dumps(hook)) + r"\s*:\s*\"", text)
+    return match.start() if match else 0

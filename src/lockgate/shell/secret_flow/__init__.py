@@ -1,0 +1,1 @@
+"""Whether a secret reaches what is sent."""

@@ -1,0 +1,165 @@
+"""Which secrets that reach a program are sent by it, and which only let it in.
+
+A private key that ``scp -i`` names, a password for ``docker login``, a token in an ``Authorization`` header for the
+service that it belongs to: these are credentials in use. All else that reaches a program that sends is a payload.
+Tables say which options, services and names there are (``tables.yaml``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from lockgate.core.lazy import lazy_re
+from lockgate.core.model import Effect, EffectKind
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.resources.addresses import host_of
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.knowledge.options import assign
+from lockgate.shell.secret_flow.credential_owners import FAR, FAR_COPIES, Held, belongs, is_declared
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, marks_of, without_marks
+
+if TYPE_CHECKING:
+    from lockgate.shell.programs.invoke import Invocation
+
+_UNKNOWN = re.escape(OPAQUE + ENVIRONMENT + PLAIN)
+_WHERE = lazy_re(rf"(?:[a-z]+://)?[{_UNKNOWN}]+(?:[/:?].*)?", re.DOTALL)
+"""An address whose host is not known at all: the text is where it goes, not what is sent there."""
+_UNKNOWNS = lazy_re(rf"[{_UNKNOWN}]+")
+_HEADER = lazy_re(r"([\w-]+)\s*[:=]")
+_LETS_IN = lazy_re(
+    r"auth|token|api[_-]?key|secret|access[_-]?key|subscription-key|cookie|app-?key|password", re.IGNORECASE
+)
+"""A header, a parameter or an option of such a name holds what lets a program in."""
+_OPTION = lazy_re(r"--?[\w-]*(?:token|passw(?:or)?d|pass|api-?key|auth|bearer|access-key|credentials?)", re.IGNORECASE)
+_PARAMETER = lazy_re(rf"[?&]([\w-]+)=[{_UNKNOWN}]|/bot[{_UNKNOWN}]")
+_FIELD = lazy_re(rf"&([\w-]+)=[{_UNKNOWN}]")
+_USER = lazy_re(r"([a-z][a-z0-9+.-]*://)([^/?#@]*)@([^/?#]*)(.*)", re.IGNORECASE | re.DOTALL)
+_INDEXES = frozenset({"-i", "--index-url", "--extra-index-url", "--index", "--default-index", "--registry"})
+"""Options that name another place for packages, with what lets one in there."""
+_CLIENT = "client_id username user scope code redirect_uri assertion code_verifier audience"
+_OF_CLIENT = frozenset(_CLIENT.split())
+"""What is sent beside a credential where a token is asked for."""
+_NAMING = frozenset({"url", "dsn", "send-to", "endpoint", "host"})
+"""Roles of words that say where a program connects to."""
+
+
+class Place(Record):
+    """Where a program gets a secret: in a word, in a file that it reads, or on its standard input."""
+
+    how: str
+    """``word``, ``file`` or ``input``."""
+    option: str = ""
+    """The option that the word belongs to, empty for an operand."""
+    word: str = ""
+    """The word, or the name of the file."""
+
+
+def is_payload(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+    """Whether a secret that reaches a program leaves with what it sends.
+
+    Args:
+        call: The program, after it was looked at.
+        place: Where it gets the secret.
+        held: What the secret is.
+        effect: The effect with which it sends.
+    """
+    if is_declared(call, effect):
+        return False
+    if place.how == "word" and _is_user_of_index(call, place, held, effect):
+        return False
+    if call.contact.rerouted:
+        return True
+    takes_in = _listed("credential_options", call.what)
+    if not takes_in.isdisjoint({"*", place.option or "*", f"{place.how}:{place.option}"}):
+        return False
+    if place.how == "file" and call.args[0].text.rpartition("/")[2] in FAR_COPIES and _is_copied_to(call, place.word):
+        return False
+    if place.how == "input":
+        return "input" not in takes_in or not belongs(held, call, effect, general=True)
+    if place.how == "file":
+        # What only downloads from its own registry keeps the files that it reads to itself.
+        return effect.kind is not EffectKind.FETCH or effect.what != call.what
+    return _leaves_in_word(call, place, held, effect)
+
+
+def _is_user_of_index(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+    """Whether it is the password in the address of the very machine that an option makes the program go through."""
+    user = _user(place.word.removeprefix(f"{place.option}="))
+    return place.option in _INDEXES and user is not None and _is_for(user, call, held, effect)
+
+
+def _user(text: str) -> re.Match[str] | None:
+    """The parts of an address in which a name or a password stands that is not known."""
+    user = _USER.fullmatch(text)
+    return user if user is not None and _unsure(user.group(2)) else None
+
+
+def _is_for(user: re.Match[str], call: Invocation, held: Held, effect: Effect) -> bool:
+    """Whether a password in an address is for the host in it, and stands nowhere else in it."""
+    host = host_of(f"https://{without_marks(user.group(3))}/")
+    rest = marks_of(user.group(3) + user.group(4))
+    return not rest and belongs(held, call, effect, general=True, host=host or "?")
+
+
+def _leaves_in_word(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+    text = _UNKNOWNS.sub(OPAQUE, without_marks(place.word))
+    role = _role(call, place)
+    if role in _NAMING and (held.given or held.name.startswith("$")) and _WHERE.fullmatch(text):
+        return False
+    if (user := _user(place.word)) is not None:
+        return not _is_for(user, call, held, effect)
+    if role == "url":
+        return not (_lets_in_only(_PARAMETER, text) and belongs(held, call, effect, general=False))
+    if role == "send" and _asks_for_token(call):
+        return not (_lets_in_only(_FIELD, f"&{text}", _OF_CLIENT) and belongs(held, call, effect, general=True))
+    header = _HEADER.match(text.removeprefix(f"{place.option}="))
+    lets_in = (
+        place.option in _listed("token_options", call.what)
+        or (place.option != "" and _OPTION.fullmatch(place.option) is not None)
+        or (role in ("static", "httpie") and header is not None and _LETS_IN.search(header.group(1)) is not None)
+        or (place.option == "-c" and "extraheader" in text.lower())
+    )
+    return not (lets_in and belongs(held, call, effect, general=True))
+
+
+def _lets_in_only(parameter: re.Pattern[str], text: str, others: frozenset[str] = frozenset()) -> bool:
+    """Whether all that is not known in a text are parameters that let a program in."""
+    found = [match.group(1) for match in parameter.finditer(text)]
+    if not found or len(re.findall(rf"[{_UNKNOWN}]", text)) > len(found):
+        return False
+    return all(name in (None, "key", "appid") or name in others or _LETS_IN.search(name) for name in found)
+
+
+def _asks_for_token(call: Invocation) -> bool:
+    """Whether what is sent asks an OAuth server for a token (RFC 6749, ``grant_type``)."""
+    return any(re.search(r"(?:^|&)grant_type=", without_marks(arg.text)) for arg in call.args[1:])
+
+
+def _is_copied_to(call: Invocation, file: str) -> bool:
+    """Whether a file of this machine is where a copy goes to."""
+    last = call.matched.operands[-1:]
+    return [without_marks(arg.text) for arg in last] == [file] and not FAR.fullmatch(file)
+
+
+def _unsure(text: str) -> bool:
+    return not known(text) or bool(marks_of(text))
+
+
+def _role(call: Invocation, place: Place) -> str:
+    """The role of the word in which the secret stands."""
+    for option in call.matched.options:
+        if option.name == place.option:
+            return option.role
+    for role, words in assign(list(call.entry.operands), call.matched.operands):
+        if any(word.text == place.word for word in words):
+            return role
+    return ""
+
+
+@cache
+def _listed(name: str, what: str) -> frozenset[str]:
+    """What a table lists for a command, and for those that it is a subcommand of."""
+    rows, words = table(name), what.split()
+    starts = (" ".join(words[:count]) for count in range(1, len(words) + 1))
+    return frozenset(item for start in starts for item in rows.get(start, "").split())

@@ -1,0 +1,1 @@
+"""What the analysis knows at a point of a command: variables, findings, texts with unknown parts."""

@@ -1,0 +1,93 @@
+"""Removing old records from the beginning of the chain, so that what is left still verifies.
+
+Nothing is removed that does not verify: a cut must not take away the traces of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lockgate.core.errors import AuditError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.audit.chain import records, verify_parts
+from lockgate.store.chain_links import checkpoint
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.audit.chain import Item
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import AuditCheckpoint
+
+AT_ONCE = 2000
+"""Records that are removed in one transaction, at most: every other process waits for as long."""
+_EVERY = 86400.0
+"""Seconds between two cuts that retention makes, unless there are so many old records; each leaves a record."""
+
+
+def beginning(tx: Transaction, through: int) -> Iterator[Item]:
+    """The chain's beginning: its checkpoint, and the records up to a number."""
+    yield tx.audit_checkpoint()
+    for row in records(tx):
+        if row.seq > through:
+            return
+        yield row
+
+
+def closing(tx: Transaction, key: bytes, through: int, now: float) -> AuditCheckpoint:
+    """The checkpoint that takes the place of the records up to a number.
+
+    Raises:
+        AuditError: That record is not there.
+    """
+    rows = tx.audit(after=through - 1, limit=1)
+    if not rows or rows[0].seq != through:
+        raise AuditError(f"record {through} is missing")
+    return checkpoint(key, through, rows[0].digest, through - tx.audit_checkpoint().seq, now)
+
+
+def cut(tx: Transaction, key: bytes, through: int, now: float, body: Mapping[str, Any]) -> int:
+    """Remove records up to a number, but no more than :data:`AT_ONCE`. That they hold has been found out before.
+
+    Args:
+        tx: A transaction that writes.
+        key: The installation's key.
+        through: The last record to remove in the end.
+        now: Seconds since the epoch.
+        body: What the record of it says: why, and where the records are kept.
+
+    Returns:
+        How many records are gone; 0 where nothing is left to be removed.
+
+    Raises:
+        AuditError: The last record is not there.
+        StoreError: It cannot be done.
+    """
+    base = tx.audit_checkpoint()
+    last = min(through, base.seq + AT_ONCE)
+    if last <= base.seq:
+        return 0
+    tx.cut_audit(closing(tx, key, last, now), body)
+    return last - base.seq
+
+
+def retain(tx: Transaction, key: bytes, days: float, now: float) -> int:
+    """Remove records that are older than so many days, a bounded number of them, as part of another transaction.
+
+    A chain that does not verify at its beginning is left as it is: ``lockgate audit verify`` says what is wrong.
+
+    Returns:
+        How many records are gone.
+    """
+    base = tx.audit_checkpoint()
+    last = tx.audit_before(now - days * 86400, most=AT_ONCE)
+    old = last - base.seq
+    if old <= 0 or (old < AT_ONCE and abs(now - base.at) < _EVERY):
+        return 0
+    try:
+        end = closing(tx, key, last, now)
+        if not verify_parts([(*beginning(tx, last), end)], key).ok:
+            return 0
+        return cut(tx, key, last, now, {"by": "retention", "days": days})
+    except AuditError:
+        return 0

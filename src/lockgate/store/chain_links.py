@@ -1,0 +1,102 @@
+r"""What one link of the audit chain is: its canonical text, its digest, and the seals of the chain's two ends.
+
+Pure functions of values. They stand beside the store, not in ``audit``, because the store appends a link in the same
+transaction as what the link tells about; ``audit`` verifies and exports what stands here.
+
+The digest is made so that anybody can check it with a few lines in any language::
+
+    SHA-256("lockgate audit record 1\n" + previous + "\n" + seq + "\n" + at + "\n" + body)
+
+``previous`` is 64 hexadecimal digits, ``seq`` decimal, ``at`` the shortest decimal that gives the same double. None of
+these can hold a line break, so no two records have the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import AuditCheckpoint
+from lockgate.system.digests import blake2b, canonical_json, sha256
+
+if TYPE_CHECKING:
+    from typing import Any
+
+ROOT = "0" * 64
+"""What the first record names as its previous digest."""
+
+_TEXT = canonical_json()
+_RECORD = "lockgate audit record 1"
+_HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
+_CUT = b"lockgate cut 1"
+_GATE = b"lockgate gate"
+_FLEET = b"lockgate fleet"
+
+PRUNED = "pruned"
+"""The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""
+
+
+def canonical(body: Mapping[str, Any]) -> str:
+    """The one text of a body: sorted keys, no spaces, ASCII, no NaN.
+
+    Raises:
+        ValueError: The body holds a number that JSON has no text for (NaN).
+        TypeError: The body holds a value of another type.
+        RecursionError: It is nested too deep.
+    """
+    return _TEXT(body)
+
+
+def link_digest(previous: str, seq: int, at: float, body: str) -> str:
+    """The digest of one record, hexadecimal. ``body`` is its canonical text, ``at`` seconds since the epoch."""
+    text = f"{_RECORD}\n{previous}\n{seq}\n{at!r}\n{body}"
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def seal(key: bytes, seq: int, digest: str) -> str:
+    """The keyed hash (BLAKE2b, RFC 7693) of the head: how many records there are, and the last one's digest.
+
+    Without it the newest records could be cut off and what is left would still be a chain.
+    """
+    return blake2b(f"{seq}\n{digest}".encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
+
+
+def checkpoint(key: bytes, seq: int, digest: str, removed: int, at: float) -> AuditCheckpoint:
+    """A sealed checkpoint: what stands in the place of the records up to ``seq``.
+
+    The seal is another one than that of the head, so that neither can be used as the other: a checkpoint that was kept
+    cannot make a chain that was cut at its end look whole.
+
+    Args:
+        key: The installation's key.
+        seq: Number of the last record that is removed.
+        digest: Its digest.
+        removed: How many records are removed.
+        at: When, in seconds since the epoch.
+    """
+    text = f"{seq}\n{digest}\n{removed}\n{float(at)!r}".encode()
+    mark = blake2b(text, key=key, person=_CUT, digest_size=32).hexdigest()
+    return AuditCheckpoint(seq, digest, removed, float(at), mark)
+
+
+def is_cut(key: bytes, found: AuditCheckpoint) -> bool:
+    """Whether a checkpoint's seal holds."""
+    return found == checkpoint(key, *found[:4])
+
+
+def checkpoint_from(value: object) -> AuditCheckpoint | None:
+    """The checkpoint that a record or an export holds as JSON; ``None`` where the value is none."""
+    match value:
+        case {"seq": int(seq), "digest": str(digest), "removed": int(removed), "at": float(at), "seal": str(mark)}:
+            return AuditCheckpoint(seq, digest, removed, at, mark)
+    return None
+
+
+def gate_of(key: bytes) -> str:
+    """The id of the gate whose key this is: 32 hexadecimal digits, as random as the key, which they tell nothing of."""
+    return blake2b(b"", key=key, person=_GATE, digest_size=16).hexdigest()
+
+
+def fleet_key_of(key: bytes) -> bytes:
+    """The key of a fleet that has one gate so far: 32 bytes. A shared store that it moves to takes it over."""
+    return blake2b(b"", key=key, person=_FLEET, digest_size=32).digest()

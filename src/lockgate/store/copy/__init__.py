@@ -1,0 +1,1 @@
+"""Copying a store into another one."""

@@ -1,0 +1,40 @@
+"""The store that a state folder names in ``store.json``."""
+
+from __future__ import annotations
+
+import os
+
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockgate.store.postgres.store import PostgresStore
+
+
+def open_shared(state: str, *, busy_seconds: float) -> PostgresStore:
+    """Open the shared database that a state folder names. It is asked only when something is to be read or written.
+
+    Args:
+        state: Absolute path of the state folder. The key of this machine is made there where it is missing.
+        busy_seconds: How long to wait for the database, and for other gates.
+
+    Raises:
+        StoreError: What the folder says cannot be read or trusted.
+    """
+    from lockgate.store.files import ELSEWHERE, own_folder, read_key
+    from lockgate.store.postgres.anchor_notes import NOTES
+    from lockgate.store.postgres.settings import address_of, read_where
+    from lockgate.store.postgres.store import PostgresStore
+
+    own_folder(state, create=True)
+    where = read_where(os.path.join(state, ELSEWHERE))
+    name = where.gate or own_name()
+    return PostgresStore(address_of(where.url), read_key(state), name, busy_seconds, os.path.join(state, NOTES))
+
+
+def own_name() -> str:
+    """What people call this gate where nobody has named it: user and host."""
+    import socket
+
+    from lockgate.system.folders import user_name
+
+    return f"{user_name()}@{socket.gethostname()}"

@@ -1,0 +1,203 @@
+"""Where the shared database is: ``store.json``, what an address must say, and what no environment may say instead.
+
+A gate runs as a hook of an agent's client, with variables that a project can set for it. libpq takes whatever an
+address does not say from variables (``PGSSLMODE``, ``PGOPTIONS``, ...), so everything is said here.
+See https://www.postgresql.org/docs/current/libpq-envars.html.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from threading import Lock
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store.files import own_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Address = Mapping[str, str]
+    """What libpq is told, by the names of its parameters."""
+
+_ENVIRONMENT = Lock()
+LIBRARIES = "the shared store takes psycopg: in a clone of Lockgate, pip install '.[postgres]'"
+_SCHEMES = ("postgresql://", "postgres://")
+_TRUE_TLS = ("verify-full",)
+_SAID = {"sslcertmode": "allow", "min_protocol_version": "3.0", "max_protocol_version": "3.0", "connect_timeout": "2"}
+"""What stands for nothing where libpq takes no empty value."""
+_AT_HOME = {
+    "passfile": ".pgpass",
+    "sslrootcert": ".postgresql/root.crt",
+    "sslcert": ".postgresql/postgresql.crt",
+    "sslkey": ".postgresql/postgresql.key",
+    "sslcrl": ".postgresql/root.crl",
+}
+"""Files that libpq looks for below ``HOME``."""
+
+
+class Where(Record):
+    """What ``store.json`` says."""
+
+    url: str
+    gate: str = ""
+    """The gate's name for people; empty for user and host."""
+
+
+def read_where(path: str) -> Where:
+    """Read ``store.json``.
+
+    Raises:
+        StoreError: It is not there, not the user's alone, or says something else than where the store is.
+    """
+    if not own_file(path):
+        raise StoreError(f"{path} is missing")
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read: see `lockgate store use`") from error
+    match found:
+        case {"url": str(url), "gate": str(gate), **others} if not others:
+            return Where(url, gate)
+        case {"url": str(url), **others} if not others:
+            return Where(url)
+    raise StoreError(f"{path} does not say where the store is: see `lockgate store use`")
+
+
+def address_of(url: str) -> Address:
+    """What libpq is told for a URL: all that it says, and nothing from any variable.
+
+    Raises:
+        StoreError: It is no address of PostgreSQL, or one on which others could read along or answer instead.
+    """
+    psycopg = psycopg_here()
+    if not url.startswith(_SCHEMES):
+        raise StoreError("the store's address must begin with postgresql://")
+    try:
+        said: dict[str, str] = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
+    except psycopg.Error as error:
+        raise StoreError("the store's address is not one that PostgreSQL understands") from error
+    if "service" in said:
+        raise StoreError("the store's address must say host and database itself, and name no service")
+    if not said.get("dbname"):
+        raise StoreError("the store's address must name a database: postgresql://host/database")
+    _demand_tls(said)
+    unsaid = _unsaid(psycopg)
+    if "sslcrldir" in said:
+        unsaid.pop("sslcrl", None)  # libpq takes neither where one of the two is not there
+    return {**unsaid, "target_session_attrs": "read-write", **said}
+
+
+def is_local(host: str) -> bool:
+    """Whether a host is this machine: a folder with a Unix socket, or an address of the loopback."""
+    if not host or host.startswith(("/", "@")) or host == "localhost":
+        return True
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def no_service() -> Iterator[None]:
+    """Connect without ``PGSERVICE``, the one variable that nothing that an address says overrules."""
+    if "PGSERVICE" not in os.environ and not _ENVIRONMENT.locked():
+        yield
+        return
+    with _ENVIRONMENT:
+        named = os.environ.pop("PGSERVICE", None)
+        try:
+            yield
+        finally:
+            if named is not None:
+                os.environ["PGSERVICE"] = named
+
+
+class Parts(Record):
+    """An address in its parts, as they are written."""
+
+    who: str
+    """User and password; empty where neither is named."""
+    hosts: str
+    database: str
+    query: str
+
+
+def parts_of(url: str) -> Parts:
+    """Take an address apart where libpq does: a password may hold what would end it in other addresses (``#?[``)."""
+    rest = url.partition("://")[2]
+    who, at, after = rest.partition("@")
+    if not at or "/" in who:
+        who, after = "", rest
+    place, _, query = after.partition("?")
+    hosts, _, database = place.partition("/")
+    return Parts(who, hosts, database, query)
+
+
+def shown(url: str) -> str:
+    """A URL without its password."""
+    from urllib.parse import parse_qsl, urlencode
+
+    parts = parts_of(url)
+    user, colon, _ = parts.who.partition(":")
+    query = [(name, "***" if _is_secret(name) else value) for name, value in parse_qsl(parts.query)]
+    who = f"{user}{':***' if colon else ''}{'@' if parts.who else ''}"
+    more = f"?{urlencode(query, safe='/*:,')}" if query else ""
+    return f"{url.partition('://')[0]}://{who}{parts.hosts}/{parts.database}{more}"
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name for word in ("password", "secret", "scram_"))
+
+
+def psycopg_here() -> Any:
+    """The library.
+
+    Raises:
+        StoreError: It is not installed.
+    """
+    from lockgate.system.libraries import library
+
+    try:
+        return library("psycopg")
+    except ImportError as error:
+        raise StoreError(LIBRARIES) from error
+
+
+def _demand_tls(said: Address) -> None:
+    hosts = [*said.get("host", "").split(","), *filter(None, said.get("hostaddr", "").split(","))]
+    if all(is_local(host) for host in hosts) or said.get("sslmode") in _TRUE_TLS:
+        return
+    raise StoreError(
+        "a store on another machine takes ?sslmode=verify-full (and sslrootcert=...): without it others could read"
+        " along, or answer in its place"
+    )
+
+
+def _unsaid(psycopg: Any) -> dict[str, str]:
+    """What libpq would otherwise take from variables: its own defaults, and nothing where it has none."""
+    from lockgate.system.folders import user_name
+
+    found = {"client_encoding": "utf8", "application_name": "lockgate", "user": user_name(), **_at_home()}
+    for option in psycopg.pq.Conninfo.get_defaults():
+        name = option.keyword.decode()
+        if option.envvar and name not in found and not name.startswith("service"):
+            found[name] = (option.compiled or b"").decode() or _SAID.get(name, "")
+    return found
+
+
+def _at_home() -> dict[str, str]:
+    """Files of the user that the system knows: a ``HOME`` of somebody else's would bring an authority with it."""
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # as in many containers: libpq has nothing but the variable to go by
+        return {}
+    return {name: os.path.join(home, path) for name, path in _AT_HOME.items()}

@@ -1,0 +1,41 @@
+"""Texts that PostgreSQL cannot hold: a NUL, and half a surrogate pair.
+
+A NUL is kept as its escape, and the escape's own first character too, so that every text comes back as it was. Half a
+surrogate pair is no character; it is kept as its escape, as in SQLite.
+"""
+
+from __future__ import annotations
+
+import json
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_ESCAPE = "\x1a"
+
+
+def kept(text: str) -> str:
+    """A text as the database keeps it."""
+    if _ESCAPE in text or "\0" in text:
+        text = text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def given(text: str) -> str:
+    """What was kept."""
+    return text.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE) if _ESCAPE in text else text
+
+
+def parsed(text: str) -> Any:
+    """The value of a column that holds JSON.
+
+    Raises:
+        StoreError: It holds none.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreError("the shared store is damaged: see `lockgate store status`") from error

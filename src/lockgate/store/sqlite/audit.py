@@ -1,0 +1,120 @@
+"""The queries of the SQLite store about the audit: appending to its chain, reading it, cutting it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import PRUNED, canonical, gate_of, is_cut, link_digest, seal
+from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
+from lockgate.store.sqlite.statements import Statements
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class AuditQueries(Statements):
+    """The chain of this gate, which is the only one in such a store."""
+
+    def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record to the audit chain."""
+        row = self._append(self._checked_head(), at, body)
+        self._put_head(row.seq, row.digest)
+        return row
+
+    def _checked_head(self) -> tuple[int, str]:
+        """Number and digest of the last record. Raises ``StoreError`` where the seal of the head does not hold."""
+        head = self.audit_head()
+        if seal(self._key, head.seq, head.digest) != head.seal:
+            raise StoreError(
+                "the head of the audit chain was changed by something else:"
+                " see `lockgate audit verify`, then move the state folder aside to begin anew",
+            )
+        return head.seq, head.digest
+
+    def _append(self, last: tuple[int, str], at: float, body: Mapping[str, Any]) -> AuditRow:
+        """Append one record after the last one, and leave the head as it is."""
+        try:
+            text = canonical(body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise StoreError(f"cannot record this: {error}") from error
+        seq, previous = last[0] + 1, last[1]
+        row = AuditRow(seq, float(at), text, previous, link_digest(previous, seq, float(at), text))
+        self._write("INSERT INTO audit VALUES (?, ?, ?, ?, ?)", row)
+        return row
+
+    def _put_head(self, seq: int, digest: str) -> None:
+        values = (seq, digest, seal(self._key, seq, digest))
+        self._write("INSERT OR REPLACE INTO audit_head VALUES (1, ?, ?, ?)", values)
+
+    def audit(self, *, after: int = 0, limit: int = 0, gate: str = "") -> list[AuditRow]:
+        """Audit records in order, those with a greater sequence number than ``after``."""
+        if not self._is_own(gate):
+            return []
+        rows = self._all(
+            "SELECT seq, at, body, previous, digest FROM audit WHERE seq > ? ORDER BY seq LIMIT ?",
+            (after, limit or -1),
+        )
+        return [AuditRow._make(row) for row in rows]
+
+    def find_audit(
+        self, query: AuditQuery, *, after: int = 0, before: int = 0, limit: int = 0, gate: str = ""
+    ) -> list[AuditRow]:
+        """The audit records that meet a query, newest first."""
+        from lockgate.store.sqlite.search import condition
+
+        if not self._is_own(gate):
+            return []
+        where, values = condition(query)
+        rows = self._all(
+            "SELECT seq, at, body, previous, digest FROM audit"  # noqa: S608
+            f" WHERE seq > ? AND (? = 0 OR seq < ?) AND {where} ORDER BY seq DESC LIMIT ?",
+            (after, before, before, *values, limit or -1),
+        )
+        return [AuditRow._make(row) for row in rows]
+
+    def audit_head(self, *, gate: str = "") -> AuditHead:
+        """The chain's sealed head as it is kept, whether or not its seal holds."""
+        row = self._one("SELECT seq, digest, seal FROM audit_head WHERE id = 1", ())
+        return AuditHead._make(row) if row and self._is_own(gate) else AuditHead()
+
+    def audit_checkpoint(self, *, gate: str = "") -> AuditCheckpoint:
+        """Where the chain was last cut, whether or not its seal holds; ``AuditCheckpoint()`` where it never was."""
+        row = self._one("SELECT seq, digest, removed, at, seal FROM audit_checkpoint WHERE id = 1", ())
+        return AuditCheckpoint._make(row) if row and self._is_own(gate) else AuditCheckpoint()
+
+    def audit_before(self, at: float, *, most: int = 0) -> int:
+        """How far the chain's beginning reaches in which every record is older than a time."""
+        first = "(SELECT seq, at FROM audit ORDER BY seq LIMIT ?)"
+        kept = self._one(f"SELECT seq FROM {first} WHERE at >= ? LIMIT 1", (most or -1, at))  # noqa: S608
+        if kept is not None:
+            older = self._one("SELECT max(seq) FROM audit WHERE seq < ?", kept)
+        else:
+            older = self._one(f"SELECT max(seq) FROM {first}", (most or -1,))  # noqa: S608
+        return int(older[0] or 0)
+
+    def cut_audit(self, checkpoint: AuditCheckpoint, body: Mapping[str, Any]) -> AuditRow:
+        """Remove the records up to a checkpoint, which takes their place, and record that."""
+        last = self._one("SELECT digest FROM audit WHERE seq = ?", (checkpoint.seq,))
+        count = checkpoint.seq - self.audit_checkpoint().seq
+        if not is_cut(self._key, checkpoint) or last != (checkpoint.digest,) or count != checkpoint.removed:
+            raise StoreError("the audit chain cannot be cut there: it was cut meanwhile, or it does not hold")
+        row = self.append_audit(checkpoint.at, {**body, "event": PRUNED, "checkpoint": checkpoint._asdict()})
+        self._write("INSERT OR REPLACE INTO audit_checkpoint VALUES (1, ?, ?, ?, ?, ?)", checkpoint)
+        # The triggers of the schema let exactly these go, now that the checkpoint and its record are there.
+        self._write("DELETE FROM audit WHERE seq <= ?", (checkpoint.seq,))
+        return row
+
+    def gates(self) -> list[GateRow]:
+        """This gate, once it has recorded something: no other one uses the store."""
+        seq = self.audit_head().seq
+        first = self._one("SELECT at FROM audit ORDER BY seq LIMIT 1", ()) or (0.0,)
+        return [GateRow(gate_of(self._key), "", first[0], seq, own=True)] if seq else []
+
+    def anchors(self, *, after: int = 0, limit: int = 0) -> list[AnchorRow]:
+        """A store that only one gate uses has no central record of heads."""
+        return []
+
+    def _is_own(self, gate: str) -> bool:
+        return not gate or gate == gate_of(self._key)

@@ -1,0 +1,137 @@
+"""The queries of the SQLite store about calls, briefs, and questions to a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.rows import ApprovalRow, BriefRow, CallRow, about_in
+from lockgate.store.sqlite.statements import Statements, parsed
+from lockgate.system.digests import usual_json
+
+if TYPE_CHECKING:
+    from typing import Any
+
+_OUT = ("running", "asked")
+"""States of calls that have an index."""
+_json = usual_json()
+_APPROVAL = ", ".join(ApprovalRow._fields)
+
+
+class QuestionQueries(Statements):
+    """Calls, briefs, and questions to a person."""
+
+    _last_call: tuple[tuple[str, str], CallRow | None] | None = None
+
+    # calls
+
+    def call(self, session: str, call_id: str) -> CallRow | None:
+        """The call, or ``None``."""
+        # Asked again and again within one step, in which nobody else writes.
+        name = (session, call_id)
+        if self._last_call is None or self._last_call[0] != name:
+            row = self._one(
+                "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"
+                " WHERE session = ? AND call_id = ?",
+                name,
+            )
+            self._last_call = (name, _call(row) if row else None)
+        return self._last_call[1]
+
+    def put_call(self, row: CallRow) -> None:
+        """Add or replace a call."""
+        self._last_call = None
+        self._write(
+            "INSERT INTO calls (session, call_id, agent, tool, digest, state, quiet, facts, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, call_id) DO UPDATE SET"
+            " agent = excluded.agent, tool = excluded.tool, digest = excluded.digest, state = excluded.state,"
+            " quiet = excluded.quiet, facts = excluded.facts, at = excluded.at",
+            (*row[:6], _json(row.quiet) if row.quiet else "[]", _json(dict(row.facts)), row.at),
+        )
+
+    def calls(self, session: str, *, state: str = "") -> list[CallRow]:
+        """Calls of a session, oldest first; in one state where it is given."""
+        # An index of some rows alone is used where the statement itself says that it asks for these.
+        written = f" AND state = '{state}'" if state in _OUT else " AND state = ?" if state else ""
+        rows = self._all(
+            "SELECT session, call_id, agent, tool, digest, state, quiet, facts, at FROM calls"  # noqa: S608
+            f" WHERE session = ?{written} ORDER BY at, id",
+            (session, state) if "?" in written else (session,),
+        )
+        return [_call(row) for row in rows]
+
+    # briefs
+
+    def brief(self, brief: str) -> BriefRow | None:
+        """The brief, or ``None``."""
+        row = self._one(
+            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs WHERE brief = ?",
+            (brief,),
+        )
+        return BriefRow._make(row) if row else None
+
+    def put_brief(self, row: BriefRow) -> None:
+        """Add or replace a brief."""
+        self._write(
+            "INSERT INTO briefs (brief, session, parent, call_id, digest, text, state, agent, at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (brief) DO UPDATE SET"
+            " session = excluded.session, parent = excluded.parent, call_id = excluded.call_id,"
+            " digest = excluded.digest, text = excluded.text, state = excluded.state, agent = excluded.agent,"
+            " at = excluded.at",
+            row,
+        )
+
+    def briefs(self, session: str) -> list[BriefRow]:
+        """Briefs of a session, oldest first."""
+        rows = self._all(
+            "SELECT brief, session, parent, call_id, digest, text, state, agent, at FROM briefs"
+            " WHERE session = ? ORDER BY at, id",
+            (session,),
+        )
+        return [BriefRow._make(row) for row in rows]
+
+    # questions to a person
+
+    def approval(self, approval: str) -> ApprovalRow | None:
+        """The question to a person, or ``None``."""
+        row = self._one(f"SELECT {_APPROVAL} FROM approvals WHERE approval = ?", (approval,))  # noqa: S608
+        return _approval(row) if row else None
+
+    def put_approval(self, row: ApprovalRow) -> None:
+        """Add or replace a question to a person."""
+        changes = ", ".join(f"{name} = excluded.{name}" for name in ApprovalRow._fields[1:])
+        self._write(
+            f"INSERT INTO approvals ({_APPROVAL}) VALUES ({', '.join('?' * len(ApprovalRow._fields))})"  # noqa: S608
+            f" ON CONFLICT (approval) DO UPDATE SET {changes}",
+            row._replace(about=json.dumps(row.about)),  # type: ignore[arg-type]
+        )
+
+    def approvals(self, *, session: str = "", state: str = "") -> list[ApprovalRow]:
+        """Questions to a person, oldest first; of one session, in one state, where they are given."""
+        given = {name: value for name, value in (("session", session), ("state", state)) if value}
+        where = " WHERE " + " AND ".join(f"{name} = ?" for name in given) if given else ""
+        rows = self._all(
+            f"SELECT {_APPROVAL} FROM approvals{where} ORDER BY asked_at, id",  # noqa: S608
+            tuple(given.values()),
+        )
+        return [_approval(row) for row in rows]
+
+    def overdue_approvals(self, now: float) -> list[ApprovalRow]:
+        """Questions whose time is over by now, and that nobody answered, or whose answer nobody used; oldest first."""
+        rows = self._all(
+            f"SELECT {_APPROVAL} FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?"  # noqa: S608
+            " ORDER BY asked_at, id",
+            (now,),
+        )
+        return [_approval(row) for row in rows]
+
+
+def _call(row: Sequence[Any]) -> CallRow:
+    *known, quiet, facts, at = row
+    return CallRow._make((*known, tuple(parsed(quiet)), parsed(facts), at))
+
+
+def _approval(row: Sequence[Any]) -> ApprovalRow:
+    found = ApprovalRow._make(row)
+    return found._replace(about=about_in(str(found.about)))

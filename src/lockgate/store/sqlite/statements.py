@@ -1,0 +1,89 @@
+"""How the statements of one transaction on the SQLite database are run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Cursor
+    from typing import Any
+
+Value = str | bytes | int | float
+Written = tuple[str, Sequence[Value]]
+"""A statement that writes, and its values."""
+_NAMES = 1000
+"""About how many names one statement asks: SQLite takes 32,766 values (https://www.sqlite.org/limits.html)."""
+
+
+class Statements:
+    """One transaction's connection, and whether it may write."""
+
+    written: list[Written] | None = None
+    """What it wrote, where somebody may have to write it again."""
+
+    def __init__(self, connection: Connection, key: bytes, *, writable: bool) -> None:
+        self._cursor = connection.cursor()
+        """Of all statements: to make one for each takes as long as a small query. So what one gives is read at once."""
+        self._key = key
+        self._writable = writable
+
+    def _run(self, statement: str, values: Sequence[Value]) -> Cursor:
+        try:
+            return self._cursor.execute(statement, values)
+        except UnicodeEncodeError:
+            # A client's JSON may hold half a surrogate pair, which is no text to SQLite: it is kept as its escape.
+            return self._cursor.execute(statement, [_encodable(value) for value in values])
+
+    def _one(self, statement: str, values: Sequence[Value]) -> Any:
+        """The row that a statement gives which gives one at most; ``None`` where it gives none."""
+        found = self._run(statement, values).fetchall()
+        return found[0] if found else None
+
+    def _all(self, statement: str, values: Sequence[Value]) -> list[Any]:
+        return self._run(statement, values).fetchall()
+
+    def _of_each(self, names: Collection[Sequence[Value]], columns: Sequence[str], what: str) -> list[Any]:
+        """What some expressions are for each of many names, in their order.
+
+        Args:
+            names: The values of each.
+            columns: What these are called, as columns of ``asked``.
+            what: The expressions.
+        """
+        rows, rest = [], list(names)
+        while rest:
+            some, rest = rest[:_NAMES], rest[_NAMES:]
+            asked = ", ".join(f"({place}{', ?' * len(columns)})" for place in range(len(some)))
+            rows += self._all(
+                f"WITH asked (place, {', '.join(columns)}) AS (VALUES {asked})"  # noqa: S608 - names of ours
+                f" SELECT {what} FROM asked ORDER BY place",
+                [value for name in some for value in name],
+            )
+        return rows
+
+    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
+        if not self._writable:
+            raise StoreError("this is a look only: it cannot write")
+        if self.written is not None:
+            self.written.append((statement, values))
+        return self._run(statement, values)
+
+
+def _encodable(value: Value) -> Value:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def parsed(text: str) -> Any:
+    """A value that was kept as JSON.
+
+    Raises:
+        StoreError: It is none.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreError("the state is damaged: move the state folder aside to begin anew") from error

@@ -1,0 +1,293 @@
+"""The default store: one SQLite database in the user's state folder.
+
+What it promises: a transaction is kept whole or not at all. Killing a process (``kill -9``) at any moment loses nothing
+that was committed, because a commit is in the kernel's hands. A power cut may lose the last transactions, never the
+rest: the log is synced at checkpoints and not at each commit (``synchronous=NORMAL`` with a write-ahead log), which is
+what keeps a hook fast. See https://www.sqlite.org/pragma.html#pragma_synchronous.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import fleet_key_of, gate_of
+from lockgate.store.files import DATABASE, own_file, own_folder, publish, read_key
+from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.sqlite.transaction import SqliteTransaction
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Self
+else:
+    # The package around SQLite's module adds conversions of dates, which are not used here, and imports datetime for
+    # these: that costs a hook as much as opening the database does.
+    try:
+        import _sqlite3 as sqlite3
+    except ImportError:  # another interpreter than CPython
+        import sqlite3
+
+BUSY_SECONDS = 2.0
+"""How long a process waits for another's transaction; below the deadline of a hook."""
+_LOG_BYTES = 2_000_000
+"""From which size on the log is cut at an open; it takes about a hundred events to get there."""
+_NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
+
+
+class SqliteStore:
+    """A ``Store`` in one folder. One object belongs to one thread."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: str, key: bytes, busy_seconds: float) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._key = key
+        self._fleet_key = fleet_key_of(key)
+        self._busy_seconds = busy_seconds
+        self._patient = True
+        self._is_lost = False  # whether the next step has to begin with another connection
+
+    @classmethod
+    def open(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the store of a folder; folder, key and database are made where they are missing.
+
+        Args:
+            folder: Absolute path of the state folder. It must be the user's own.
+            busy_seconds: How long to wait for other processes before giving up.
+
+        Raises:
+            StoreError: It cannot be made, opened or trusted; the message tells what to do.
+        """
+        own_folder(folder, create=True)
+        key = read_key(folder)
+        path = os.path.join(folder, DATABASE)
+        if not own_file(path):
+            publish(path, lambda draft: _make(draft, folder, key))
+        return cls(_connect(path, folder, busy_seconds), folder, key, busy_seconds)
+
+    @classmethod
+    def open_existing(cls, folder: str, *, busy_seconds: float = BUSY_SECONDS) -> Self | None:
+        """Open the store of a folder, or ``None`` where nothing was recorded yet; never makes anything."""
+        path = os.path.join(folder, DATABASE)
+        if not own_folder(folder, create=False) or not own_file(path):
+            return None
+        return cls(_connect(path, folder, busy_seconds), folder, read_key(folder), busy_seconds)
+
+    @property
+    def key(self) -> bytes:
+        """32 secret bytes of this installation, for seals and for what only this machine keeps."""
+        return self._key
+
+    @property
+    def fleet_key(self) -> bytes:
+        """32 secret bytes for keyed hashes that would be shared, if this store were."""
+        return self._fleet_key
+
+    @property
+    def gate(self) -> str:
+        """The id of this gate."""
+        return gate_of(self._key)
+
+    def clock(self) -> float:
+        """The time of this machine, which nobody else uses the store from."""
+        return time.time()
+
+    def transaction(self) -> _Step:
+        """Begin an atomic step that excludes every other writer."""
+        return _Step(self, writable=True)
+
+    def reading(self) -> _Step:
+        """Begin a consistent look that writes nothing."""
+        return _Step(self, writable=False)
+
+    def listen(self, heard: Callable[[str], None], *, watching: bool = False) -> AbstractContextManager[None]:
+        """Nobody on another machine uses this store: nothing will be heard."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    def watched(self) -> bool:
+        """Nobody on another machine uses this store."""
+        return False
+
+    def close(self) -> None:
+        """Let go of the database. What was committed is kept also without this."""
+        self._connection.close()
+
+    def begin(self, *, writable: bool) -> SqliteTransaction:
+        """Begin a transaction, which is to be ended."""
+        if self._is_lost:
+            self._connection = _connect(os.path.join(self._folder, DATABASE), self._folder, self._busy_seconds)
+            self._patient, self._is_lost = True, False
+        if writable:
+            self._be_patient(False)
+            begin_writing(self._connection, self._busy_seconds)
+        else:
+            self._be_patient(True)
+            self._connection.execute("BEGIN")
+        return SqliteTransaction(self._connection, self._key, writable=writable)
+
+    def commit(self) -> None:
+        """End it, and keep what it wrote."""
+        self._connection.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """End it, and keep nothing of what it wrote."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # Closing gives the lock back, and the log is not valid past the last commit, so nothing half-written can
+            # be read.
+            self._is_lost = True
+            self._connection.close()
+
+    def as_store_error(self, error: sqlite3.Error) -> StoreError:
+        """What to tell a person about an error of SQLite."""
+        return _store_error(error, self._folder)
+
+    def _be_patient(self, patient: bool) -> None:
+        """Have SQLite itself wait where another process is in the way, or not. Setting it costs as much as a query."""
+        if patient is not self._patient:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000) if patient else 0:d}")
+            self._patient = patient
+
+
+class _Step:
+    """The context manager of one transaction. Every error of SQLite leaves it as a ``StoreError``."""
+
+    def __init__(self, store: SqliteStore, *, writable: bool) -> None:
+        self._store = store
+        self._writable = writable
+
+    def __enter__(self) -> SqliteTransaction:
+        try:
+            return self._store.begin(writable=self._writable)
+        except sqlite3.Error as error:
+            raise self._store.as_store_error(error) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            try:
+                self._store.commit()
+            except sqlite3.Error as problem:
+                self._store.roll_back()
+                raise self._store.as_store_error(problem) from problem
+            return
+        self._store.roll_back()
+        if isinstance(error, sqlite3.Error):
+            raise self._store.as_store_error(error) from error
+
+
+def begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    """Take the write lock, waiting for other processes.
+
+    SQLite's own waiting sleeps ever longer, up to a tenth of a second, so that in a crowd of hooks an unlucky one comes
+    too late again and again; this one knocks every few milliseconds, on a connection that does not wait by itself.
+    """
+    # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
+    until = time.monotonic() + busy_seconds
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
+
+
+def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
+    # mode=rw: a database that has just been removed must not come back empty.
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    try:
+        connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=busy_seconds, isolation_level=None, uri=True)
+        try:
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if sys.platform == "darwin":
+                connection.execute("PRAGMA checkpoint_fullfsync = 1")  # as lockgate.system.files.to_disk does
+            _tend_log(connection, path, busy_seconds)
+            _migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise _store_error(error, folder) from error
+    return connection
+
+
+def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:
+    # The last process to close a database copies the log back and syncs; with a process per event that is every one of
+    # them. Where Python can say so (3.12), and where a process ends without closing, the log stays instead. Then it is
+    # never begun anew, for the next process is the first again and reads all of it: so it is cut here.
+    configure = getattr(connection, "setconfig", None)
+    if configure is not None:
+        configure(_NO_CHECKPOINT_ON_CLOSE, True)
+    try:
+        size = os.stat(f"{path}-wal").st_size
+    except OSError:
+        return
+    if size > _LOG_BYTES:
+        from contextlib import suppress
+
+        connection.execute("PRAGMA busy_timeout = 0")  # where another process is at work, a later one will do it
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
+
+
+def _migrate(connection: sqlite3.Connection, path: str) -> None:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version == VERSION:
+        return
+    if version > VERSION:
+        raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): upgrade this one")
+    if version < 1:
+        # A database gets its name only when it is whole, so this one was emptied.
+        raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
+    from lockgate.store.sqlite.create import migrate
+
+    migrate(connection)
+
+
+def _make(path: str, folder: str, key: bytes) -> None:
+    """Make a whole database in an empty file."""
+    from lockgate.store.sqlite.create import fill
+
+    try:
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            fill(connection, key)
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise _store_error(error, folder) from error
+
+
+_ADVICE = {
+    sqlite3.SQLITE_BUSY: "another process holds the state in {folder} for too long: try again",
+    sqlite3.SQLITE_LOCKED: "another process holds the state in {folder} for too long: try again",
+    sqlite3.SQLITE_FULL: "no room for the state in {folder}: free some space on that disk",
+    sqlite3.SQLITE_READONLY: "cannot write the state in {folder}: give yourself the right to write there",
+    sqlite3.SQLITE_CANTOPEN: "cannot open the state in {folder}: check that the folder and its files are yours",
+    sqlite3.SQLITE_PERM: "cannot open the state in {folder}: check that the folder and its files are yours",
+    sqlite3.SQLITE_CORRUPT: "the state in {folder} is damaged: move the folder aside to begin anew",
+    sqlite3.SQLITE_NOTADB: "the state in {folder} is damaged: move the folder aside to begin anew",
+    sqlite3.SQLITE_IOERR: "the disk that holds {folder} gives errors: check it and its free space",
+}
+
+
+def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
+    return StoreError(f"{advice} ({error})")

@@ -1,0 +1,69 @@
+"""What digests are made with: SHA-256 and BLAKE2b, SHA-1 for git's names, and the one text that a value has in JSON.
+
+The hashes are those of the interpreter's own modules. ``hashlib`` gives the same functions, and prefers OpenSSL's:
+importing that costs a hook more than all the hashing that it does. Where an interpreter was built without its own (a
+FIPS build may be), ``hashlib`` has them. ``json`` makes an encoder for each text, which takes as long as writing a
+short one: here it is made once.
+"""
+
+from __future__ import annotations
+
+import json
+import json.encoder
+import sys
+
+from lockgate.core.record import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from hashlib import blake2b, sha1, sha256
+    from typing import Any
+else:
+    try:
+        from _blake2 import blake2b
+        from _sha1 import sha1
+
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256
+        else:
+            from _sha256 import sha256
+    except ImportError:
+        from hashlib import blake2b, sha256
+
+
+def canonical_json(*, default: Callable[[Any], Any] | None = None, allow_nan: bool = False) -> Callable[[Any], str]:
+    """What writes a value's one text in JSON: sorted keys, no spaces, ASCII.
+
+    Args:
+        default: Makes a value that JSON has of one that it does not have.
+        allow_nan: Whether NaN and infinities are written, as JavaScript spells them.
+
+    Returns:
+        A function that raises ``ValueError`` (NaN), ``TypeError`` (a value that JSON does not have) and
+        ``RecursionError`` (nested too deep, or for ever).
+    """
+    return _writer(",", ":", sort_keys=True, default=default, allow_nan=allow_nan)
+
+
+def usual_json() -> Callable[[Any], str]:
+    """What writes a value as ``json.dumps`` does, but for one that holds itself, which is nested too deep here."""
+    return _writer(", ", ": ", sort_keys=False, default=None, allow_nan=True)
+
+
+def _writer(
+    item: str, key: str, *, sort_keys: bool, default: Callable[[Any], Any] | None, allow_nan: bool
+) -> Callable[[Any], str]:
+    """What writes a value, with these texts behind each item and behind each key."""
+    encoder = json.JSONEncoder(
+        sort_keys=sort_keys, separators=(item, key), default=default, allow_nan=allow_nan, check_circular=False
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # another interpreter than CPython
+        return encoder.encode
+    ascii_text = json.encoder.encode_basestring_ascii
+    # As JSONEncoder.iterencode does.
+    write = make(None, encoder.default, ascii_text, None, key, item, sort_keys, False, allow_nan)
+    return lambda value: "".join(write(value, 0))
+
+
+__all__ = ["blake2b", "canonical_json", "sha1", "sha256", "usual_json"]

@@ -1,0 +1,48 @@
+"""The log of what failed: one line each, in the state folder, with nothing in it of what was being decided."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from lockgate.core.display_text import visible
+
+NAME = "hook.log"
+_MOST_BYTES = 256 * 1024
+
+
+def place_of(error: BaseException) -> str:
+    """Where an error was raised: the name of the file and the line, and nothing of what was being done there."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def note(state: str, what: str, kind: str, place: str) -> None:
+    """Keep that something failed. A log that cannot be written stops nothing.
+
+    Args:
+        state: The state folder.
+        what: What was being done: an event's name, a plugin's.
+        kind: The error's class.
+        place: Where in the code, as the name of a file and a line.
+    """
+    from lockgate.system.timestamps import utc
+
+    line = f"{utc(time.time())} {visible(what, 60)} {visible(kind, 60)} {visible(place, 200)}\n"
+    path = os.path.join(state, NAME)
+    try:
+        os.makedirs(state, mode=0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+            full = os.fstat(descriptor).st_size > _MOST_BYTES
+        finally:
+            os.close(descriptor)
+        if full:
+            os.replace(path, f"{path}.1")
+    except OSError:
+        return
