@@ -40,11 +40,17 @@ __all__ = [
     "Session",
     "__version__",
 ]
+_FOR_PLUGINS = frozenset({"HookContext", "HookDecision"})
+"""What a plugin imports, in the process of a hook: so without the rest."""
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lockgate.clients import sdk as api
+    if name in _FOR_PLUGINS:
+        from lockgate.configuration import plugins
 
-    return getattr(api, name)
+        return getattr(plugins, name)
+    from lockgate.clients import sdk
+
+    return getattr(sdk, name)
