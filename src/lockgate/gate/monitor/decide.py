@@ -139,9 +139,10 @@ def rule(question: Question, analyses: Sequence[Analysis], key: bytes, *, askabl
     ruling = _guarded(question, Ruling(merged(analyses), decision, shadow, new_input=new_input, place=place))
     ruling = _objected(question, _guarded(question, _escape(question, ruling)))
     if question.noes:
-        import lockgate.gate.messages.denial as denying
+        import lockgate.gate.monitor.denied_before as denied_before
 
-        ruling = denying.asked_again(question, ruling)
+        again = denied_before.asked_again(question.tx, question.noes, ruling.analysis.effects, ruling.decision)
+        ruling = ruling if again is None else ruling._replace(decision=again, new_input=None)
     elsewhere = ruling.place is not None and ruling.place.where == "elsewhere"
     if ruling.decision.verdict is Verdict.ASK and not (askable or elsewhere):
         denied = ruling.decision._replace(verdict=Verdict.DENY)
