@@ -110,7 +110,7 @@ def gates(folder: Path) -> Iterator[None]:
     real = folder / "real" / "run" / "gate.sock"
     where = ["--home", str(folder), "--state", str(folder / "real"), "--config", str(folder / "config")]
     (folder / "real").mkdir(mode=0o700)
-    program = Path(HOOK).parent / "resident" / "process.py"
+    program = Path(HOOK).parent / "service" / "resident" / "process.py"
     resident = subprocess.Popen([sys.executable, "-I", "-S", str(program), *where])
     try:
         until = time.monotonic() + 60

@@ -21,7 +21,7 @@ HEAVY = frozenset(
 OUTSIDE = frozenset(
     {
         "lockgate.gate.host.assembly",
-        "lockgate.gate",
+        "lockgate.gate.monitor.decide",
         "lockgate.store.sqlite.store",
         "lockgate.configuration.pattern_library.library",
     }

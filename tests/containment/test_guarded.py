@@ -12,7 +12,7 @@ from lockgate.containment.protected_files import survey
 from lockgate.resources.host_view import Rules, Surroundings
 from lockgate.resources.protected_paths import Guard
 
-TABLE = Path(__file__).resolve().parents[2] / "src" / "lockgate" / "analysis" / "data" / "places.yaml"
+TABLE = Path(__file__).resolve().parents[2] / "src" / "lockgate" / "resources" / "data" / "places.yaml"
 PLACES: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text("utf-8"))
 KINDS = {"secret": "hidden", "transcript": "hidden", "persist": "protected", "tamper": "protected"}
 NONE = Rules()

@@ -22,6 +22,7 @@ from lockgate.configuration.pattern_library import compile as making
 from lockgate.configuration.pattern_library.cache import Artefact
 from lockgate.configuration.pattern_library.compiled import load
 from lockgate.core.errors import NotCompiledError, PatternError, StoreError
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.patterns.engine.matcher import Matcher
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
@@ -110,7 +111,7 @@ def test_nothing_is_parsed_where_nothing_has_changed(machine: Machine) -> None:
         "print(sorted(heavy & set(sys.modules)))"
     )
     words = [*machine.where, cache.SHIPPED, str(machine.project)]
-    folder = os.path.dirname(os.path.dirname(os.path.dirname(cache.__file__)))
+    folder = os.path.dirname(PACKAGE_FOLDER)
     done = subprocess.run(
         [sys.executable, "-S", "-c", program, *words],
         env={"PYTHONPATH": folder},
@@ -349,7 +350,7 @@ sys.exit(ahead.main(sys.argv[1:]))
 def test_of_fifty_hooks_without_time_one_has_it_compiled(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that come while it is compiled say so; nothing is started twice, and nothing goes on for ever."""
     log, program = machine.project / "log", machine.project / "ahead.py"
-    source = os.path.dirname(os.path.dirname(os.path.dirname(cache.__file__)))
+    source = os.path.dirname(PACKAGE_FOLDER)
     program.write_text(_STAND_IN.format(log=str(log), source=source, shipped=cache.SHIPPED))
     monkeypatch.setattr(making, "AHEAD", str(program))
     children = [_in_child(machine, seconds=0.1) for _ in range(50)]

@@ -240,7 +240,7 @@ def test_code_that_is_replaced_under_a_running_gate(machine: Machine) -> None:
     package = machine.root / "library" / "lockgate"
     source = Path(lockgate.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
-    gate = machine.start(program=str(package / "resident" / "process.py"))
+    gate = machine.start(program=str(package / "service" / "resident" / "process.py"))
     hook = [sys.executable, "-I", "-S", str(package / "hook.py"), *machine.words()]
 
     def asked(number: int) -> int:

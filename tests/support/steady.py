@@ -40,4 +40,4 @@ def hook() -> str:
 
 def gate() -> str:
     """The file of the resident gate's process."""
-    return os.fspath(package() / "resident" / "process.py")
+    return os.fspath(package() / "service" / "resident" / "process.py")
