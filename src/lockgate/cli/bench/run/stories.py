@@ -13,8 +13,7 @@ SILENT = frozenset({"silent"})
 DENIED = frozenset({"deny"})
 HELD = frozenset({"contain", "ask"})
 """Run where it can reach nobody, or a person is asked, where this machine has no sandbox."""
-ASKED = frozenset({"ask", "deny"})
-"""Put to a person, or refused where nobody is there to be asked: never run."""
+ASKED = frozenset({"ask"})
 
 ENVIRONMENT = {
     "CLAUDECODE": "1",
