@@ -10,7 +10,7 @@ import yaml
 import lockgate.policy.git.objections as git_rules
 from rules.git_world import WORK, acts
 
-TABLE = yaml.safe_load(Path(git_rules.__file__).with_suffix(".yaml").read_text("utf-8"))
+TABLE = yaml.safe_load(Path(git_rules.__file__).with_name("git.yaml").read_text("utf-8"))
 
 FORCE = "push(work) force_push(work)"
 ALL = "push(*) force_push(*) delete_remote(*)"
