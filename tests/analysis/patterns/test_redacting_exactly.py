@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockgate.configuration.pattern_library.layers import shipped_layer
@@ -77,7 +77,19 @@ def outside(text: str, values: Sequence[str]) -> list[str]:
     return [text[match.start : match.end] for match in matches if any(free[match.start : match.end])]
 
 
+def two(first: str, second: str, between: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Two lines with a value each, and the lines between them."""
+    values = base64.b64encode(bytes(10) + b"\x17\x00\x04\x40\x03").decode(), base64.b64encode(bytes(16)).decode()
+    return [
+        (first.format(v=values[0]), values[0]),
+        *((line, "") for line in between),
+        (second.format(v=values[1]), values[1]),
+    ]
+
+
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
+@example(two('API_KEY = "{v}"', "  'API_KEY': '{v}',", [""]), "\n")
+@example(two('API_KEY = "{v}"', "  'API_KEY': '{v}',", ["", " ", ""]), "\r\n")
 def test_no_redaction_goes_beyond_a_value(lines: list[tuple[str, str]], end: str) -> None:
     text = end.join(line for line, _ in lines) + end
     assert outside(text, [value for _, value in lines]) == []

@@ -53,8 +53,8 @@ def _folded(characters: bytes) -> bytes:
 
 
 _UNSEEN_ONLY = lazy_re(b"(?:" + _UNSEEN + b")+")
-_NO_NAME = rb"(?![\"'`][ \t]{0,8}\r?\n[ \t]{0,80}[\"'`][A-Za-z_][\w.-]{0,60}[\"'`][ \t]{0,8}(?::|=>|=[^=]))"
-"""A literal that begins the next line and is given a value there is no second half of what stands before."""
+_NO_NAME = rb"(?![\"'`][ \t]{0,8}\r?\n\s{0,80}[\"'`][A-Za-z_][\w.-]{0,60}[\"'`][ \t]{0,8}(?::|=>|=[^=]))"
+"""A literal that begins a later line and is given a value there is no second half of what stands before."""
 _JOINED = Respelling(lazy_re(b"(" + _NO_NAME + JOINT + b"|" + _QUOTE + b")"), _nothing)
 _LISTED = Respelling(lazy_re(rb"([\"'`]\s{0,32},\s{0,32}[\"'`])"), _nothing)
 _SEEN = Respelling(lazy_re(b"((?:" + _UNSEEN + b")+|" + _WIDE + b")"), Meanings(_folded).__getitem__)
