@@ -5,13 +5,10 @@ The table is ``data/looking.yaml``. What no row names leaves something behind.
 
 from __future__ import annotations
 
-import json
-import os
 from functools import lru_cache
 
 from lockgate.analysis.mcp import is_mcp
 from lockgate.core.model import Analysis, Command, EffectKind, ToolCall
-from lockgate.core.version import PACKAGE_FOLDER
 
 _LOOKS = frozenset({EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH})
 _SAYS = _LOOKS | {EffectKind.EGRESS}
@@ -33,7 +30,9 @@ def only_looks(call: ToolCall, analysis: Analysis) -> bool:
         return bool(commands) and not analysis.writes and kinds <= _SAYS and all(map(_is_listed, commands))
     if is_mcp(call.tool):
         # What is typed into a page of this machine may stay there.
-        acts = any(effect.rule == "mcp:page-here" for effect in analysis.effects)
+        from lockgate.analysis.mcp_servers import PAGE_HERE
+
+        acts = any(effect.rule == PAGE_HERE for effect in analysis.effects)
         return bool(kinds) and kinds <= _LOOKS and not acts
     return kinds <= _LOOKS and call.tool in _names("tool")
 
@@ -45,6 +44,6 @@ def _is_listed(command: Command) -> bool:
 
 @lru_cache(maxsize=2)
 def _names(kind: str) -> frozenset[str]:
-    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "looking.json")
-    with open(file, encoding="utf-8") as stream:
-        return frozenset(name for row in json.load(stream) if row["kind"] == kind for name in row["names"])
+    from lockgate.core.lazy import resource_table
+
+    return frozenset(name for row in resource_table("looking") if row["kind"] == kind for name in row["names"])

@@ -7,14 +7,12 @@ a file of the project that declares another server under that name takes the kno
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.core.lazy import lazy_re
+from lockgate.core.lazy import lazy_re, resource_table
 from lockgate.core.model import PAGE_OPENED, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, write_effects
 
@@ -182,10 +180,12 @@ def _names(word: str, known: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[tuple[str, str], dict[str, Any]]:
-    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "mcp_servers.json")
-    with open(file, encoding="utf-8") as stream:
-        rows = json.load(stream)
-    return {(server, tool): row for row in rows for server in row["servers"] for tool in row["tools"]}
+    return {
+        (server, tool): row
+        for row in resource_table("mcp_servers")
+        for server in row["servers"]
+        for tool in row["tools"]
+    }
 
 
 @lru_cache(maxsize=1)

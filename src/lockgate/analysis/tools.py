@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.resources.categories import overrule
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, recursive_read_effects, write_effects
@@ -75,9 +72,9 @@ def known_tools() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[str, dict[str, Any]]:
-    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "tools.json")
-    with open(file, encoding="utf-8") as stream:
-        return {tool: row for row in json.load(stream) for tool in row["tools"]}
+    from lockgate.core.lazy import resource_table
+
+    return {tool: row for row in resource_table("tools") for tool in row["tools"]}
 
 
 def _misfit(row: Mapping[str, Any], given: Mapping[str, Any]) -> str:

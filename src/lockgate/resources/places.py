@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -80,9 +78,9 @@ class _Table(Record):
 
 @lru_cache(maxsize=1)
 def _table() -> _Table:
-    file = os.path.join(os.path.dirname(__file__), "data", "places.json")
-    with open(file, encoding="utf-8") as stream:
-        compiled = json.load(stream)
+    from lockgate.core.lazy import resource_table
+
+    compiled = resource_table("places")
     rows = (
         Place(
             row["name"],

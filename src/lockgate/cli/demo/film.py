@@ -128,7 +128,7 @@ class Film:
     # ------------------------------------------------------------ the hook
     def hook(self, event: str, agent: str = "", **fields: Any) -> dict[str, Any]:
         """Send one event to a real hook process and return its answer."""
-        from lockgate import hook
+        from lockgate.clients.hook.answer import PROGRAM
 
         payload: dict[str, Any] = {
             "session_id": self._session,
@@ -140,7 +140,7 @@ class Film:
         }
         if agent:
             payload |= {"agent_id": agent, "agent_type": "lockgate:delegate"}
-        argv = [sys.executable, "-I", "-S", os.path.abspath(hook.__file__), "claude-code"]
+        argv = [sys.executable, "-I", "-S", PROGRAM, "claude-code"]
         argv += ["--home", self.folder, "--state", os.path.join(self.folder, "state")]
         argv += ["--config", os.path.join(self.folder, "config")]
         begun = time.perf_counter()

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import decoder_of, identifier, kind, mapping, optional, text
+from lockgate.clients.common.payload import (
+    decoder_of,
+    identifier,
+    kind,
+    mapping,
+    of_agent,
+    optional,
+    session_ended,
+    text,
+)
 from lockgate.clients.common.transcripts import EVENTS, IGNORED
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
@@ -22,7 +31,6 @@ from lockgate.core.events import (
     Event,
     InstructionsLoaded,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     ToolFailed,
     ToolFinished,
@@ -154,20 +162,6 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, how, parents)
 
 
-def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, optional(payload, "reason"))
-
-
-def _agent_started(payload: Mapping[str, Any], context: Context) -> Event:
-    identifier(payload, "agent_id")
-    return AgentStarted(context)
-
-
-def _agent_stopped(payload: Mapping[str, Any], context: Context) -> Event:
-    identifier(payload, "agent_id")
-    return AgentStopped(context)
-
-
 def _instructions(payload: Mapping[str, Any], context: Context) -> Event:
     return InstructionsLoaded(context, text(payload, "file_path"), optional(payload, "load_reason"))
 
@@ -195,9 +189,9 @@ _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "Stop": _answered,
     "UserPromptSubmit": _prompt,
     "SessionStart": _started,
-    "SessionEnd": _ended,
-    "SubagentStart": _agent_started,
-    "SubagentStop": _agent_stopped,
+    "SessionEnd": session_ended,
+    "SubagentStart": of_agent("agent_id", AgentStarted),
+    "SubagentStop": of_agent("agent_id", AgentStopped),
     "InstructionsLoaded": _instructions,
 }
 

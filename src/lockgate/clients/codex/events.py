@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lockgate.clients.codex import transcript as codex_files
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, text
+from lockgate.clients.common.payload import decoder_of, identifier, mapping, of_agent, optional, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -20,7 +20,6 @@ from lockgate.core.events import (
     Context,
     Event,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     ToolFinished,
     ToolRequested,
@@ -137,26 +136,14 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, "fork" if parents else how, parents)
 
 
-def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, optional(payload, "reason"))
-
-
-def _agent(event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
-    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
-        identifier(payload, "agent_id")
-        return event(context)
-
-    return decoder
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "PreToolUse": _requested,
     "PostToolUse": _finished,
     "UserPromptSubmit": _prompt,
     "SessionStart": _started,
-    "SessionEnd": _ended,
-    "SubagentStart": _agent(AgentStarted),
-    "SubagentStop": _agent(AgentStopped),
+    "SessionEnd": session_ended,
+    "SubagentStart": of_agent("agent_id", AgentStarted),
+    "SubagentStop": of_agent("agent_id", AgentStopped),
 }
 
 

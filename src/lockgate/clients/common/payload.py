@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lockgate.core.errors import BadInputError
+from lockgate.core.events import Context, Event, SessionEnded
 from lockgate.core.model import OBJECT
 from lockgate.core.record import TYPE_CHECKING
 
@@ -71,6 +72,22 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     return value
+
+
+# ---------------------------------------------------------------- events that clients spell alike
+def session_ended(payload: Mapping[str, Any], context: Context) -> Event:
+    """The end of a session, with the reason that the client gives."""
+    return SessionEnded(context, optional(payload, "reason"))
+
+
+def of_agent(field: str, event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
+    """A decoder of an event of a sub-agent, whose id stands in a field of the payload."""
+
+    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
+        identifier(payload, field)
+        return event(context)
+
+    return decoder
 
 
 # ---------------------------------------------------------------- fields of a payload

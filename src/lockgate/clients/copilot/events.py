@@ -23,7 +23,7 @@ from lockgate.clients.common.defaults import (
     together,
     unattended,
 )
-from lockgate.clients.common.payload import identifier, mapping, optional, shown, text
+from lockgate.clients.common.payload import identifier, mapping, optional, session_ended, shown, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -32,7 +32,6 @@ from lockgate.core.events import (
     Context,
     Event,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     ToolFailed,
     ToolRequested,
@@ -174,10 +173,6 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, _BEGINNINGS.get(how, how))
 
 
-def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, optional(payload, "reason"))
-
-
 def _agent(payload: Mapping[str, Any], context: Context) -> Event:
     identifier(payload, "agentId")
     return AgentStopped(context) if "stopReason" in payload else AgentStarted(context)
@@ -190,7 +185,7 @@ _BY_FIELD: tuple[tuple[str, Callable[[Mapping[str, Any], Context], Event]], ...]
     ("source", _started),
     ("prompt", _prompt),
     ("agentName", _agent),
-    ("reason", _ended),
+    ("reason", session_ended),
 )
 
 

@@ -25,7 +25,7 @@ from lockgate.clients.common.defaults import (
     together,
     unattended,
 )
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, text
+from lockgate.clients.common.payload import decoder_of, identifier, mapping, of_agent, optional, session_ended, text
 from lockgate.core.errors import BadInputError
 from lockgate.core.events import (
     AgentStarted,
@@ -34,7 +34,6 @@ from lockgate.core.events import (
     Context,
     Event,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     ToolFailed,
     ToolRequested,
@@ -168,27 +167,15 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, "startup")
 
 
-def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, optional(payload, "reason"))
-
-
-def _agent(event: Callable[[Context], Event]) -> Callable[[Mapping[str, Any], Context], Event]:
-    def decoder(payload: Mapping[str, Any], context: Context) -> Event:
-        identifier(payload, "subagent_id")
-        return event(context)
-
-    return decoder
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "preToolUse": _requested,
     "postToolUse": _finished,
     "postToolUseFailure": _failed,
     "beforeSubmitPrompt": _prompt,
     "sessionStart": _started,
-    "sessionEnd": _ended,
-    "subagentStart": _agent(AgentStarted),
-    "subagentStop": _agent(AgentStopped),
+    "sessionEnd": session_ended,
+    "subagentStart": of_agent("subagent_id", AgentStarted),
+    "subagentStop": of_agent("subagent_id", AgentStopped),
 }
 
 

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lockgate.clients.common import tool_names as vocabulary
 from lockgate.clients.common import transcripts as claude_files
-from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, text
+from lockgate.clients.common.payload import decoder_of, identifier, mapping, optional, session_ended, text
 from lockgate.core.events import (
     Answer,
     Context,
     Event,
     PromptSubmitted,
-    SessionEnded,
     SessionStarted,
     ToolFinished,
     ToolRequested,
@@ -104,16 +103,12 @@ def _started(payload: Mapping[str, Any], context: Context) -> Event:
     return SessionStarted(context, text(payload, "source"))
 
 
-def _ended(payload: Mapping[str, Any], context: Context) -> Event:
-    return SessionEnded(context, optional(payload, "reason"))
-
-
 _DECODERS: Mapping[str, Callable[[Mapping[str, Any], Context], Event]] = {
     "BeforeTool": _requested,
     "AfterTool": _finished,
     "BeforeAgent": _prompt,
     "SessionStart": _started,
-    "SessionEnd": _ended,
+    "SessionEnd": session_ended,
 }
 
 

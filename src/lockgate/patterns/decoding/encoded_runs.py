@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Decoder
 
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _HEX = b"0123456789abcdefABCDEF"
 _GAP = rb"(?:[ \t]*+\\?\r?\n[ \t]*+|(?:\\r)?\\n[ \t]*+|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
 
@@ -34,7 +34,7 @@ _PAIRS_LEAST = 23
 _CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
 _CODES_LEAST = 23
 _NO_HEX = b" :,-\\nrt\r\n\t\v\f"
-_IN_BASE64 = table_of(_BASE64)
+_IN_BASE64 = table_of(BASE64)
 _IN_HEX = table_of(_HEX)
 _IN_PAIRS = table_of(_HEX + b"xX:,- \t\r\n\v\f")
 _IN_CODES = table_of(b"0123456789, \t\r\n\v\f")

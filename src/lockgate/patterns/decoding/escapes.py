@@ -10,6 +10,7 @@ from bisect import bisect_left
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.decoding.decoded_views import Decoded, Respelling
+from lockgate.patterns.decoding.encoded_runs import BASE64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +164,6 @@ _QUOTED = rb"(?:[0-2][0-9A-F]|3[A-F]|40|5[B-F]|60|7[B-F]|[C-F][0-9A-F](?:=[89AB]
 """What stands behind ``=`` in quoted-printable: the codes of characters that nobody may or would leave as they are."""
 _BARE = lazy_re(rb"=(?!=?" + _QUOTED + rb"|[ \t]*\r?\Z)")
 _ESCAPED = lazy_re(b"=" + _QUOTED)
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _LEAST_PADDED = 12
 """Characters of base64 that end in a ``=``."""
 _USUAL = range(70, 78)
@@ -199,7 +199,7 @@ def _is_soft(data: bytes, place: int, behind: int) -> bool:
     """Whether the ``=`` at the end of a line joins it to the next: both look as an encoder leaves them."""
     lowest = max(0, place - _LONGEST_LINE)
     line = data[max(lowest, data.rfind(b"\n", lowest, place) + 1) : place + 1]
-    padded = len(line) - len(line[:-1].rstrip(_BASE64))
+    padded = len(line) - len(line[:-1].rstrip(BASE64))
     escaped = data.find(b"=", place - len(line) + 1, place) >= 0 and _ESCAPED.search(line) is not None
     if padded >= _LEAST_PADDED and padded % 4 == 0 and not escaped:
         return False

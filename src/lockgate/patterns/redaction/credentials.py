@@ -7,16 +7,13 @@ files become their size and hash.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 
 from lockgate.core.model import ARRAY, OBJECT
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -151,9 +148,9 @@ def _mark(name: str, match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[_Pattern, ...]:
-    file = os.path.join(PACKAGE_FOLDER, "resources", "data", "redaction.json")
-    with open(file, encoding="utf-8") as stream:
-        return tuple(_Pattern(row["name"], tuple(row["has"]), row["pattern"]) for row in json.load(stream))
+    from lockgate.core.lazy import resource_table
+
+    return tuple(_Pattern(row["name"], tuple(row["has"]), row["pattern"]) for row in resource_table("redaction"))
 
 
 @lru_cache(maxsize=1)

@@ -13,6 +13,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.hosts import is_here, trusted
 from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.programs.network_shells import imported_by_call
 
 if TYPE_CHECKING:
     import ast
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST, _LONGEST_OTHER = 20_000, 4_000
 _MODULES = frozenset({"requests", "httpx", "urllib3", "aiohttp", "urllib.request"})
+_IMPORTED = _MODULES | {"urllib"}
 _COMPILING = frozenset({"exec", "eval", "compile", "execfile"})
 _SHELLS = frozenset({"system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"})
 _STARTING = frozenset({"run", "call", "check_call", "check_output", "Popen"})
@@ -138,7 +140,8 @@ class _Python:
             parts.append(node.attr)
             node = node.value
         if isinstance(node, ast.Call):
-            return _imported_by_call(node) in _MODULES
+            # What `__import__("urllib")` gives is the package, which stands for its parts.
+            return imported_by_call(node) in _IMPORTED
         if not isinstance(node, ast.Name):
             return False
         whole = ".".join((node.id, *reversed(parts)))
@@ -220,14 +223,3 @@ def _clients(nodes: Iterable[ast.AST]) -> set[str]:
             taken = {(f"{node.module}.{alias.name}", alias.asname or alias.name) for alias in node.names}
             found |= {name for module, name in taken if module in _MODULES or node.module in _MODULES}
     return found
-
-
-def _imported_by_call(node: ast.Call) -> str:
-    """The module that ``__import__("requests")`` gives, as far as it matters here: a package stands for its parts."""
-    import ast
-
-    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    given = node.args[0] if node.args else None
-    if name not in ("__import__", "import_module") or not isinstance(given, ast.Constant):
-        return ""
-    return "urllib.request" if given.value == "urllib" else str(given.value)

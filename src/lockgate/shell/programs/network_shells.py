@@ -143,9 +143,16 @@ def _imported(node: ast.AST) -> list[str]:
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
-    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-        given = node.args[0] if node.args else None
-        if name in ("__import__", "import_module") and isinstance(given, ast.Constant) and isinstance(given.value, str):
-            return [given.value]
-    return []
+    module = imported_by_call(node) if isinstance(node, ast.Call) else ""
+    return [module] if module else []
+
+
+def imported_by_call(node: ast.Call) -> str:
+    """The module that a call such as ``__import__("socket")`` gives; empty where it gives none that is known."""
+    import ast
+
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    given = node.args[0] if node.args else None
+    if name not in ("__import__", "import_module") or not isinstance(given, ast.Constant):
+        return ""
+    return given.value if isinstance(given.value, str) else ""

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from lockgate import contain
 from lockgate.cli.bench.run.costs import Series, Spread
 from lockgate.containment.host import LAUNCHER
 from lockgate.containment.host_facts import Host
+from lockgate.service.resident.containment import PROGRAM
 from lockgate.system.folders import Folders
 
 BARE, ALONE, BY_LAUNCHER, BY_PYTHON = "bare", "bwrap", "contained", "contained-python"
@@ -30,7 +30,7 @@ def programs(where: Folders, able: Host) -> Iterator[tuple[str, str, list[str]]]
     yield BARE, f"{os.path.basename(_SHELL)} -c true: a bare command", [_SHELL, "-c", "true"]
     if able.program and able.way == "bubblewrap":
         yield ALONE, "bwrap --unshare-all true: bubblewrap alone", [able.program, *_ISOLATED, _SHELL, "-c", "true"]
-    script = os.path.abspath(contain.__file__)
+    script = PROGRAM
     folders = [f"--{name}={folder}" for name, folder in zip(where._fields, where, strict=True)]
     words = [*folders, f"--workspace={where.home}/project", "--shell", "true"]
     if able.launcher:

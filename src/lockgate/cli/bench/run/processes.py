@@ -99,10 +99,10 @@ def _numbered(payload: Mapping[str, Any], number: str) -> bytes:
 
 
 def _programs(cold: Folders, warm: Folders) -> list[Program]:
-    from lockgate import hook
+    from lockgate.clients.hook.answer import PROGRAM
     from lockgate.clients.hook.native import usable
 
-    python, script = sys.executable, os.path.abspath(hook.__file__)
+    python, script = sys.executable, PROGRAM
     by_python = [python, "-I", "-S", script]
     bare = [python, "-I", "-S", "-c", "pass"]
     native = usable(script)
