@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -78,9 +80,9 @@ class _Table(Record):
 
 @lru_cache(maxsize=1)
 def _table() -> _Table:
-    from lockgate.core.lazy import resource_table
-
-    compiled = resource_table("places")
+    file = os.path.join(os.path.dirname(__file__), "data", "places.json")
+    with open(file, encoding="utf-8") as stream:
+        compiled = json.load(stream)
     rows = (
         Place(
             row["name"],
