@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from lockgate.analysis.mcp import is_mcp
 from lockgate.core.model import Analysis, Command, EffectKind, ToolCall
+from lockgate.core.version import resource_table
 
 _LOOKS = frozenset({EffectKind.INGEST, EffectKind.READ_SECRET, EffectKind.FETCH})
 _SAYS = _LOOKS | {EffectKind.EGRESS}
@@ -44,6 +45,4 @@ def _is_listed(command: Command) -> bool:
 
 @lru_cache(maxsize=2)
 def _names(kind: str) -> frozenset[str]:
-    from lockgate.core.lazy import resource_table
-
     return frozenset(name for row in resource_table("looking") if row["kind"] == kind for name in row["names"])

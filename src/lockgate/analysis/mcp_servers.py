@@ -10,9 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from lockgate.core.lazy import lazy_re, resource_table
+from lockgate.core.lazy import lazy_re
 from lockgate.core.model import PAGE_OPENED, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import resource_table
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, write_effects
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from lockgate.analysis.mcp import is_mcp, mcp_effects, named_places
 from lockgate.core.model import Analysis, Effect, EffectKind, Label, ToolCall, Variant
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.version import resource_table
 from lockgate.resources.categories import overrule
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.paths import read_effects, recursive_read_effects, write_effects
@@ -72,8 +73,6 @@ def known_tools() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _rows() -> dict[str, dict[str, Any]]:
-    from lockgate.core.lazy import resource_table
-
     return {tool: row for row in resource_table("tools") for tool in row["tools"]}
 
 

@@ -42,14 +42,3 @@ def function_at(place: str) -> Any:
     """A function by its whole name, ``package.module.function``; its module is imported now."""
     module, _, name = place.rpartition(".")
     return getattr(__import__(module, fromlist=[name]), name)
-
-
-def resource_table(name: str) -> Any:
-    """The rows of a table of ``resources/data``, as it was compiled. Who asks remembers them."""
-    import json
-    import os
-
-    from lockgate.core.version import PACKAGE_FOLDER
-
-    with open(os.path.join(PACKAGE_FOLDER, "resources", "data", f"{name}.json"), encoding="utf-8") as file:
-        return json.load(file)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from lockgate.core.record import Record
+from lockgate.core.version import resource_table
 from lockgate.resources.globs import (
     LONGEST,
     Names,
@@ -80,9 +79,7 @@ class _Table(Record):
 
 @lru_cache(maxsize=1)
 def _table() -> _Table:
-    file = os.path.join(os.path.dirname(__file__), "data", "places.json")
-    with open(file, encoding="utf-8") as stream:
-        compiled = json.load(stream)
+    compiled = resource_table("places")
     rows = (
         Place(
             row["name"],

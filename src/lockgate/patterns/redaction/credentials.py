@@ -14,6 +14,7 @@ from functools import cache, lru_cache, partial
 
 from lockgate.core.model import ARRAY, OBJECT
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.core.version import resource_table
 from lockgate.system.digests import sha256
 
 if TYPE_CHECKING:
@@ -148,8 +149,6 @@ def _mark(name: str, match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[_Pattern, ...]:
-    from lockgate.core.lazy import resource_table
-
     return tuple(_Pattern(row["name"], tuple(row["has"]), row["pattern"]) for row in resource_table("redaction"))
 
 
