@@ -24,9 +24,7 @@ _NEXT_LINE = lazy_re(_GAP + _NO_MORE + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)"
 (``--hash=sha256:...``, ``name==1.2``), though they look like the end of base64 with its padding."""
 _BEFORE_GAP = frozenset((b" ", b"\t", b"\\", b"\r", b"\n", b"'", b'"'))
 """What a run has behind it where the next line may go on with it."""
-_BEFORE_DIGITS = frozenset((b"\\", b"\r", b"\n"))
-"""The same of hexadecimal digits."""
-_HEX_RUN = lazy_re(rb"[0-9A-Fa-f]+(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
+_HEX_RUN = lazy_re(rb"[0-9A-Fa-f]{16,}(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
 PAIR_GAP = rb"(?:[:\- ]|,[ \t]?|[,\s]\s{0,16}0x)"
 _PAIRS = lazy_re(rb"[0-9A-Fa-f]{2}(?:" + PAIR_GAP + rb"[0-9A-Fa-f]{2}){7,}")
 _PAIRS_LEAST = 23
@@ -137,20 +135,16 @@ def long_runs(data: bytes, start: int) -> list[int]:
 def hexadecimal(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:
     """Runs of hexadecimal digits, in one line or more, from the first spot on."""
     runs: list[tuple[bytes, int, int]] = []
-    covered = 0
-    for start, end in stretches(data, _IN_HEX, _SHORTEST, min(ends, default=len(data))):
-        if start < covered:
-            continue
-        run, covered = data[start:end], end
-        if data[end : end + 1] in _BEFORE_DIGITS and (found := _HEX_RUN.match(data, start)) is not None:
-            run, covered = _only_digits(found.group()), found.end()
+    first = min(ends, default=len(data))
+    for found in _HEX_RUN.finditer(data, len(data[:first].rstrip(_HEX))):
+        run = _only_digits(found[0])
         if run not in budget.dull:
-            runs.append((run, start, covered))
+            runs.append((run, *found.span()))
         if len(runs) == _TOGETHER:
             yield from _hex_runs(runs, budget, depth)
             runs = []
-        if budget.over():
-            return
+            if budget.over():
+                return
     yield from _hex_runs(runs, budget, depth)
 
 
