@@ -37,6 +37,7 @@ lint: setup ## style, types, import rules, stale knowledge
 
 house: setup ## circles of imports and imports against the planned rooms: their number may only fall
 	@$(BIN)/python scripts/house/check_house.py src/lockgate --rooms scripts/house/rooms.tsv --short --ceiling scripts/house/ceiling.json
+	@$(BIN)/python scripts/house/check_sentences.py src/lockgate
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix

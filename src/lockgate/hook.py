@@ -1,7 +1,7 @@
 """The process that an agent client runs for every event: one JSON object in, one answer out.
 
-It is run by absolute path in an isolated interpreter without site packages, so that neither the environment nor the
-project can change what is imported::
+It is run by absolute path in an isolated interpreter without site packages. So neither the environment nor the project
+can change what is imported::
 
     /abs/python -I -S /abs/lockgate/hook.py CLIENT --home H --state S --config C [--event E] [--settings F]
         [--plugin DATA] [--remote PLACE --key-file F [--ca-file F]]

@@ -1,6 +1,6 @@
 """MCP tools: what anybody's server can do, and what a person says about one.
 
-Nothing is known of an MCP tool but its name, so it is both source and sink, and in some profiles more, until the
+Nothing is known of an MCP tool but its name. So it is both source and sink, and in some profiles more, until the
 configuration says otherwise: by a category (Lockbox's words) or by a service's flags. Where both speak, both hold: the
 flags decide the effects and the category is applied to them. Where neither does, a table says what the tools of a few
 well-known servers do (:mod:`.mcp_servers`).

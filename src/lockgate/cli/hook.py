@@ -13,8 +13,8 @@ from lockgate.clients.registry import CLIENTS
 def hook(client: str, options: tuple[str, ...]) -> None:
     """Answer one event of an agent client: JSON on stdin, the answer on stdout.
 
-    Clients run this; `lockgate install` registers it. Options: --home, --state and --config name the folders,
-    --event the event that the hook is registered for, --settings the file that it is registered in, --deadline the
+    Clients run this; `lockgate install` registers it. Options: --home, --state and --config name the folders. --event
+    is the event that the hook is registered for, --settings the file that it is registered in. --deadline is the
     seconds it may take. Exit code 0: decided; 2: blocked because the gate could not decide.
     """
     from lockgate import hook as process

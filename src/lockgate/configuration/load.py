@@ -1,7 +1,7 @@
 """Reads the configuration files: which there are, which a project may be trusted with, what they come to.
 
-Where nothing has changed since the last look, what the files come to is taken from the store, and neither a YAML
-parser nor the schema is imported. A file that is not valid is reported, and its last good content stands in for it.
+Where nothing has changed since the last look, what the files come to is taken from the store. Neither a YAML parser nor
+the schema is imported then. A file that is not valid is reported, and its last good content stands in for it.
 """
 
 from __future__ import annotations

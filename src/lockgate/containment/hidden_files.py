@@ -94,8 +94,7 @@ def _names(folder: str) -> list[str]:
 def near(home: str, guard: Guard, workspace: str) -> Iterator[str]:
     """Secrets in the other projects of the person.
 
-    Where names are looked for in any folder (``.env``) only the folders of the home folder that a person works in are
-    looked through, and not without limit.
+    Names that may lie in any folder (``.env``) are looked for in the folders that a person works in, with a limit.
     """
 
     def into(path: str) -> bool:

@@ -1,8 +1,8 @@
 """Running a plan: a supervisor that outlives the client's patience, and the process that the client waits for.
 
-The process that the client started passes signals on and ends as the command ended. It may be killed at any moment,
-so the sandbox is the child of a supervisor in a session of its own, which ends the sandbox when that process is gone
-and then looks at what the command left behind.
+The process that the client started passes signals on and ends as the command ended. It may be killed at any moment. So
+the sandbox is the child of a supervisor in a session of its own. The supervisor ends the sandbox when that process is
+gone. Then it looks at what the command left behind.
 """
 
 from __future__ import annotations

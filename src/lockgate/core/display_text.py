@@ -8,9 +8,9 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     import re
 
-# C0 and C1 controls, DEL, line and paragraph separators, zero-width, format and bidirectional marks, tag characters,
-# variation selectors, the soft hyphen, surrogates, and blanks that are no space: all that moves a cursor, hides text,
-# changes its direction, or looks like nothing and is a character.
+# All that moves a cursor, hides text, changes its direction, or looks like nothing and is a character: C0 and C1
+# controls, DEL, line and paragraph separators; zero-width, format and bidirectional marks, tag characters, variation
+# selectors; the soft hyphen, surrogates, and blanks that are no space.
 _UNSAFE = lazy_re(
     "[\x00-\x1f\x7f-\xa0\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5"
     "\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"

@@ -249,8 +249,8 @@ class Command(Record):
     """A simple command that could run, wherever it stands: in a pipe, a loop, a script, behind ``xargs``."""
 
     words: tuple[str, ...]
-    """The program and its words after expansion. ``\\0`` stands for text that could be anything, ``\\2`` for text that
-    is not known but is neither an option nor code, ``\\1`` for a number or the name of a file."""
+    """The program and its words after expansion. ``\\0`` stands for text that could be anything. ``\\2`` stands
+    for text that is not known but is neither an option nor code, ``\\1`` for a number or the name of a file."""
     folders: tuple[str, ...] = ()
     """In which folders it could run; an empty one is not known."""
 

@@ -38,9 +38,9 @@ _JSON = (("\\/", "/"), ("\\u0026", "&"), ("\\u003d", "="), ("\\u003D", "="))
 def normalise(url: str) -> str | None:
     """The one spelling of an absolute address, or ``None`` where it is none or reads differently in different clients.
 
-    Two addresses share a spelling only where a client sends the same bytes for them: scheme and host are in lower
-    case, the host in ASCII (IDNA), default port and fragment are dropped, an empty path is ``/``, ``.`` and ``..``
-    are resolved, and what is beyond ASCII is escaped. Escapes stay as they are written (``%7e`` and ``~`` are two
+    Two addresses share a spelling only where a client sends the same bytes for them: scheme and host are in lower case,
+    the host in ASCII (IDNA). Default port and fragment are dropped. An empty path is ``/``, ``.`` and ``..`` are
+    resolved, and what is beyond ASCII is escaped. Escapes stay as they are written (``%7e`` and ``~`` are two
     addresses): which of them are used can carry data. For the same reason an address with a user name or password has
     no spelling, except for ``ssh`` where it is the account.
     """

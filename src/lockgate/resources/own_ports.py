@@ -67,8 +67,8 @@ def _effect(what: str, port: str, around: Surroundings) -> Effect | None:
 def _means(port: str, own: frozenset[int]) -> bool:
     """Whether a port can be one of these. What is no number stands for each.
 
-    Programs read a number with zeros before it as they read it without, or as an octal one, and of a number that is too
-    large glibc's ``getaddrinfo`` takes what fits into 16 bits.
+    Programs read a number with zeros before it as they read it without, or as an octal one. Of a number that is too
+    large, glibc's ``getaddrinfo`` takes what fits into 16 bits.
     """
     if not (port.isascii() and port.isdigit()) or len(port) > _LONGEST:
         return True

@@ -66,7 +66,8 @@ def entered(cwd: str, folder: str) -> str:
 def somewhere(folder: str) -> str:
     """The working folder of a command that runs in a folder or in one below it: nobody knows which.
 
-    Spelt with a slash at its end, so that a relative path begins at the folder, as far as it does not lead out of it.
+    It has a slash at its end, so that a relative path begins at the folder. That holds as far as it does not lead out
+    of it.
     """
     return folder if folder.endswith("/") else f"{folder}/"
 

@@ -48,7 +48,7 @@ class Guard:
     """Asks about paths. One for a run.
 
     To ask the analysis about a path takes a while, and a project has many. So a path is asked about only where its
-    names meet a pattern of the table, or where places with one fixed path lie in the folder.
+    names meet a pattern of the table, or places with one fixed path lie there.
     """
 
     def __init__(self, around: Surroundings) -> None:

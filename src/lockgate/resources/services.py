@@ -1,8 +1,8 @@
 """What is declared about a service (an MCP server, a tool, a host), and what one is of which nothing is declared.
 
-A flag that is not declared has the value that it has for a service of which nothing is declared at all, so that saying
-more about a service never makes it stricter than saying nothing. Which value that is says the profile: Lockbox takes an
-unknown tool for a source and a sink; others take it for all that a service can be.
+A flag that is not declared has the value that it has for a service of which nothing is declared. So saying more about a
+service never makes it stricter than saying nothing. Which value that is says the profile: Lockbox takes an unknown tool
+for a source and a sink; others take it for all that a service can be.
 """
 
 from __future__ import annotations

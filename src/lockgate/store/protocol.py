@@ -170,8 +170,8 @@ class Transaction(Protocol):
             checkpoint: Made by ``links.checkpoint`` with the installation's key.
             body: What else the record says.
 
-        Raises ``StoreError`` where the checkpoint's seal does not hold, or it does not name a record that is there, or
-        not the number of records up to it: somebody else may have cut the chain meanwhile.
+        Raises ``StoreError`` where the checkpoint's seal does not hold. So it does where it names a record that is not
+        there, or a wrong number of records up to it: somebody else may have cut the chain meanwhile.
         """
 
     def gates(self) -> list[GateRow]:

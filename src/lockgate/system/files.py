@@ -1,7 +1,7 @@
 """Finding, reading and replacing files, where somebody else may have put something else in their place.
 
-A path that an agent can write may be a named pipe, a device, a link or a file without end by the time it is opened.
-Nothing here waits for a writer, reads anything but a regular file, or reads more than it is told.
+A path that an agent can write may be a named pipe, a device, a link or an endless file when it is opened. Nothing here
+waits for a writer, reads anything but a regular file, or reads more than it is told.
 """
 
 from __future__ import annotations

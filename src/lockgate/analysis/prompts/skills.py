@@ -1,8 +1,8 @@
 """Commands in the text of a skill, and files that it mentions: Claude Code runs and attaches them, and asks no hook.
 
-A command in backquotes behind an exclamation mark, after a space, and a fence with that mark are run, with the call's
-arguments put into them as text; what stands behind an ``@`` is read, in the arguments as well, which come behind a text
-that has no place for them. Seen with version 2.1.329, which takes the mark off a command in the arguments.
+It runs a command in backquotes behind an exclamation mark and a space, and a fence with that mark. The call's arguments
+are put into them as text; what stands behind an ``@`` is read, in the arguments as well, which come behind a text that
+has no place for them. Seen with version 2.1.329, which takes the mark off a command in the arguments.
 Reference: https://code.claude.com/docs/en/skills
 """
 

@@ -54,7 +54,7 @@ def _how_long(command: Any) -> Any:
 def prune(keep_days: int | None, before: float | None, archive: str | None, as_json: bool) -> None:
     """Remove old records from the beginning of the chain.
 
-    A sealed checkpoint takes their place, and the removal is a record of its own, so that `lockgate audit verify` still
+    A sealed checkpoint takes their place, and the removal is a record of its own. So `lockgate audit verify` still
     accepts what is left, and nothing else. A chain that does not hold is not shortened.
 
     Exit status: 0 done (also where nothing is old enough), 1 not done, 2 usage, 3 state not readable.

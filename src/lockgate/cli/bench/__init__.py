@@ -32,9 +32,9 @@ from lockgate.core.errors import LockgateError
 def bench(rounds: int, seconds: float, as_json: bool, plot: TextIO | None) -> None:
     """Measure what the gate costs, in one interleaved run.
 
-    Ratios are to the bare interpreter (python -I -S -c pass) and to /bin/true, round by round, so that they mean the
-    same on a slow machine; those of processor time mean the same on a busy one. All gates and hooks are run in a
-    folder that is thrown away, and ended.
+    Ratios are to the bare interpreter (python -I -S -c pass) and to /bin/true, round by round. So they mean the same on
+    a slow machine; those of processor time mean the same on a busy one. All gates and hooks are run in a folder that is
+    thrown away, and ended.
     """
     from lockgate.cli.bench.run import gates, inside, processes, resident
     from lockgate.cli.bench.run.report import drawing, report_of, table

@@ -12,7 +12,7 @@ AGAIN_SECONDS = 1
 """How long a service manager waits before it starts the gate again."""
 
 # Only what the kernel filters by system call. Whatever gives a service another view of the files (ProtectSystem,
-# PrivateTmp) would have the gate see others than its hooks do, and it answers no hook that sees others. Namespaces stay
+# PrivateTmp) would have the gate see others than its hooks do. It answers no hook that sees others. Namespaces stay
 # allowed: the gate tries out whether commands can be contained.
 _HARDENING = (
     ("NoNewPrivileges", "yes"),

@@ -1,9 +1,9 @@
 """Whether Claude Code is sure to put a question of a hook before a person.
 
-In some permission modes it is not. Where the client itself would ask about a call because it writes a file that it
-calls sensitive (``.git/``, ``.claude/``, ``.idea/``, shell start files and more), its own question takes the place of
-the hook's; in ``bypassPermissions`` that one is then answered by the mode, and in ``auto`` by a model. An agent that
-appends ``; echo >> .idea/x`` to a command would so run it unasked (observed with 2.1.197 and 2.1.329).
+In some permission modes it is not. The client itself asks about a call that writes a file that it calls sensitive
+(``.git/``, ``.claude/``, ``.idea/``, shell start files and more). Its own question takes the place of the hook's; in
+``bypassPermissions`` that one is then answered by the mode, and in ``auto`` by a model. An agent that appends ``; echo
+>> .idea/x`` to a command would so run it unasked (observed with 2.1.197 and 2.1.329).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whether Claude Code puts a question of a hook whole before the person in its terminal, and nobody else can answer it.
 
 What it does was observed with 2.1.197 and 2.1.329 in a terminal: in each of the modes below its dialog shows the first
-ten lines of the reason, with *yes* and *no*. A hook for ``PermissionRequest`` can answer in the person's place, another
-hook for ``PreToolUse`` can change the call after it was looked at, and a permission-prompt tool is asked instead.
-Whatever cannot be read counts as one of them.
+ten lines of the reason, with *yes* and *no*. A hook for ``PermissionRequest`` can answer in the person's place. Another
+hook for ``PreToolUse`` can change the call after it was looked at. A permission-prompt tool is asked instead. Whatever
+cannot be read counts as one of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The client's own permission rules about a shell command, where the gate is about to spell that command differently.
 
-Claude Code (2.1.197, 2.1.329) holds its rules against the rewritten command. A rule of the person's that refuses or
-asks about the command would be lost so, and one that lets it run would not be found. So where a refusing rule may be
-meant the command is not rewritten; and what a rule lets run unasked stays so. Form of the rules:
+Claude Code (2.1.197, 2.1.329) holds its rules against the rewritten command. So a rule of the person's that refuses the
+command, or asks about it, would be lost. One that lets it run would not be found. So where a refusing rule may be meant
+the command is not rewritten; and what a rule lets run unasked stays so. Form of the rules:
 https://code.claude.com/docs/en/permissions
 """
 

@@ -1,8 +1,8 @@
 """A command of Codex that its shell never sees: ``apply_patch`` with a here-document, which Codex carries out itself.
 
 A hook is told it as a command. Contained, it would be another command, and no shell has such a program. Codex takes a
-script for a patch that is this one statement alone, with ``cd FOLDER &&`` before it at most, and refuses a patch that
-it cannot read: ``codex-rs/apply-patch/src/invocation.rs``. What is read here is a part of that, quoted word for word.
+script for a patch if it is this one statement, with ``cd FOLDER &&`` before it at most. It refuses a patch that it
+cannot read: ``codex-rs/apply-patch/src/invocation.rs``. What is read here is a part of that, quoted word for word.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ def started_files(words: Sequence[str]) -> tuple[str, ...]:
 def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str:
     """Build the shell command for one event of a client.
 
-    Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2, so the shell sees to it that a
-    program that is missing, crashes or is killed blocks too. That of an event which only reports never blocks.
+    Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2. So the shell makes a program
+    block too that is missing, crashes or is killed. That of an event which only reports never blocks.
     """
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":

@@ -112,9 +112,9 @@ _KNOWN: dict[int, tuple[float, caller.Process]] = {}
 def _ancestor(pid: int) -> caller.Process | None:
     """The process of an id that others come from: of a hook's client, which lives on, and of what started it.
 
-    They may be a second old. An id names another process only after all others were used up, and then the hook that is
-    below the new one would be taken for one of the old client: no more than any hook can claim, whose word its parent's
-    id is. The hook's own process is new each time; it is always looked at.
+    They may be a second old. An id names another process only after all others were used up. Then the hook below the
+    new one would be taken for one of the old client: no more than any hook can claim, whose word its parent's id is.
+    The hook's own process is new each time; it is always looked at.
     """
     now = time.monotonic()
     seen, known = _KNOWN.get(pid, (0.0, None))

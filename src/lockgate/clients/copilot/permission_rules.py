@@ -2,8 +2,8 @@
 
 Observed with version 1.0.102: it holds ``--deny-tool`` against the changed command, and drops it where a hook answers
 ``allow``. Without that answer it asks about each word of the changed command that is a path outside of the project,
-also with ``--allow-all-tools``; only ``--allow-all-paths`` ends that. So a command that a refusing rule may mean is
-not changed, and ``allow`` is said only where the client would have let the unchanged command run unasked.
+also with ``--allow-all-tools``; only ``--allow-all-paths`` ends that. So a command that a refusing rule may mean is not
+changed. ``allow`` is said only where the client would have let the unchanged command run unasked.
 """
 
 from __future__ import annotations

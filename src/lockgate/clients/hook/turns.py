@@ -1,9 +1,9 @@
 """Taking turns at deciding without a gate: hooks that all load what a decision takes, at once, would all be too late.
 
 When a gate ends under load, all its hooks have to decide by themselves in the same moment. Each of them takes a few
-hundred times as long as the gate would, and they share the processors with the next gate, which would answer all of
-them. So only as many as there are processors decide at a time, and the others sleep until a gate listens or a turn is
-free. Nobody waits for longer than the hook can spare: then it decides all the same.
+hundred times as long as the gate would. They share the processors with the next gate, which would answer all of them.
+So only as many as there are processors decide at a time, and the others sleep until a gate listens or a turn is free.
+Nobody waits for longer than the hook can spare: then it decides all the same.
 """
 
 from __future__ import annotations

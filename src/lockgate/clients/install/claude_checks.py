@@ -116,9 +116,9 @@ def may_be_tried(seen: Look, layer: Layer, command: str) -> bool:
     """Whether a registered command may be run, to see whether it refuses.
 
     A project's settings are anybody's text, also where they name the gate, and a variable can call any folder the
-    client's: of those only what this version registers is run, and nobody is asked whom they name. The administrator's
-    settings, and the person's own in their usual place, which no agent may write to, may start the gate in another way,
-    and still have to refuse.
+    client's: of those only what this version registers is run, and nobody is asked whom they name. No agent may write
+    to the administrator's settings, nor to the person's own in their usual place. They may start the gate in another
+    way, and still have to refuse.
     """
     usual = is_usual(seen) and layer.file == os.path.join(seen.claude, "settings.json")
     if usual or layer.scope == "managed":

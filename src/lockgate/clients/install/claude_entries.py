@@ -20,9 +20,9 @@ _OTHERWISE = " || "
 def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     """List the events for which entries of this program stand in the settings and none holds every call.
 
-    An entry of another version, or of another place, still holds. One does not that is for some tools only, that the
-    client does not wait for, whose failure lets the call run, or whose command goes on behind the gate's answer. Events
-    that only report hold nothing, so they are not looked at.
+    An entry of another version, or of another place, still holds. One does not that is for some tools only, or that the
+    client does not wait for. Nor does one whose failure lets the call run, or whose command goes on behind the gate's
+    answer. Events that only report hold nothing, so they are not looked at.
 
     Args:
         settings: The parsed settings.

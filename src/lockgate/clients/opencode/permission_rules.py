@@ -1,7 +1,7 @@
 """OpenCode's own permission rules about a shell command, where the gate is about to spell that command differently.
 
-Observed with version 1.18.33: a plugin changes a call before the rules are held against it, so that one that refuses or
-asks about the unchanged command would be lost. Form of the rules: https://opencode.ai/docs/permissions
+Observed with version 1.18.33: a plugin changes a call before the rules are held against it. So one that refuses the
+unchanged command, or asks about it, would be lost. Form of the rules: https://opencode.ai/docs/permissions
 """
 
 from __future__ import annotations

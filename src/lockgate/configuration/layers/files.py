@@ -42,8 +42,8 @@ class LayerState(Record):
     name: str
     path: str
     state: str
-    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy),
-    ``last good``, ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing: all effects are denied).
+    """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy)
+    or ``last good``; ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing: all effects are denied).
     """
     digest: str = ""
     """SHA-256 of the content that counts, hexadecimal."""

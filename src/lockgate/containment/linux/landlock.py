@@ -1,6 +1,6 @@
 """The last step before a contained command: the kernel's Landlock says which files it may open for writing.
 
-A read-only mount keeps files and folders as they are, but a named pipe on it can be written to, and somebody outside
+A read-only mount keeps files and folders as they are. But a named pipe on it can be written to, and somebody outside
 may read there. Landlock asks again, for pipes too. It is used where the kernel has it (5.19 or newer, and switched on);
 a kernel without it is no reason not to contain. See landlock(7).
 

@@ -52,8 +52,8 @@ def ask(
 
     One about the same call that rests on something else is over with that: it could only be answered in vain.
 
-    Where a gate was ended while it waited and is asked again, it so finds the question that it had put, and what a
-    person has said to it meanwhile.
+    So a gate that was ended while it waited, and is asked again, finds the question that it had put. It also finds what
+    a person has said meanwhile.
 
     Args:
         tx: The transaction.
@@ -129,8 +129,8 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     A no ends every other open question of the session about the same exact call: it was said to the call.
 
     Raises:
-        ApprovalError: There is no such question, or it was answered, or its time is over, or a no to the same call
-            stands that is to be approved, or it is put in the client's own dialog.
+        ApprovalError: There is no such question, it was answered, or its time is over. Or a no to the same call stands
+        that is to be approved. Or it is put in the client's own dialog.
     """
     row = tx.approval(approval)
     if row is None:
@@ -173,9 +173,8 @@ def settle(
         twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
             runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
 
-    Returns:
-        The question in the state ``used`` (the call may run, once), ``denied``, ``expired``, or ``changed``, where what
-        it rested on is not what it was, or where another call has used it.
+    Returns: The question in the state ``used`` (the call may run, once), ``denied``, ``expired`` or ``changed``. The
+    last is so where what it rested on is not what it was, or another call has used it.
 
     Raises:
         ApprovalError: There is no such question, or it is somebody else's.

@@ -101,9 +101,8 @@ def waiting_for(tx: Transaction, subject: Subject, agent_type: str, spawned_by: 
 
     That it has begun is the proof of the yes: the client runs an asked call only after one.
 
-    Returns:
-        The brief, or ``None`` where the sub-agent is no delegate, or the call that spawned it is not known or had no
-        brief (then it is an ordinary sub-agent and starts with its parent's labels).
+    Returns: The brief. ``None`` where the sub-agent is no delegate, or the call that spawned it is not known or had no
+    brief. Then it is an ordinary sub-agent and starts with its parent's labels.
     """
     if agent_type not in DELEGATE_TYPES or not spawned_by:
         return None

@@ -71,8 +71,8 @@ def names_in(folder: str, workspace: str) -> tuple[str, ...] | None:
 def found_below(folder: str, name: str, workspace: str) -> tuple[str, ...] | None:
     """The absolute paths of all that has a name at any depth of a folder of the workspace, in whatever case.
 
-    ``None`` for a folder elsewhere, for one that cannot be read or holds more than ``MOST_ENTRIES``, and where a link
-    leads to a folder out of it: some searches follow links.
+    ``None`` for a folder elsewhere, and for one that cannot be read or holds more than ``MOST_ENTRIES``. Also where a
+    link leads to a folder out of it: some searches follow links.
     """
     found: list[str] = []
     try:

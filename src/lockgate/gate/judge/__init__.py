@@ -1,7 +1,7 @@
 """The judge: a model that is asked about a call where the table says so.
 
-``judge.py`` asks. It is made of ``settings.py`` and ``keys.py`` (which endpoint, and whether it can be asked),
-``material.py``, ``fencing.py`` and ``prompts.py`` (what is sent), ``asking.py`` with ``anthropic_messages.py`` and
-``openai_chat.py`` (how), ``strict.py`` (what counts as an answer), ``slots.py`` (how many at once) and ``opinions.py``
-(what is not asked twice). See ``docs/judge.md``.
+``judge.py`` asks. ``settings.py`` and ``keys.py`` say which endpoint, and whether it can be asked. ``material.py``,
+``fencing.py`` and ``prompts.py`` make what is sent. ``asking.py`` sends it with ``anthropic_messages.py`` and
+``openai_chat.py``. ``strict.py`` says what counts as an answer, ``slots.py`` how many are asked at once, and
+``opinions.py`` what is not asked twice. See ``docs/judge.md``.
 """

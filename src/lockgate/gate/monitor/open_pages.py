@@ -1,8 +1,8 @@
 """Which page is open in a browser that an agent drives: whether it is one of this machine.
 
-What is typed into a page goes where that page is from. So an act on the open page counts as sending, unless the last
-page that this session had the browser open is one of this machine, and each result since says that a page of the same
-server is open. Another port of this machine may be the gate's own.
+What is typed into a page goes where that page is from. So an act on the open page counts as sending. It does not where
+the last page that this session had the browser open is one of this machine. Then each result since must say that a page
+of the same server is open. Another port of this machine may be the gate's own.
 """
 
 from __future__ import annotations

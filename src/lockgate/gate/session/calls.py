@@ -113,8 +113,8 @@ def finished(
 ) -> Outcome:
     """Settle a call by its result.
 
-    The result gives nothing where it is empty, where each of its lines is one of the call's own quiet answers, or where
-    it is a receipt; but where the call keeps in a file what it brings, it counts as read.
+    The result gives nothing where it is empty or a receipt, or where each of its lines is one of the call's own quiet
+    answers; but where the call keeps in a file what it brings, it counts as read.
 
     Args:
         tx: The transaction.
@@ -124,8 +124,8 @@ def finished(
         now: Seconds since the epoch.
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
-        background: Whether the call goes on and its output comes later, by ways that fire no event, or lies in a file
-            of which the text is the beginning: whatever it may bring counts as come.
+        background: Whether the call goes on and its output comes later, by ways that fire no event. Or it lies in a
+        file of which the text is the beginning: whatever it may bring counts as come.
         keep: Whether the beginning of the text may be kept, to be shown to a person: it holds no secret.
     """
     said = None if background else text

@@ -1,7 +1,7 @@
 """Whether a value that stands where a credential would stand is one.
 
 What speaks for and against it is added up. A name that says "password" and a value that a person might choose are
-enough together, and so are a name that says "token" and a value that chance made; neither is alone. References,
+enough together. So are a name that says "token" and a value that chance made; neither is alone. References,
 placeholders, paths, types and text for people are refused whatever else speaks for them.
 """
 

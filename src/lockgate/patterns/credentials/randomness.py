@@ -1,10 +1,10 @@
 """How much a text looks as if chance had made it, not a person.
 
 Keys are made by chance; names, words, paths and dummies are not. What tells them apart is which characters follow
-which. For each three characters in a row a table holds how much more likely they are in a random key than in written
-text (``rarity_data/build.py`` makes it); a text's score is the mean of these, drawn towards "not random" where there
-is little to look at. Shannon's entropy looks only at how often each character occurs, for which ``documentation``
-is as random as a key of the same length.
+which. A table holds for each three characters in a row how much more likely they are in a random key than in written
+text. ``trigrams/build.py`` makes it; a text's score is the mean of these, drawn towards "not random" where there is
+little to look at. Shannon's entropy looks only at how often each character occurs, for which ``documentation`` is as
+random as a key of the same length.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ _REFERENCE = lazy_re(
 )
 """A slot that something fills in, the name of a variable, a place in a store of secrets.
 
-Also the next parameter of an address, where one is empty, the time before a signature (``t=1795317913,v1=...``), and
-the version of a package in a lock file (``npm:^4.0.0``).
+Also the next parameter of an address, where one is empty, and the time before a signature (``t=1795317913,v1=...``).
+And the version of a package in a lock file (``npm:^4.0.0``).
 """
 _HASH = lazy_re(
     r"""\$(?: \w{1,2} | argon2\w* | pbkdf2\S* | scrypt | apr1 | md5 )\$ | pbkdf2_sha256\$

@@ -29,8 +29,8 @@ def _those(which: Callable[[int], bool]) -> bytes:
 
 
 _ANY = b"[A-Za-z0-9+/_-]"
-# Three printable bytes or line ends as four characters. The first character is the first byte's upper six bits, the
-# second has the upper four of the second byte, the third the upper two of the third.
+# Three printable bytes or line ends as four characters. The first character is the first byte's upper six bits. The
+# second has the upper four of the second byte, and the third the upper two of the third.
 _FOUR = (
     _those(lambda bits: bits in {2, 3} or 8 <= bits < 32)
     + _those(lambda bits: bits % 16 in {0, 2, 3, 4, 5, 6, 7})

@@ -21,7 +21,7 @@ _GAP = rb"(?:[ \t]*+\\?\r?\n[ \t]*+|(?:\\r)?\\n[ \t]*+|[\"'][ \t]*[+.]?[ \t]*\\?
 _NO_MORE = rb"(?!--[a-z]+=[A-Za-z0-9]|[A-Za-z0-9_-]+==[0-9]{1,4}\.)"
 _NEXT_LINE = lazy_re(_GAP + _NO_MORE + rb"([A-Za-z0-9+/_-]+)(?=[=\r\n\"'\\]|\Z)")
 """A line that goes on with a run. The next option of a command and the next package of a list do not
-(``--hash=sha256:...``, ``name==1.2``), though they look like the end of base64 with its padding."""
+(``--hash=sha256:...``, ``name==1.2``). They only look like the end of base64 with its padding."""
 _BEFORE_GAP = frozenset((b" ", b"\t", b"\\", b"\r", b"\n", b"'", b'"'))
 """What a run has behind it where the next line may go on with it."""
 _HEX_RUN = lazy_re(rb"[0-9A-Fa-f]{16,}(?:(?:\\r|\r)?(?:\\n|\n)[ \t]*[0-9A-Fa-f]{16,})*")
@@ -48,7 +48,7 @@ _ALONE = 1024
 """Characters of a run from which on it is decoded by itself: in so many there is some text by chance."""
 _FILL = b"////////"
 """Its end stands behind each run of base64 when several are decoded at once: bytes that are not printable, so that no
-text goes on from one run to the next, and as many as make the run's length a multiple of four."""
+text goes on from one run to the next. There are as many as make the run's length a multiple of four."""
 _HEX_FILL = b"ffff"
 """The same for hexadecimal digits, and a multiple of two."""
 

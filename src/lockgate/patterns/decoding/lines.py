@@ -23,8 +23,8 @@ _PREFIX = Respelling(
     lazy_re(rb"(?m)^(" + b"|".join((_PLACE, _NUMBER, _CHANGE, _SERVICE)) + b")"),
     lambda _: b"",
 )
-"""``path:12:``, ``path-13-`` and ``rev:path:12:`` of searches, ``12:``, ``12 |`` and ``12`` with a tab of listings and
-compilers, the marks of ``diff``, and the names of services before what they log."""
+"""``path:12:``, ``path-13-`` and ``rev:path:12:`` of searches. ``12:``, ``12 |`` and ``12`` with a tab of listings and
+compilers. The marks of ``diff``, and the names of services before what they log."""
 
 
 def prefixed(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:

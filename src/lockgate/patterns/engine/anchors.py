@@ -1,9 +1,9 @@
 """Patterns to *anchors*: what Hyperscan looks for in the place of a pattern.
 
 An anchor matches within every match of its pattern, and is cheaper: as much of the pattern's beginning as tells it from
-ordinary text (the prefix of a key, a provider's name), in which what may be repeated some times may be repeated often.
-What it finds is then held against the pattern itself, in a window of known size. So the database stays small, which
-every hook has to load, and a place is reported once and not for each end of a match.
+ordinary text (the prefix of a key, a provider's name). What may be repeated some times in the pattern may be repeated
+often there. What it finds is then held against the pattern itself, in a window of known size. So the database stays
+small, which every hook has to load, and a place is reported once and not for each end of a match.
 """
 
 from __future__ import annotations

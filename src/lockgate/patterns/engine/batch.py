@@ -1,8 +1,8 @@
 """Very many short texts at once: as the lines of one text, of which only those with a hit are looked at for themselves.
 
 To look at a text costs some microseconds, however short it is, and a call may have a hundred thousand of them. What is
-found in a text is found too where that is a line among others, because what a pattern can ask of the ends of a text
-holds at those of a line (``Matcher.joins``). What is found across two lines costs a second look, and means nothing.
+found in a text is found too where that is a line among others. What a pattern can ask of the ends of a text holds at
+those of a line (``Matcher.joins``). What is found across two lines costs a second look, and means nothing.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def decision_of_all(matches: Iterable[PatternMatch], expired: Iterable[Expired])
 def most_precise(kept: Sequence[Kept]) -> list[PatternMatch]:
     """One match for each value, strictest first.
 
-    Left out are the matches of generic rules where a more precise rule matches, and those within another that is
+    Left out are the matches of generic rules where a more precise rule matches. So are those within another that is
     told and is at least as strict: a key of which two rules know one part or all is one key. A known secret and a
     canary are told beside what its format says: each says what the other cannot.
     """

@@ -3,9 +3,9 @@
 A value is kept as *marks*. Each mark stands for one form of it (:mod:`lockgate.patterns.known_values.encodings`) and
 has
 
-* a *signature*: up to twelve characters of the form's text, each replaced by one of ten letters. Which characters
-  share a letter is drawn from the installation's salt. All text that is scanned is replaced in the same way, in one
-  pass, so that Hyperscan finds all signatures as plain literals, at any offset.
+* a *signature*: up to twelve characters of the form's text, each replaced by one of ten letters. Which characters share
+  a letter is drawn from the installation's salt. All text that is scanned is replaced in the same way, in one pass. So
+  Hyperscan finds all signatures as plain literals, at any offset.
 * the length of the text, and a keyed hash of it. A signature alone says little; where one is found, the text around it
   is a hit only if its hash is the same.
 
@@ -146,9 +146,9 @@ class Marker:
 def windows(value: bytes) -> list[int]:
     """Where the pieces of a value begin that are found for themselves: 16 bytes each.
 
-    The first and the last one come first, then those between, as long as enough of the value stays unknown to a
-    reader of the index. What stands before the last separator of a public prefix, and all but the signature of a JSON
-    Web Token, are the same in other values and are no pieces.
+    The first and the last one come first, then those between. Enough of the value stays unknown to a reader of the
+    index. What other values have too is no piece: what stands before the last separator of a public prefix, and all of
+    a JSON Web Token but its signature.
     """
     first = _public(value)
     last = len(value) - _WINDOW

@@ -5,8 +5,8 @@ adds rules and groups, and makes what is there stricter; what else it says is le
 adds can take away from what is below:
 
 * Its rules are ``generic``: a match of theirs never stands in for one of another layer.
-* Rules that it adds to a group of another layer have a group of their own beside it (``GROUP@project``), with the same
-  mode and fallback and with time of their own: they cannot use up that of the others.
+* Rules that it adds to a group of another layer have a group of their own beside it (``GROUP@project``). It has
+  the same mode and fallback, and time of its own: they cannot use up that of the others.
 * What it redacts is replaced by the standard text. A replacement of its own would be words that a project puts into a
   tool's output.
 """

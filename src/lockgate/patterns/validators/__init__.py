@@ -1,7 +1,8 @@
 """What rules ask about a candidate beyond its pattern: the registry of validators.
 
-A validator answers ``True`` where a checksum or the structure proves the candidate, ``None`` where nothing speaks
-against it, and ``False`` where it cannot be what the rule looks for. ``docs/patterns-validators.md`` has them all.
+A validator answers ``True`` where a checksum or the structure proves the candidate. It answers ``None`` where nothing
+speaks against it, and ``False`` where it cannot be what the rule looks for. ``docs/patterns-validators.md`` has them
+all.
 
 Importing this module imports none of them: a hook that finds nothing pays for no validator.
 """

@@ -215,7 +215,7 @@ def _make_folders(group: Group) -> None:
     own = group.uid == os.geteuid()
     os.makedirs(os.path.dirname(group.folder), mode=0o700, exist_ok=True)
     os.mkdir(group.folder, 0o700)
-    # A container with another user drops its requests into a box that it cannot look into, and finds an answer only
+    # A container with another user drops its requests into a box that it cannot look into. It finds an answer only
     # by the name that it made up itself.
     for name, mode in (
         (REQUESTS, 0o700 if own else 0o1733),

@@ -14,9 +14,9 @@ from lockgate.store.audit import record
 def reported(parts: Parts, event: ToolRequested) -> bool:
     """Note a call that runs already; whether the host sees it as the container did.
 
-    What its result may bring is expected from here on, as of any call, and so the labels are those of a call that was
-    asked about. Where the host sees effects, that is recorded as a discrepancy: the container's side is of another
-    version, knows less than the configuration of the host, or was tampered with.
+    What its result may bring is expected from here on, as of any call. So the labels are those of a call that was asked
+    about. Where the host sees effects, that is recorded as a discrepancy: the container's side is of another version,
+    knows less than the configuration of the host, or was tampered with.
     """
     context, call = event.context, event.call
     configuration = parts.configure(context)

@@ -1,8 +1,8 @@
 """How long uvicorn waits for others, and for how many: it knows no time for a request's head, nor for a TLS handshake.
 
-Whoever connects and says nothing, or a byte now and then, would hold a connection for ever, and all of them together
-would keep everybody else out. So each has its time; and of many that have not asked anything whole, the one that has
-rested longest makes room for the next.
+Whoever connects and says nothing, or a byte now and then, would hold a connection for ever. All of them together would
+keep everybody else out. So each has its time; and of many that have not asked anything whole, the one that has rested
+longest makes room for the next.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Following the audit and the log of errors: what is new since the last look, and where the last look ended.
 
-What was counted is kept in the state folder, so that counts go on where they were when a process begins anew, and
-neither a restart nor a removal of old records makes them fall.
+What was counted is kept in the state folder. So counts go on where they were when a process begins anew. Neither a
+restart nor a removal of old records makes them fall.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the resident gate does for the native launcher of contained commands: it plans, and it runs nothing.
 
-The launcher asks three things, each on a connection of its own and with the words that it was started with behind the
-launcher's own two, the path of ``contain.py`` and the folder that it is in:
+The launcher asks three things, each on a connection of its own. It sends the path of ``contain.py``, the folder that it
+is in, and then the words that it was started with:
 
 * ``@contain-walk``: how to walk through the project and the home folder;
 * ``@contain-plan``, with what it has seen there: the plan of the sandbox;

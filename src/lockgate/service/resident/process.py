@@ -5,9 +5,9 @@
     /abs/python -I -S -X disable-remote-debug /abs/lockgate/resident/process.py
         --home H --state S --config C [--idle SECONDS] [--replace yes]
 
-It ends by itself when nobody has asked it for a while, and at once where another one listens already, unless it is to
-take its place. It also ends when its code was replaced by another version, or its socket or the state folder is gone;
-then it says to a service manager that another one is to be started (:data:`AGAIN`).
+It ends by itself when nobody has asked it for a while. Where another one listens already, it ends at once, unless it is
+to take its place. It also ends when its code was replaced by another version, or its socket or the state folder is
+gone; then it says to a service manager that another one is to be started (:data:`AGAIN`).
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class Entry(Record):
     quiet: Sequence[str] = ()
     """Full-line patterns of what it prints by itself."""
     answers: Mapping[str, Any] = {}
-    """Where its answer is a receipt: how it is told who answers (``to``), options with which it is none (``unless``)
-    and patterns of lines with which it is none after all (``fails``)."""
+    """Where its answer is a receipt: how it is told who answers (``to``), options with which it is none (``unless``),
+    and patterns of lines that undo it (``fails``)."""
     prints: str = ""
     """What it prints, where that is harmless as a word: names, number, input."""
     faithful: bool = False

@@ -68,8 +68,8 @@ class Matched(Record):
 def may_be_undone(names: Sequence[str], options: list[Option], matched: Matched) -> bool:
     """Whether options of these names, of which one was given, may mean nothing in the end.
 
-    One says the opposite (``--dry-run=false``, or ``bash -n +n``), is given again with another value, of which most
-    programs take the last one (``--dry-run=client --dry-run=none``), or is not known (``--dry-run --no-dry-run``).
+    One says the opposite (``--dry-run=false``, or ``bash -n +n``), or is not known (``--dry-run --no-dry-run``). Or it
+    is given again with another value, of which most programs take the last one (``--dry-run=client --dry-run=none``).
     """
     wanted = set(names)
     bare = {name.partition("=")[0] for name in names}
@@ -82,8 +82,8 @@ def may_be_undone(names: Sequence[str], options: list[Option], matched: Matched)
 def asks_only(entry: Entry, options: list[Option], matched: Matched) -> bool:
     """Whether an option is given with which the program only prints help, and nothing else that could count.
 
-    Beside an operand, an option that does something or one that is not known, the same word may be an argument of
-    code (``python3 -c ... --version``) or an option's value (``frob --title --version``).
+    The same word may be an argument of code (``python3 -c 1 --version``) or an option's value (``frob --title
+    --version``). So it counts only where no operand and no option stands beside it that is unknown or does something.
     """
     if matched.operands or matched.surprises:
         return False

@@ -1,7 +1,7 @@
 """Which files an action of ``find`` is for, as far as the tests before it tell by name.
 
 ``find`` reads its expression from the left: an action happens to a file for which all went well up to there. So a
-pattern limits only what comes after it, a negated one limits nothing, and what stands after ``-o`` is for the files
+pattern limits only what comes after it, and a negated one limits nothing. What stands after ``-o`` is for the files
 that the left side refused (POSIX, *find*, "OPERANDS").
 """
 

@@ -2,7 +2,7 @@
 
 Such a name carries nothing out: it stood in ``package.json`` before. Who is asked can stand in an ``.npmrc`` of the
 project (docs.npmjs.com: ``npmrc``), with a token to send along. So the answer says when the newest of these files was
-changed, and what the agent wrote after it had read strangers' text counts as typed.
+changed. What the agent wrote after it had read strangers' text counts as typed.
 """
 
 from __future__ import annotations

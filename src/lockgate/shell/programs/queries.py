@@ -31,8 +31,8 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     A query whose words are only numbers and names of subcommands carries nothing out.
 
     What is asked of one's own account goes there and nowhere else. It still counts as composed where the text is only
-    made at run time, since nobody can read then what is asked, or where a resource is named in full, since that can be
-    a stranger's, who sees in the records of that account what was asked for.
+    made at run time, since nobody can read then what is asked. So it does where a resource is named in full. That can
+    be a stranger's, who sees in the records of that account what was asked for.
     """
     if word == "compose-file":
         from lockgate.shell.scripts.compose import takes_in_nothing

@@ -1,8 +1,8 @@
 """Files of the project that a command runs, read and followed with the eye that reads the command itself.
 
 What is found in a file is evidence with the file's name and line, and it gives its labels. It does not make the call
-stricter than running a file is anyway: a sandbox holds what a script of the project does to the outside, and the file
-may be another one by the time it runs (``docs/adr/0014-scripts-are-read.md``).
+stricter than running a file is anyway: a sandbox holds what a script of the project does to the outside. The file may
+be another one by the time it runs (``docs/adr/0014-scripts-are-read.md``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Characters that stand for text that is not known, and those that say where a text comes from.
 
-Text that only exists at run time is held as placeholder characters inside otherwise known text, so that
-``--data=$x`` is still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a
-placeholder never comes from a script.
+Text that only exists at run time is held as placeholder characters inside otherwise known text. So ``--data=$x`` is
+still seen as the option ``--data`` with an unknown value. The reader refuses control characters, so a placeholder never
+comes from a script.
 
 In the second run of a script (``dataflow.py``) marks of where the text comes from follow them. In the first run there
 are none.

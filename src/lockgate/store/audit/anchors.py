@@ -1,7 +1,7 @@
 r"""Whether the chains of a shared store are those that were anchored in it.
 
 Each gate seals its own chain, so another gate cannot check the seal, and the gate itself could write its history anew.
-Against that, the database keeps the heads of all chains in one table, in which each anchor names the digest of the one
+Against that, the database keeps the heads of all chains in one table. Each anchor there names the digest of the one
 before it, whichever gate's that is. A gate that rewrites what was anchored contradicts an anchor; whoever rewrites the
 anchors contradicts what each gate has noted of them on its own machine. The digest is made by the database, and can be
 checked with a few lines in any language::

@@ -1,9 +1,9 @@
 """Whether the audit chain holds: functions of its records, its two ends and the key.
 
 What a chain that holds proves: no record was changed, removed, added or moved since it was written, but those at its
-beginning that Lockgate itself removed, and none is missing at the end, unless by somebody who had the installation's
-key. Who can read the key can write another chain; against that, keep an export, or the head that ``lockgate audit
-verify`` prints, somewhere else.
+beginning that Lockgate itself removed. None is missing at the end either. Only somebody who has the installation's key
+can get around that. Who can read the key can write another chain; against that, keep an export, or the head that
+``lockgate audit verify`` prints, somewhere else.
 
 A chain is cut at its beginning in one way only. The records go, a sealed checkpoint takes their place, and a record of
 that, which holds the same checkpoint, is appended. So the checkpoint that counts is the one that the newest such record

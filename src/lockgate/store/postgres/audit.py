@@ -1,7 +1,7 @@
 """The audit chains of the shared store, one for each gate: the queries of the ``Transaction`` protocol.
 
 A gate appends to its own chain alone, under the lock of its own row. The seal is made with a key that only the gate's
-machine has, so that another gate, or the database's owner, cannot write in its name.
+machine has. So another gate, or the database's owner, cannot write in its name.
 """
 
 from __future__ import annotations

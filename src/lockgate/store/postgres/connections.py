@@ -35,8 +35,8 @@ _CONNECT_SECONDS = 2
 _IDLE = 0
 """``PQTRANS_IDLE``: connected, and in no transaction."""
 OWN_NAMES = "search_path = pg_catalog, pg_temp"
-"""Where names are looked up that say no schema: not in ``public``, in which many databases let everybody make functions
-and operators that fit better than PostgreSQL's own, and would be run with the rights of whoever asks."""
+"""Where names are looked up that say no schema: not in ``public``. Many databases let everybody make functions and
+operators there that fit better than PostgreSQL's own. They would be run with the rights of whoever asks."""
 _EXTRA = 0.5
 """Seconds beyond the database's own limit after which it is not waited for any more."""
 

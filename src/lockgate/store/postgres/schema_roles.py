@@ -1,8 +1,8 @@
 """What binds each gate of the shared database to the role that made it, and keeps a reader from holding up gates.
 
-The database tells roles apart, and not gates. So the row of a gate names the role that put it there, and the guards of
-its chain let nobody else but that role, its members and the owner of the tables. Who asks is ``session_user``: neither
-``SET ROLE`` nor a function that runs with its owner's rights changes that.
+The database tells roles apart, and not gates. So the row of a gate names the role that put it there. The guards of its
+chain let in nobody but that role, its members and the owner of the tables. Who asks is ``session_user``: neither ``SET
+ROLE`` nor a function that runs with its owner's rights changes that.
 """
 
 from __future__ import annotations

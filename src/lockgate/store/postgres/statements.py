@@ -1,13 +1,13 @@
 """How the statements of one transaction are run, and which locks it takes.
 
 **Locks.** What an event changes belongs to one session, seldom to two (a fork and its parent). A transaction that may
-write locks a session when it first asks for anything of it, and keeps the lock until it ends (strict two-phase
-locking). A new session has no row yet, so what is locked is one of the rows of ``locks``, to which its id is hashed: to
-lock a row takes the right to change it, and so nobody who may only look can hold up a gate, as an advisory lock would
-let them. Each statement has a snapshot of its own (``READ COMMITTED``), taken after the lock was given, so it sees all
-that the one before it has committed. The gate's own values are locked alike, and the head of its audit chain by its
-row. A lock is waited for only as long as a person's configuration of the store allows; what would close a circle is
-ended by the database. Either is a refusal.
+write locks a session when it first asks for anything of it. It keeps the lock until it ends (strict two-phase locking).
+A new session has no row yet, so what is locked is one of the rows of ``locks``, to which its id is hashed: to lock a
+row takes the right to change it. So nobody who may only look can hold up a gate, as an advisory lock would let them.
+Each statement has a snapshot of its own (``READ COMMITTED``), taken after the lock was given. So it sees all that the
+one before it has committed. The gate's own values are locked alike, and the head of its audit chain by its row. A lock
+is waited for only as long as a person's configuration of the store allows; what would close a circle is ended by the
+database. Either is a refusal.
 
 **Trips.** What is written is not waited for: it goes to the database together with the next question, or the commit.
 What each decision asks is asked early: a session comes with its labels, a call with the head of the gate's chain. So a

@@ -202,8 +202,8 @@ _CALLS_OUT = (
 )
 
 # Older databases check a call's state with ``IN``, which is the same condition, and keep it: another one would take a
-# copy of all calls. A hook that has to make that for a million is ended by its deadline, the next one begins anew, and
-# a gate cannot come up beside them. So what a migration does must be done well within a hook's time.
+# copy of all calls. A hook that has to make that for a million is ended by its deadline, and the next one begins anew.
+# A gate cannot come up beside them. So what a migration does must be done well within a hook's time.
 _CALLS_CHECKED: tuple[str, ...] = ()
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT, _CALLS_CHECKED)

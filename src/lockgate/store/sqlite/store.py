@@ -192,8 +192,8 @@ class _Step:
 def begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Take the write lock, waiting for other processes.
 
-    SQLite's own waiting sleeps ever longer, up to a tenth of a second, so that in a crowd of hooks an unlucky one comes
-    too late again and again; this one knocks every few milliseconds, on a connection that does not wait by itself.
+    SQLite's own waiting sleeps ever longer, up to a tenth of a second. In a crowd of hooks an unlucky one comes too
+    late again and again; this one knocks every few milliseconds, on a connection that does not wait by itself.
     """
     # IMMEDIATE takes the write lock at once: a later upgrade could fail although nobody waited too long.
     until = time.monotonic() + busy_seconds

@@ -1,7 +1,7 @@
 """Text of a configuration file to plain values, each with the line that it stands on.
 
-Both formats are read more strictly than their parsers would: text in UTF-8 without a byte order mark, keys that are
-text and stand once, and bounds on depth and number of values, which also end expansions of aliases.
+Both formats are read more strictly than their parsers would: text in UTF-8 without a byte order mark, and keys that are
+text and stand once. Depth and number of values have bounds, which also end expansions of aliases.
 """
 
 from __future__ import annotations

@@ -7,11 +7,12 @@
         async for message in query(prompt="fix the tests", options=options):
             ...
 
-The SDK starts Claude Code, which tells this process of each event in the same words as it tells a hook that is a
-program of its own, and obeys the same answers: one adapter reads and writes both. All callbacks are given with
+The SDK starts Claude Code, which tells this process of each event. It does so in the same words as it tells a hook that
+is a program, and obeys the same answers: one adapter reads and writes both. All callbacks are given with
 ``on_failure="block"``, so that the client refuses what the gate could not be asked about; a client too old for that
 does not start. It is registered for all events that a hook is, also for those that the SDK's types do not name: the
-client tells of ``InstructionsLoaded`` all the same (observed with claude-agent-sdk 0.2.187). Events and names: https://docs.claude.com/en/api/agent-sdk/python
+client tells of ``InstructionsLoaded`` all the same (observed with claude-agent-sdk 0.2.187). Events and names:
+https://docs.claude.com/en/api/agent-sdk/python
 """
 
 from __future__ import annotations

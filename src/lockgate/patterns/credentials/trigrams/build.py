@@ -1,9 +1,9 @@
 """Make the table of trigrams: ``python -m lockgate.patterns.credentials.trigrams.build [--anew] [FOLDER|FILE]...``.
 
-Written text is the sources of Python's standard library (PSF licence, of the interpreter that runs this), the word
-list of ``/usr/share/dict/words`` (SCOWL, permissive) and whatever is named on the command line; to these come dummies
-made here. Random text is made here, from the alphabets that keys have. For each three characters in a row the table
-holds the logarithm of how much likelier they are in random text.
+Written text is three things: the sources of Python's standard library (PSF licence, of the interpreter that runs this),
+the words of ``/usr/share/dict/words`` (SCOWL, permissive), and files that are named; to these come dummies made here.
+Random text is made here, from the alphabets that keys have. For each three characters in a row the table holds the
+logarithm of how much likelier they are in random text.
 
 What is compiled depends on an interpreter's sources, so nothing is made without ``--anew``: it is only seen that the
 table has its size and still tells the texts of ``examples.yaml`` apart.

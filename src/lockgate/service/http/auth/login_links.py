@@ -1,8 +1,8 @@
 """Opening a one-time link in a browser without naming it to others.
 
-The words that a program is started with can be read by every user of a machine (``ps``), so the browser is started with
-the path of a file that only this user can read, and that leads on to the link. It is gone once the link was used, or is
-too old. A browser that may not read the state folder (some are packed so) shows nothing: the link is printed too.
+Every user of a machine can read the words that a program is started with (``ps``). So the browser is started with the
+path of a file that only this user can read. It leads on to the link. It is gone once the link was used, or is too old.
+A browser that may not read the state folder (some are packed so) shows nothing: the link is printed too.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ first use began ends, and the person is told. In the browser that the first use 
 that browser has both secrets of the session. The cookie alone proves nothing, for another port can have planted it.
 
 A session has two secrets. The cookie is the browser's, out of reach of scripts; but a browser sends it to every port of
-a host, and so to a server of somebody else on this machine. The other, which a page sends in a header, is told once to
-the page that logged in, and belongs to its origin with its port. Neither is of use without the other.
+a host, and so to a server of somebody else on this machine. A page sends the other in a header. It is told once to the
+page that logged in, and belongs to its origin with its port. Neither is of use without the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading the values of audit records and questions, whoever wrote them: what is not of its type is taken as not said.
 
 A record is normally the gate's own. One that somebody changed in the database must be shown as well as it can be, so
-that it is noticed, and must never be a fault of the server.
+that it is noticed. It must never be a fault of the server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Python on the command line: what a program does, where its own syntax tree proves it.
 
-A program is local where each name it uses is its own or a harmless builtin, each member is one that only computes,
-each module and what it takes of it stands in ``languages/python.yaml``, and each file it touches is known. A command
-that it runs counts as that command. Anything else is ``execute``, with ``egress`` where it uses what talks to others.
+A program is local where each name it uses is its own or a harmless builtin, and each member is one that only computes.
+Each module, and what it takes of it, must stand in ``languages/python.yaml``, and each file it touches must be known. A
+command that it runs counts as that command. Anything else is ``execute``, with ``egress`` where it uses what talks to
+others.
 """
 
 from __future__ import annotations
