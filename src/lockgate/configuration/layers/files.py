@@ -43,8 +43,8 @@ class LayerState(Record):
     path: str
     state: str
     """``absent``, ``valid``, ``untrusted`` (may only tighten), ``bound`` (the same, because of a fleet's policy)
-    or ``last good``; ``invalid`` (nothing stands in), or ``locked`` (a fleet's policy is missing: all effects are denied).
-    """
+    or ``last good``; ``invalid`` (nothing stands in), or ``locked``, where a fleet's policy is missing and all effects
+    are denied."""
     digest: str = ""
     """SHA-256 of the content that counts, hexadecimal."""
 
