@@ -131,5 +131,5 @@ _Noreturn void decide_locally(const struct local *local)
     end_after(0);
     signal(SIGPIPE, SIG_DFL);
     execve(local->python, words, environ);
-    refuse("the interpreter cannot be started");
+    refuse("its interpreter cannot be started: install Lockgate again, then run lockgate install");
 }

@@ -170,7 +170,7 @@ def test_the_shell_around_it_blocks_where_it_is_gone(tmp_path: Path) -> None:
     launch = Launch("/py", "/lockgate/hook.py", Folders("/h", str(tmp_path), "/c"), native=str(tmp_path / "gone"))
     done = run(["/bin/sh", "-c", hook_command(launch, "PreToolUse")])
     assert done.code == 2
-    assert b"lockgate doctor" in done.stderr
+    assert b"take its hooks out of the settings of claude-code" in done.stderr
 
 
 def test_the_answer_of_the_python_hook_is_the_answer(client: Path, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ KEY = "key"
 ELSEWHERE = "store.json"
 """The file of a state folder that names a shared database. Without it the store is SQLite."""
 KEY_BYTES = 32
+COPIED = "upgrade:copy"
+"""The setting that names the copy of a database that was made before it was brought to this version."""
 
 
 def own_folder(folder: str, *, create: bool) -> bool:

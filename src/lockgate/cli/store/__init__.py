@@ -11,12 +11,14 @@ from typing import Any
 import click
 
 from lockgate.cli.common.person import require_person
-from lockgate.cli.common.state import UNREADABLE, WRONG, record_act, unreadable
+from lockgate.cli.common.state import UNREADABLE, WRONG, clock, iso, record_act, unreadable
 from lockgate.cli.store.store_status import LOCAL, status_lines, status_of, verified, verified_lines
+from lockgate.clients.wire.resident_control import stop as end_gate
 from lockgate.core.display_text import visible
 from lockgate.core.errors import StoreError
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.audit.chain import verify_store
-from lockgate.store.files import ELSEWHERE
+from lockgate.store.files import DATABASE, ELSEWHERE
 from lockgate.store.opening import open_existing
 from lockgate.store.postgres.anchor_notes import NOTES
 from lockgate.store.postgres.settings import address_of, read_where, shown
@@ -26,6 +28,10 @@ from lockgate.store.rows import GateRow
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.files import replace
 from lockgate.system.folders import folders
+
+if TYPE_CHECKING:
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.sqlite.copies import Copy
 
 _PATIENCE = 600.0
 """Seconds that a copy may take for one statement."""
@@ -61,8 +67,9 @@ def status(as_json: bool) -> None:
 def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[str, ...], as_json: bool) -> None:
     """Make the tables of the shared database at URL, or bring older ones to this version.
 
-    Its owner does this, once and after an upgrade. Without URL it is the one that this gate uses. Gates wait for it;
-    those of an older version refuse everything afterwards, and say why.
+    Its owner does this, once and after an upgrade. Without URL it is the store that this gate uses. Gates wait for it;
+    those of an older version refuse everything afterwards, and say why. A store of this gate's own is upgraded by
+    itself, and needs this only where it is so large that a hook has no time for it.
 
     Exit status: 0 done, or nothing to do; 1 no URL, or not a person's shell; 2 usage; 3 it cannot be made.
     """
@@ -73,6 +80,9 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
     require_person("change a shared store")
     state = folders().state
     try:
+        if url is None and not os.path.lexists(os.path.join(state, ELSEWHERE)):
+            _migrate_own(state, as_json=as_json)
+            return
         if url is None:
             url = _url_of(state)
         own_folder(state, create=True)
@@ -93,6 +103,73 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
         click.echo(
             f"nobody knows which role has gate {visible(gate, 100)}: say it, with `lockgate store bind GATE ROLE`"
         )
+
+
+def _migrate_own(state: str, *, as_json: bool) -> None:
+    from lockgate.store.sqlite.copies import look
+    from lockgate.store.sqlite.create import migrate as run
+    from lockgate.store.sqlite.schema import VERSION
+
+    path = os.path.join(state, DATABASE)
+    if not os.path.lexists(path):
+        raise click.ClickException("nothing is recorded yet; for a shared store say its address, postgresql://...")
+    before = look(path).schema
+    SqliteStore.open_file(path, state, lambda *what: run(*what, large=True)).close()
+    if as_json:
+        click.echo(json.dumps({"where": state, "before": before, "after": VERSION}))
+    elif before == VERSION:
+        click.echo(f"the tables are of version {VERSION} already")
+    else:
+        click.echo(f"the tables are of version {VERSION} now; what was before is in {path}.{before}")
+
+
+@store.command(short_help="Go back to a copy of this gate's own store.")
+@click.argument("copy", type=click.Path(dir_okay=False), required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def restore(copy: str | None, as_json: bool) -> None:
+    """Put COPY in the place of the database in the state folder; without COPY, list the copies that are there.
+
+    Each upgrade that changes the tables keeps a copy, lockgate.db.N. What was recorded since is not in it. So every
+    session that it knows gets both labels; start new ones. The database of now is kept beside it. The gate is ended.
+
+    Exit status: 0 done, or listed; 1 not a person's shell; 2 usage; 3 it cannot be used: nothing was changed.
+    """
+    from lockgate.store.sqlite.copies import copies
+    from lockgate.store.sqlite.restoring import restore as run
+
+    state = folders().state
+    if copy is None:
+        _list_copies(copies(state), as_json=as_json)
+        return
+    require_person("replace what is recorded")
+    path = os.path.abspath(copy)
+
+    def record(tx: Transaction, now: float, replaced: str) -> None:
+        record_act(tx, now, "store", {"restored": path, "replaced": replaced})
+
+    try:
+        if os.path.lexists(os.path.join(state, ELSEWHERE)):
+            raise StoreError("this gate uses a shared store: its owner restores that one, with PostgreSQL's own tools")
+        end_gate(state)
+        replaced, labelled = run(state, path, record)
+    except (StoreError, OSError) as error:
+        raise unreadable(error if isinstance(error, StoreError) else StoreError(str(error))) from error
+    if as_json:
+        click.echo(json.dumps({"restored": path, "replaced": replaced, "labelled": labelled}))
+        return
+    click.echo(f"restored: {visible(path, 300)}" + (f"; what was there is in {replaced}" if replaced else ""))
+    click.echo(f"sessions that have both labels now: {labelled}. Start new ones.")
+
+
+def _list_copies(found: Sequence[Copy], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"copies": [{**each._asdict(), "fits": each.fits} for each in found]}, indent=2))
+        return
+    for each in found:
+        fits = "" if each.fits else ", not for this version"
+        click.echo(f"{clock(iso(each.made_at))}  {visible(each.path, 300)} (schema {each.schema}{fits})")
+    if not found:
+        click.echo("there are no copies: no upgrade has changed the tables")
 
 
 @store.command(short_help="Say which role of the database a gate has.")

@@ -39,6 +39,9 @@ def hook_timeout(event: str | None) -> int:
     return CALL_TIMEOUT if event in CALL_EVENTS else HOOK_TIMEOUT
 
 
+_CLAUDE = "claude-code"
+
+
 class Launch(Record):
     """All that is needed to start the gate, as absolute paths."""
 
@@ -89,25 +92,59 @@ def started_files(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(words[place] for place in places if place < len(words))
 
 
-def hook_command(launch: Launch, event: str, client: str = "claude-code") -> str:
+def hook_command(launch: Launch, event: str, client: str = _CLAUDE) -> str:
     """Build the shell command for one event of a client.
 
     Version 2.1.197 knows neither ``onFailure`` nor a blocking exit code other than 2. So the shell makes a program
     block too that is missing, crashes or is killed. That of an event which only reports never blocks.
+
+    Hooks stay behind where a package is uninstalled, or its environment is made anew. Nothing of ours is there to say
+    so then, so the shell does, and names what to do.
     """
+    return f"{_started(launch, event, client)} {_otherwise(launch, event, client)}"
+
+
+def _started(launch: Launch, event: str, client: str) -> str:
     words = [*hook_words(launch, client), "--event", event, *launch.remote]
     if launch.settings and event == "ConfigChange":
         words += ["--settings", launch.settings]
-    shown = " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
-    return (
-        f'{shown} || {{ r=$?; [ "$r" -eq 2 ] || echo "lockgate: the hook could not run (exit code $r); '
-        f'run: lockgate doctor" >&2; exit {1 if event in REPORTS else 2}; }}'
+    return " ".join(word if word.replace("-", "").isalnum() else quoted(word) for word in words)
+
+
+def _otherwise(launch: Launch, event: str, client: str) -> str:
+    """What the shell does where the program did not answer."""
+    file = launch.settings or f"the settings of {client}"
+    gone = (
+        f"lockgate is not where {file} says. If it was installed anew, moved, or has another Python:"
+        f" run lockgate install {client}. If it was uninstalled: take its hooks out of {file}."
     )
+    # An interpreter that finds no such file ends with 2 as well.
+    return (
+        f"|| {{ r=$?; if [ -x {quoted(launch.python)} ] && [ -r {quoted(launch.hook)} ]; then"
+        f' [ "$r" -eq 2 ] || {_SAYS}; else'
+        f" printf '%s\\n' {quoted(gone)} >&2; fi; exit {_code(event)}; }}"
+    )
+
+
+_SAYS = 'echo "lockgate: the hook could not run (exit code $r); run: lockgate doctor" >&2'
+
+
+def former_otherwise(event: str) -> str:
+    """The same as it was written before it named the settings: such hooks hold every call too."""
+    return f'|| {{ r=$?; [ "$r" -eq 2 ] || {_SAYS}; exit {_code(event)}; }}'
+
+
+def _code(event: str) -> int:
+    return 1 if event in REPORTS else 2
 
 
 def hook_entry(launch: Launch, event: str) -> dict[str, Any]:
     """Build the hook entry for one event, as it stands in the settings."""
-    entry = {"type": "command", "command": hook_command(launch, event), "timeout": hook_timeout(event)}
+    return _entry(hook_command(launch, event), event)
+
+
+def _entry(command: str, event: str) -> dict[str, Any]:
+    entry = {"type": "command", "command": command, "timeout": hook_timeout(event)}
     return entry if event in REPORTS else {**entry, "onFailure": "block"}
 
 
@@ -119,7 +156,14 @@ def either_client(launch: Launch) -> tuple[Launch, ...]:
 
 def valid_entries(launch: Launch, events: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
     """The hook entries of events: one of those must stand in the settings, exactly."""
-    return {event: [hook_entry(each, event) for each in either_client(launch)] for event in events}
+    either = either_client(launch)
+    return {
+        event: [
+            *(hook_entry(each, event) for each in either),
+            *(_entry(f"{_started(each, event, _CLAUDE)} {former_otherwise(event)}", event) for each in either),
+        ]
+        for event in events
+    }
 
 
 def statusline_entry(launch: Launch) -> dict[str, Any]:

@@ -10,8 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 
 from lockgate.clients.common.hook_command import (
-    either_client,
-    hook_command,
     missing_entries,
     remote_words,
     started_files,
@@ -124,10 +122,10 @@ def may_be_tried(seen: Look, layer: Layer, command: str) -> bool:
     if usual or layer.scope == "managed":
         return True
     try:
-        launch = claude_install.this_launch(seen.folders)
+        launch = claude_install.this_launch(seen.folders, layer.file)
     except InstallError:
         return False
-    return command in [hook_command(each, "PreToolUse") for each in either_client(launch)]
+    return command in [entry["command"] for entry in valid_entries(launch, ["PreToolUse"])["PreToolUse"]]
 
 
 def _words(command: str) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from lockgate.clients.common.hook_command import REPORTS, is_own_command
+from lockgate.clients.common.hook_command import REPORTS, former_otherwise, is_own_command
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def weakened_events(settings: Any, entries: Mapping[str, Sequence[Mapping[str, A
         if event in REPORTS:
             continue
         own = [pair for pair in _pairs(hooks.get(event) if isinstance(hooks, dict) else None) if _is_own(pair[1])]
-        if own and not any(_is_for_all(group) and _holds(entry, valid[0]) for group, entry in own):
+        if own and not any(_is_for_all(group) and _holds(entry, valid[0], event) for group, entry in own):
             found.append(event)
     return found
 
@@ -56,7 +57,7 @@ def _is_for_all(group: Mapping[str, Any]) -> bool:
     return group.get("matcher") in (None, "", "*")
 
 
-def _holds(entry: Mapping[str, Any], valid: Mapping[str, Any]) -> bool:
+def _holds(entry: Mapping[str, Any], valid: Mapping[str, Any], event: str) -> bool:
     """Whether an entry has a call wait for the gate's answer, and blocks it where there is none."""
     seconds = entry.get("timeout")
     if not set(entry) <= set(valid) or not isinstance(seconds, int | float) or seconds < _SHORTEST:
@@ -64,7 +65,16 @@ def _holds(entry: Mapping[str, Any], valid: Mapping[str, Any]) -> bool:
     if any(entry.get(name) != valid[name] for name in ("type", "onFailure")):
         return False
     head, _, tail = entry["command"].partition(_OTHERWISE)
-    return bool(tail) and valid["command"].endswith(_OTHERWISE + tail) and _is_one_command(head)
+    blocks = tail == valid["command"].partition(_OTHERWISE)[2] or _shape(tail) in (
+        _shape(valid["command"].partition(_OTHERWISE)[2]),
+        _shape(f" {former_otherwise(event)}".partition(_OTHERWISE)[2]),
+    )
+    return bool(tail) and blocks and _is_one_command(head)
+
+
+def _shape(tail: str) -> str:
+    """What a shell does where the hook did not answer, whatever places it names: these stand in single quotes."""
+    return re.sub("""'[^']*'(?:"'"'[^']*')*""", "''", tail)
 
 
 def _is_one_command(text: str) -> bool:

@@ -69,14 +69,14 @@ def trial(client: str, seen: Look, session: str) -> tuple[str, Mapping[str, Any]
         },
         "cursor": {**ids, "conversation_id": session, "tool_name": "Write", "tool_input": {"file_path": target}},
     }
-    command = hook_command(this_launch(seen.folders), _FIRST[client], client)
+    command = hook_command(this_launch(seen.folders, dict(guarded(seen))[client]), _FIRST[client], client)
     return command, payloads[client]
 
 
 def _current(client: str, file: str, seen: Look) -> Check:
     again = f"run: lockgate install {client}"
     try:
-        launch = this_launch(seen.folders)
+        launch = this_launch(seen.folders, file)
     except InstallError as error:
         return Check(client, "fail", str(error))
     way = installing.WAYS[client]

@@ -6,7 +6,8 @@ The notes stand in ``upgrade_notes.json``: by version one sentence, without a fu
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.core.version import __version__
+from lockgate.core.version import RELEASE
+from lockgate.store.files import COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,14 +18,28 @@ SEEN = "upgrade:seen"
 """The setting that holds the newest version whose notes were said."""
 
 
-def take_note(tx: Transaction, *, version: str = __version__, notes: Mapping[str, str] | None = None) -> str:
+def take_note(tx: Transaction, *, version: str = RELEASE, notes: Mapping[str, str] | None = None) -> str:
     """What to tell the person at the start of a session; empty where nothing is new.
 
     Args:
         tx: The transaction.
-        version: The version that runs.
+        version: The release that runs.
         notes: The notes by version; by default the shipped ones.
     """
+    kept = _copy_kept(tx)
+    return " ".join(filter(None, (_news(tx, version, notes), kept)))
+
+
+def _copy_kept(tx: Transaction) -> str:
+    """Where the state of before an upgrade is: said once."""
+    copy = tx.setting(COPIED)
+    if not copy:
+        return ""
+    tx.put_setting(COPIED, None)
+    return f"The state of before this upgrade is kept in {copy}. To go back to it: lockgate store restore."
+
+
+def _news(tx: Transaction, version: str, notes: Mapping[str, str] | None) -> str:
     seen = tx.setting(SEEN)
     if seen == version:
         return ""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
+from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
+from lockgate.store.files import COPIED
 from lockgate.store.sqlite.schema import MIGRATIONS, VERSION
 
 if TYPE_CHECKING:
@@ -22,13 +26,71 @@ def fill(connection: Connection, key: bytes) -> None:
     connection.execute("COMMIT")
 
 
-def migrate(connection: Connection) -> None:
-    """Bring a database to this version. Raises an error of SQLite."""
+LARGE = 256 * 1024 * 1024
+"""Bytes of a database that takes longer to copy than a hook has: only who has time brings it to this version."""
+
+
+def migrate(connection: Connection, path: str, *, large: bool = False, copies: bool = True) -> None:
+    """Bring a database to this version, and keep a copy of what it was. Raises an error of SQLite.
+
+    Args:
+        connection: To the database.
+        path: Its file.
+        large: Whether there is time for a large one.
+        copies: Whether a copy is made.
+
+    Raises:
+        StoreError: It is too large for this process, or the copy cannot be made.
+    """
     connection.execute("BEGIN IMMEDIATE")
     # Another process may have done it meanwhile.
-    for number in range(connection.execute("PRAGMA user_version").fetchone()[0], VERSION):
+    before = connection.execute("PRAGMA user_version").fetchone()[0]
+    if before < VERSION and copies:
+        if os.stat(path).st_size > LARGE and not large:
+            raise StoreError(
+                f"{path} is of an older version, and too large to be changed here: run lockgate store migrate"
+            )
+        copy_database(path, f"{path}.{before}")
+    for number in range(before, VERSION):
         _apply(connection, number)
+    if before < VERSION and copies:
+        connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (COPIED, f"{path}.{before}"))
     connection.execute("COMMIT")
+
+
+def copy_database(source: str, target: str) -> None:
+    """Copy a database as it is now into one file, which is replaced where it is there.
+
+    Args:
+        source: Its file. Somebody else may have the lock for writing.
+        target: The copy.
+
+    Raises:
+        StoreError: The copy cannot be made.
+    """
+    import sqlite3
+
+    draft = f"{target}.{os.urandom(6).hex()}"
+    try:
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        # A connection of its own sees what is committed, and does not disturb who has the lock.
+        there, copy = sqlite3.connect(source, isolation_level=None), sqlite3.connect(draft, isolation_level=None)
+        try:
+            there.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE").fetchone()  # so that it is one file
+        finally:
+            copy.close()
+            there.close()
+        with open(draft, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except (OSError, sqlite3.Error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"{source} cannot be copied to {target} ({why}): make room for it there") from error
+    finally:
+        for left in (draft, f"{draft}-journal"):
+            if os.path.lexists(left):
+                os.unlink(left)
 
 
 def _apply(connection: Connection, number: int) -> None:

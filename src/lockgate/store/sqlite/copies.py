@@ -1,0 +1,59 @@
+"""The copies of the database that upgrades keep, and which of them this version can use."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from lockgate.core.errors import StoreError
+from lockgate.core.record import Record
+from lockgate.store.files import DATABASE
+from lockgate.store.sqlite.schema import VERSION
+
+
+class Copy(Record):
+    """A copy of the database."""
+
+    path: str
+    schema: int
+    """The version of its tables; 0 where it is no database that can be read."""
+    made_at: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether this version can use it."""
+        return 0 < self.schema <= VERSION
+
+
+def copies(folder: str) -> list[Copy]:
+    """The copies in a state folder, the newest first."""
+    names: list[str] = []
+    with suppress(OSError):
+        names = os.listdir(folder)
+    found = [
+        look(os.path.join(folder, name))
+        for name in names
+        if name.startswith(f"{DATABASE}.") and name.rpartition(".")[2].isdigit()
+    ]
+    return sorted(found, key=lambda copy: copy.made_at, reverse=True)
+
+
+def look(path: str) -> Copy:
+    """What a file that may be a copy is."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(100)
+            made_at = os.fstat(file.fileno()).st_mtime
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    # https://www.sqlite.org/fileformat.html#the_database_header: the text, and PRAGMA user_version at 60.
+    is_one = len(head) == 100 and head.startswith(b"SQLite format 3\0")
+    return Copy(path, int.from_bytes(head[60:64], "big") if is_one else 0, made_at)
+
+
+def way_back(path: str) -> str:
+    """What a person can do where a database is newer than this program."""
+    fitting = next((copy for copy in copies(os.path.dirname(path)) if copy.fits), None)
+    if fitting is None:
+        return "upgrade this one, and run lockgate install again"
+    return f"upgrade this one; or go back to the state of before the upgrade: lockgate store restore {fitting.path}"

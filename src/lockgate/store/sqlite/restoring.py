@@ -1,0 +1,123 @@
+"""Going back to a copy of the database, for a person: after a downgrade, or where the database is damaged.
+
+What was recorded since the copy is not in it: labels too. So every session that it knows gets both labels, and one that
+it does not know is read from its transcript, as one that is resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from contextlib import suppress
+
+from lockgate.core.errors import StoreError
+from lockgate.core.model import Label, Subject, Taint
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.files import DATABASE
+from lockgate.store.sqlite.copies import look
+from lockgate.store.sqlite.schema import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lockgate.store.protocol import Transaction
+
+_SOURCE = "a restored copy of the state, which does not know what was read since it was made"
+_BESIDE = ("-wal", "-shm")
+_BUSY_SECONDS = 10.0
+
+
+def restore(folder: str, path: str, record: Callable[[Transaction, float, str], None]) -> tuple[str, int]:
+    """Put a copy in the place of the database, which is kept beside it.
+
+    No gate may run. A process that breaks off leaves the one database or the other.
+
+    Args:
+        folder: The state folder.
+        path: The copy.
+        record: Writes down what is done, with the store's time and the name of what is replaced.
+
+    Returns:
+        Where the database that was replaced is now, empty where there was none; and how many sessions were labelled.
+
+    Raises:
+        StoreError: The copy is none that this version can use, or was made elsewhere, or cannot be put there.
+    """
+    from lockgate.store.sqlite.create import copy_database, migrate
+    from lockgate.store.sqlite.store import SqliteStore
+
+    found = look(path)
+    if not found.fits:
+        raise StoreError(f"{path} is no copy that this version can use (schema {found.schema}; this one has {VERSION})")
+    database, draft = os.path.join(folder, DATABASE), os.path.join(folder, f"{DATABASE}.restoring")
+    replaced = f"{database}.{time.time():.0f}" if os.path.lexists(database) else ""
+    try:
+        copy_database(path, draft)
+        store = SqliteStore.open_file(draft, folder, lambda *what: migrate(*what, copies=False))
+        try:
+            with store.transaction() as tx:
+                _refuse_broken(tx, store.key, path)
+                labelled = _label(tx, store.clock())
+                record(tx, store.clock(), replaced)
+        finally:
+            store.close()
+        _put(draft, database, replaced)
+    finally:
+        _remove(draft, *(f"{draft}{beside}" for beside in _BESIDE))
+    return replaced, labelled
+
+
+def _refuse_broken(tx: Transaction, key: bytes, path: str) -> None:
+    from lockgate.store.audit.chain import verify_store
+
+    verified = verify_store(tx, key)
+    if not verified.ok:
+        raise StoreError(f"the audit of {path} does not hold, or is of another installation: {verified.problem}")
+
+
+def _label(tx: Transaction, now: float) -> int:
+    sessions = [row.session for row in tx.sessions()]
+    for session in sessions:
+        for agent in ("", *(row.agent for row in tx.agents(session))):
+            tx.add_taints(Subject(session, agent), [Taint(label, _SOURCE, "", "", now) for label in Label])
+    return len(sessions)
+
+
+def _put(draft: str, database: str, replaced: str) -> None:
+    """Give the draft its name, while nobody can write into the other one: its log would be taken for the draft's."""
+    connection = sqlite3.connect(draft, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    connection.close()
+    _remove(*(f"{draft}{beside}" for beside in _BESIDE))
+    there = sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None) if replaced else None
+    try:
+        if there is not None:
+            _hold(there, database)
+            shutil.copy(database, replaced)
+            os.chmod(replaced, 0o600)
+        os.replace(draft, database)
+    except OSError as error:
+        raise StoreError(f"{database} cannot be replaced: {error.strerror}") from error
+    finally:
+        if there is not None:
+            there.close()
+    _remove(*(f"{database}{beside}" for beside in _BESIDE))
+
+
+def _hold(connection: sqlite3.Connection, database: str) -> None:
+    """Keep everybody else from a database, and make one file of it."""
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{database} is in use: end your agents, and try again ({error})") from error
+    except sqlite3.DatabaseError:  # it is damaged, which is why it is replaced
+        _remove(*(f"{database}{beside}" for beside in _BESIDE))
+
+
+def _remove(*paths: str) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
