@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 LAUNCHER = "lockgate-contain"
-ABOUT = "lockgate-hook LOCKGATE1\n"
+ABOUT = "lockgate-hook LOCKGATE2\n"
 """What a client that runs says of itself: its name, and the protocol that it speaks."""
-LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE1 1\n"
+LAUNCHER_ABOUT = f"{LAUNCHER} LOCKGATE2 1\n"
 """The same of the launcher, with the version of the plans that it reads."""
 
 PARTS = ("bytes.c", "gate.c", "hook.c", "local.c", "refusal.c", "reply.c", "request.c")

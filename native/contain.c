@@ -38,7 +38,7 @@
 
 extern char **environ;
 
-static const char ABOUT[] = "lockgate-contain LOCKGATE1 1\n";
+static const char ABOUT[] = "lockgate-contain LOCKGATE2 1\n";
 /* A step of the gate ends after two seconds. */
 enum { NOT_RUN = 125, MOST_PAYLOAD = 1024 * 1024, PLAN_MS = 2500 };
 
@@ -137,7 +137,7 @@ static bool ask(const struct asked *asked, const char *question, const struct by
     words[2] = folder;
     memcpy(words + 3, asked->words, count * sizeof *words);
     struct bytes request = {0};
-    bool whole = payload->size <= MOST_PAYLOAD && request_begin(&request, words) &&
+    bool whole = payload->size <= MOST_PAYLOAD && request_begin(&request, asked->script, words) &&
                  bytes_append(&request, payload->data, payload->size);
     if (whole) {
         bool gone;

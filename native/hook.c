@@ -28,7 +28,7 @@
 
 extern char **environ;
 
-static const char ABOUT[] = "lockgate-hook LOCKGATE1\n";
+static const char ABOUT[] = "lockgate-hook LOCKGATE2\n";
 enum { MOST_INPUT = 32 * 1024 * 1024, CHUNK = 1 << 14 };
 
 /* ---------------------------------------------------------------- the command line */
@@ -154,7 +154,7 @@ int main(int count, char **words)
         decide_locally(&local);
     }
     struct bytes request = {0}, heard = {0};
-    if (!request_begin(&request, local.words))
+    if (!request_begin(&request, local.script, local.words))
         decide_locally(&local);
     size_t head = request.size;
     enum input input = put_stdin(&request, head, began + WHOLE_MS);

@@ -2,13 +2,15 @@
 
 #include "local.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static const char MAGIC[] = "LOCKGATE1\n";
+static const char MAGIC[] = "LOCKGATE2\n";
 enum { MAGIC_SIZE = sizeof MAGIC - 1, SIZES = 8 };
 
 static void put_number(uint8_t *place, size_t number)
@@ -28,14 +30,60 @@ static bool put_decimal(struct bytes *request, unsigned long number)
     return put_word(request, decimal(number, digits));
 }
 
-bool request_begin(struct bytes *request, char **words)
+/* A number and a space. */
+static bool put_fact(struct bytes *request, unsigned long number)
+{
+    char digits[DIGITS];
+    char *text = decimal(number, digits);
+    return bytes_append(request, text, strlen(text)) && bytes_append(request, " ", 1);
+}
+
+#ifdef __APPLE__
+#define CHANGED(found) ((found)->st_mtimespec)
+#define TOUCHED(found) ((found)->st_ctimespec)
+#else
+#define CHANGED(found) ((found)->st_mtim)
+#define TOUCHED(found) ((found)->st_ctim)
+#endif
+
+static unsigned long nanoseconds(struct timespec moment)
+{
+    return (unsigned long)moment.tv_sec * 1000000000UL + (unsigned long)moment.tv_nsec;
+}
+
+static bool put_facts(struct bytes *request, const struct stat *found)
+{
+    return put_fact(request, (unsigned long)found->st_dev) && put_fact(request, (unsigned long)found->st_ino) &&
+           put_fact(request, (unsigned long)found->st_size) && put_fact(request, nanoseconds(CHANGED(found))) &&
+           put_fact(request, nanoseconds(TOUCHED(found)));
+}
+
+/* Which code this is, as lockgate/system/code_identity.py tells it. */
+static bool put_code(struct bytes *request, const char *script)
+{
+    static const char build[] = "build";
+    static const struct stat missing;
+    struct stat program, other;
+    char path[PATH_MAX];
+    const char *slash = strrchr(script, '/');
+    size_t folder = slash == NULL ? 0 : (size_t)(slash - script) + 1;
+    if (stat(script, &program) != 0 || folder + sizeof build > sizeof path)
+        return false;
+    memcpy(path, script, folder);
+    memcpy(path + folder, build, sizeof build);
+    const struct stat *second = stat(path, &other) == 0 ? &other : &missing;
+    return put_facts(request, &program) && put_facts(request, second) && put_word(request, script);
+}
+
+bool request_begin(struct bytes *request, const char *script, char **words)
 {
     static const uint8_t sizes[SIZES];
     unsigned long count = 0;
     while (words[count] != NULL)
         count++;
     bool whole = bytes_append(request, MAGIC, MAGIC_SIZE) && bytes_append(request, sizes, sizeof sizes);
-    whole = whole && put_decimal(request, (unsigned long)getppid()) && put_decimal(request, count);
+    whole = whole && put_decimal(request, (unsigned long)getppid()) && put_code(request, script);
+    whole = whole && put_decimal(request, count);
     for (char **word = words; whole && *word != NULL; word++)
         whole = put_word(request, *word);
     for (char **variable = environ; whole && *variable != NULL; variable++)

@@ -7,8 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Appends everything before the payload: sizes, the parent's process id, some words, the environment. False: no memory. */
-bool request_begin(struct bytes *request, char **words);
+/*
+ * Appends everything before the payload: sizes, the parent's process id, which code this is, some words, the environment.
+ *
+ * script: the Python program of this installation: a gate of other code does not answer. False: it is not there, or
+ * there is no memory.
+ */
+bool request_begin(struct bytes *request, const char *script, char **words);
 
 /* Puts in how long the payload is, once it is known. */
 void request_end(struct bytes *request, size_t payload);

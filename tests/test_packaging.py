@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from pathlib import Path
 import click
 import pytest
 
-from lockgate import __version__
 from lockgate.cli.main import cli
 from lockgate.clients.claude.events import EVENTS
+from lockgate.core.version import RELEASE
+from lockgate.system.package_digest import digest_of
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugin/**/*.md")])
@@ -95,17 +97,66 @@ def test_the_installed_hook_is_native_where_the_wheel_has_a_client(installed: Pa
     assert "lockgate-hook" not in python.stdout
 
 
-def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+@pytest.fixture(scope="module")
+def built(wheel: Path) -> list[str]:
+    """What the wheel says of its build: version, commit, digest. A source tree says what it was when it was set up."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read("lockgate/build").decode().splitlines()
+
+
+def test_the_wheel_says_what_it_is(wheel: Path, built: list[str]) -> None:
     archive = zipfile.ZipFile(wheel)
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     text = archive.read(metadata).decode()
-    assert f"\nVersion: {__version__}\n" in text
+    assert f"\nVersion: {built[0]}\n" in text
     assert "\nLicense-Expression: Apache-2.0\n" in text
     assert "\nRequires-Python: >=3.11\n" in text
 
 
-def test_the_installed_command_runs_from_the_wheel(installed: Path) -> None:
-    assert __version__ in run(installed / "lockgate", "--version", cwd=Path("/")).stdout
+def test_no_two_builds_of_different_code_share_a_version(built: list[str]) -> None:
+    """The version names the commit, and what was changed since."""
+    version, commit, digest = built
+    assert re.fullmatch(rf"{re.escape(RELEASE)}(\+([0-9]+\.)?g{commit[:9]}(\.d[0-9a-f]{{9}})?)?", version)
+    assert commit == run("git", "rev-parse", "HEAD").stdout.strip()
+    assert re.fullmatch("[0-9a-f]{64}", digest)
+    assert digest == digest_of(str(ROOT / "src" / "lockgate"))
+
+
+def test_a_source_distribution_is_the_same_build(built: list[str], tmp_path: Path) -> None:
+    """It has no commit to look at, and has it written down."""
+    done = run(sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (packed,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (root,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    told = run(sys.executable, "-c", "import hatch_build; print(*hatch_build._described())", cwd=root)
+    assert told.stdout.split() == built[:2], told.stderr
+
+
+def test_doctor_knows_the_files_of_its_build(installed: Path, built: list[str], tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    def told() -> dict[str, str]:
+        done = run(installed / "lockgate", "doctor", "--json", cwd=tmp_path, env=environment)
+        (found,) = (check for check in json.loads(done.stdout)["checks"] if check["name"] == "build")
+        assert isinstance(found, dict)
+        return found
+
+    well = told()
+    assert (well["state"], f"version {built[0]} in {installed.parent}" in well["says"]) == ("ok", True), well
+    table = next(installed.parent.glob("lib/python*/site-packages/lockgate/policy/profiles.json"))
+    text = table.read_text()
+    try:
+        table.write_text(f"{text} ")
+        changed = told()
+        assert (changed["state"], "not those that it was built with" in changed["says"]) == ("fail", True)
+    finally:
+        table.write_text(text)
+
+
+def test_the_installed_command_runs_from_the_wheel(installed: Path, built: list[str]) -> None:
+    assert built[0] in run(installed / "lockgate", "--version", cwd=Path("/")).stdout
     place = run(installed / "python", "-c", "import lockgate; print(lockgate.__file__)", cwd=Path("/")).stdout
     assert place.startswith(str(installed.parent)), "the source tree hides the installation"
 

@@ -17,8 +17,10 @@ from typing import NamedTuple
 from book import Book
 from world import Host
 
+from lockgate.clients.hook.answer import PROGRAM
 from lockgate.clients.wire import resident as wire
 from lockgate.clients.wire.resident_files import SOCKET, run_folder
+from lockgate.system.code_identity import code_of
 
 Inject = Callable[[Host, random.Random, Book], AbstractContextManager[None]]
 
@@ -171,7 +173,8 @@ def garbage_to_hooks(host: Host, chance: random.Random, book: Book) -> Iterator[
 
 
 def _request(host: Host, payload: bytes) -> bytes:
-    return wire.spelt_request(wire.Request(os.getpid(), host.client.arguments, host.environment, payload))
+    asked = wire.Request(os.getpid(), host.client.arguments, host.environment, payload, code=code_of(PROGRAM))
+    return wire.spelt_request(asked)
 
 
 def _spoilt(data: bytes, chance: random.Random) -> bytes:

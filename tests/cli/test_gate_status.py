@@ -10,9 +10,11 @@ import pytest
 from lockgate import __version__
 from lockgate.cli.gate import _lines
 from lockgate.clients.wire.resident_control import Found
+from lockgate.core.version import PACKAGE_FOLDER
 
 FACTS = {
-    "pid": 7, "version": __version__, "started_at": 0.0, "idle_seconds": 3.0, "answered": 5, "declined": 1,
+    "pid": 7, "version": __version__, "program": PACKAGE_FOLDER,
+    "started_at": 0.0, "idle_seconds": 3.0, "answered": 5, "declined": 1,
     "failed": 0, "p50_ms": None, "p99_ms": None, "connections": 1, "waiting_for_others": 0, "memory_mb": 31.0,
 }  # fmt: skip
 

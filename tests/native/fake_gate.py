@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-MAGIC = b"LOCKGATE1\n"
+MAGIC = b"LOCKGATE2\n"
 
 
 class Request(NamedTuple):
@@ -21,6 +21,7 @@ class Request(NamedTuple):
     arguments: list[str]
     environ: dict[str, str]
     payload: bytes
+    code: str = ""
 
 
 Conversation = Callable[[socket.socket], None]
@@ -55,9 +56,9 @@ def read_request(connection: socket.socket) -> Request:
         head_size, payload_size = struct.unpack(">II", read(8))
         head, payload = read(head_size), read(payload_size)
     assert head.endswith(b"\0")
-    parent, count, *words = [word.decode("utf-8", "surrogateescape") for word in head[:-1].split(b"\0")]
+    parent, code, count, *words = [word.decode("utf-8", "surrogateescape") for word in head[:-1].split(b"\0")]
     arguments, variables = words[: int(count)], words[int(count) :]
-    return Request(int(parent), arguments, dict(variable.split("=", 1) for variable in variables), payload)
+    return Request(int(parent), arguments, dict(variable.split("=", 1) for variable in variables), payload, code)
 
 
 def listening_at(path: Path) -> socket.socket:

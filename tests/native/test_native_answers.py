@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lockgate.system.code_identity import code_of
 from native.fake_gate import FakeGate, Request, answer, read_request, replying, wait
-from native.running import command, options, run
+from native.running import STAND_IN, command, options, run
 
 ALLOW = answer(0)
 
@@ -22,7 +23,7 @@ def test_it_asks_as_the_hook_was_asked(client: Path, tmp_path: Path) -> None:
     with FakeGate(tmp_path, replying(ALLOW, asked=asked)):
         done = run(command(client, *options(tmp_path)), b'{"a": 1}', environ)
     assert done == (0, b"", b"")
-    assert asked == [Request(os.getpid(), options(tmp_path), environ, b'{"a": 1}')]
+    assert asked == [Request(os.getpid(), options(tmp_path), environ, b'{"a": 1}', code_of(os.fspath(STAND_IN)))]
 
 
 @pytest.mark.parametrize(
@@ -139,4 +140,4 @@ def test_many_at_once_are_each_told_their_own(client: Path, tmp_path: Path) -> N
 
 
 def test_it_says_what_it_is(client: Path) -> None:
-    assert run([str(client), "--about"]) == (0, b"lockgate-hook LOCKGATE1\n", b"")
+    assert run([str(client), "--about"]) == (0, b"lockgate-hook LOCKGATE2\n", b"")

@@ -11,8 +11,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lockgate.system.code_identity import code_of
 from native.fake_gate import FakeGate, Request, answer, read_request
-from native.running import Done, command, run
+from native.running import STAND_IN, Done, command, run
 from native.test_native_replies import expected, replies
 
 RUNS = int(os.environ.get("NATIVE_RUNS", "150"))
@@ -69,4 +70,4 @@ def test_random_requests(
     with FakeGate(tmp_path, converse):
         done = run(command(sanitized, *words), payload, environ)
     assert done == (0, struct.pack(">I", len(payload)), b"")
-    assert asked == [Request(os.getpid(), words, environ, payload)]
+    assert asked == [Request(os.getpid(), words, environ, payload, code_of(os.fspath(STAND_IN)))]

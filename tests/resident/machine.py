@@ -21,6 +21,7 @@ from lockgate.clients.wire.resident import Request, spelt_request
 from lockgate.clients.wire.resident_files import SOCKET, run_folder
 from lockgate.store.audit.chain import Verification, verify_store
 from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.code_identity import code_of
 from lockgate.system.folders import Folders
 from support import steady
 from support.gates import end_gates, gates_below
@@ -135,7 +136,10 @@ class Machine:
     def request(self, data: Mapping[str, Any] | bytes, client: str = "claude-code", **environ: str) -> bytes:
         """What a hook would send."""
         body = data if isinstance(data, bytes) else json.dumps(data).encode()
-        return spelt_request(Request(os.getpid(), tuple(self.words(client)), {**self.environment, **environ}, body))
+        environ = {**self.environment, **environ}
+        return spelt_request(
+            Request(os.getpid(), tuple(self.words(client)), environ, body, code=code_of(steady.hook()))
+        )
 
     def said(self, sent: bytes) -> bytes:
         """All that the gate says to these bytes."""

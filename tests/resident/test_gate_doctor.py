@@ -12,8 +12,16 @@ from lockgate.cli.doctor import gate as doctor_gate
 from lockgate.cli.doctor.gate import resident_gate
 from lockgate.clients.wire import resident_control as control
 from lockgate.clients.wire.resident_files import run_folder
+from support import steady
 
 from .machine import Machine
+
+
+@pytest.fixture(autouse=True)
+def _of_the_gates_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The doctor is of the same installation as the gates of these tests."""
+    monkeypatch.setattr(doctor_gate, "PACKAGE_FOLDER", os.fspath(steady.package()))
+    monkeypatch.setattr(doctor_gate, "PROGRAM", steady.hook())
 
 
 def test_none_is_no_fault(machine: Machine) -> None:
@@ -51,7 +59,13 @@ def test_a_folder_that_others_can_use(served: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "says"), [({"version": "0.0"}, "this program is version"), ({"memory_mb": 900.0}, "larger")]
+    ("facts", "says"),
+    [
+        ({"version": "0.0"}, "this program is version"),
+        ({"program": "/elsewhere/lockgate"}, "it runs /elsewhere/lockgate, and this program is "),
+        ({"code": "1 2 3"}, "its files were replaced since it began"),
+        ({"memory_mb": 900.0}, "larger"),
+    ],
 )
 def test_one_that_is_odd(served: Machine, monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], says: str) -> None:
     found = control.Found(runs=True, facts={**served.facts, **facts})

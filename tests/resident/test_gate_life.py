@@ -17,6 +17,7 @@ import pytest
 
 import lockgate
 from adapters.payloads import tool
+from lockgate.clients.hook import replace_resident
 from lockgate.clients.hook import start_resident as starting
 from lockgate.clients.hook.start_resident import FLAGS
 from lockgate.clients.wire import resident_control as control
@@ -25,6 +26,7 @@ from lockgate.clients.wire.resident_files import connect, run_folder
 from lockgate.service.resident.process import AGAIN, Listening
 from lockgate.store.files import DATABASE
 from lockgate.system.folders import Folders
+from support import steady
 from support.prepared import give_state
 
 from .machine import PATIENT, Machine
@@ -114,6 +116,7 @@ def test_a_gate_is_found_without_moving_elsewhere(tmp_path: Path, monkeypatch: p
         pid = machine.facts["pid"]
         for move in ("chdir", "fchdir"):
             monkeypatch.setattr(os, move, lambda _: pytest.fail("somebody else's working folder was changed"))
+        monkeypatch.setattr(replace_resident, "PACKAGE_FOLDER", os.fspath(steady.package()))
         assert control.look(machine.state).facts["pid"] == pid
         assert not starting.joined(machine.where, sys.executable, missed=False), "it was asked already"
         assert starting.joined(machine.where, sys.executable), "it has come up since"
@@ -251,7 +254,8 @@ def test_code_that_is_replaced_under_a_running_gate(machine: Machine) -> None:
     assert asked(1) == 0
     assert machine.facts["answered"] == 1
     version = package / "core" / "version.py"
-    version.write_text(version.read_text().replace(f'"{lockgate.__version__}"', '"99.0"'))
+    version.write_text(version.read_text() + "\n")
+    (package / "build").write_text("99.0\n\n\n")
     assert gate.wait(30) == AGAIN
     assert asked(2) == 0
     Path(run_folder(machine.state), "started").unlink(missing_ok=True)

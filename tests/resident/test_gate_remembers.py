@@ -38,8 +38,8 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # ---------------------------------------------------------------- environments
 def test_an_environment_is_read_once_for_all_events_of_a_client() -> None:
-    first = read(b"7\x001\0PreToolUse\0A=1\0B=2\0")
-    second = read(b"8\x002\0PostToolUse\0x\0A=1\0B=2\0")
+    first = read(b"7\0code\x001\0PreToolUse\0A=1\0B=2\0")
+    second = read(b"8\0code\x002\0PostToolUse\0x\0A=1\0B=2\0")
     assert (first.parent, first.arguments) == (7, ("PreToolUse",))
     assert (second.parent, second.arguments) == (8, ("PostToolUse", "x"))
     assert first.environ is second.environ
@@ -47,11 +47,11 @@ def test_an_environment_is_read_once_for_all_events_of_a_client() -> None:
 
 
 def test_another_environment_is_another_one() -> None:
-    first, second = read(b"7\x000\0A=1\0"), read(b"7\x000\0A=2\0")
+    first, second = read(b"7\0code\x000\0A=1\0"), read(b"7\0code\x000\0A=2\0")
     assert (first.environ["A"], second.environ["A"]) == ("1", "2")
     assert first.mark != second.mark
-    assert read(b"7\x000\0").environ == {}
-    assert read(b"7\x001\0A=1\0").environ == {}, "an argument is none of the environment"
+    assert read(b"7\0code\x000\0").environ == {}
+    assert read(b"7\0code\x001\0A=1\0").environ == {}, "an argument is none of the environment"
 
 
 def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_path: Path) -> None:
@@ -77,15 +77,15 @@ def test_nobody_sees_what_is_around_another_session_client_caller_or_rules(tmp_p
 
 def test_nobody_changes_an_environment_for_others() -> None:
     with pytest.raises(TypeError):
-        read(b"7\x000\0A=1\0").environ["A"] = "2"  # type: ignore[index]
+        read(b"7\0code\x000\0A=1\0").environ["A"] = "2"  # type: ignore[index]
 
 
 def test_so_many_environments_are_remembered_and_none_that_is_long() -> None:
     for number in range(3 * wire._ENVIRONMENTS):
-        assert read(b"7\x000\0A=%d\0" % number).environ == {"A": str(number)}
+        assert read(b"7\0code\x000\0A=%d\0" % number).environ == {"A": str(number)}
         assert len(wire._KNOWN) <= wire._ENVIRONMENTS
     count = len(wire._KNOWN)
-    assert len(read(b"7\x000\0A=" + b"x" * wire._LONGEST + b"\0").environ["A"]) == wire._LONGEST
+    assert len(read(b"7\0code\x000\0A=" + b"x" * wire._LONGEST + b"\0").environ["A"]) == wire._LONGEST
     assert len(wire._KNOWN) == count
 
 

@@ -17,6 +17,7 @@ from lockgate.clients.install.claude import SCOPES, Change
 from lockgate.clients.registry import CLIENTS
 from lockgate.core.display_text import visible
 from lockgate.core.errors import InstallError, LockgateError
+from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.folders import Folders, folders
 
 _ALIASES = {"claude": "claude-code", "gemini": "gemini-cli", "copilot": "copilot-cli", "cursor-agent": "cursor"}
@@ -106,6 +107,7 @@ def install(
         raise click.ClickException(visible(str(error), 600)) from None
     if not dry_run and not remote:
         _prepare_patterns(where, project if scope != "user" else "")
+        _renew_gate(where)
     if not (as_json or dry_run):
         if scope == "project":
             click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
@@ -198,6 +200,27 @@ def _prepare_patterns(where: Folders, project: str) -> None:
         click.echo(f"Warning: {visible(str(problem), 600)}", err=True)
 
 
+def _renew_gate(where: Folders) -> None:
+    """End a gate of other code, so that none that was there before decides for the hooks that are there now."""
+    from lockgate.cli.service import managers
+    from lockgate.clients.hook.start_resident import launch
+    from lockgate.clients.wire.resident_control import look, stop
+    from lockgate.system.code_identity import code_of
+
+    found = look(where.state)
+    if not found.runs or found.facts.get("code") == code_of(os.path.join(PACKAGE_FOLDER, "hook.py")):
+        return
+    try:
+        manager = managers.running(where)
+        stop(where.state)
+        if manager is not None:
+            managers.start_again(manager)
+        else:
+            launch(where, sys.executable)
+    except (LockgateError, OSError, click.ClickException) as error:
+        click.echo(f"Warning: the gate of before still runs: {visible(str(error), 300)}. Its hooks end it.", err=True)
+
+
 def _waiting(says: str) -> AbstractContextManager[object]:
     """Say on a terminal what is waited for, as long as it lasts."""
     if not sys.stderr.isatty():
@@ -214,6 +237,7 @@ def _install_for_plugin(client: str, where: Folders, *, native: bool, dry_run: b
         require_person("change how the agent's hooks run")
         claude_install.write_launch_record(launch)
         _prepare_patterns(where, "")
+        _renew_gate(where)
     if as_json:
         click.echo(json.dumps({"client": client, "file": file, "dry_run": dry_run}))
     else:

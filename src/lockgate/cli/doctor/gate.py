@@ -7,10 +7,12 @@ import stat
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from lockgate.clients.hook.answer import PROGRAM
 from lockgate.clients.hook.start_resident import OFF
 from lockgate.clients.wire.resident_control import look
 from lockgate.clients.wire.resident_files import run_folder
-from lockgate.core.version import __version__
+from lockgate.core.version import PACKAGE_FOLDER, __version__
+from lockgate.system.code_identity import code_of
 
 Found = tuple[Literal["ok", "warn", "fail"], str, str]
 """How it is, what was seen, and how to mend it."""
@@ -59,6 +61,10 @@ def _running(facts: Mapping[str, Any]) -> Found:
     says += f", {memory:g} MB" if memory is not None else ""
     if facts.get("version") != __version__:
         return "warn", f"{says}; this program is version {__version__}", _RESTART
+    if facts.get("program") != PACKAGE_FOLDER:
+        return "warn", f"{says}; it runs {facts.get('program')}, and this program is {PACKAGE_FOLDER}", _RESTART
+    if facts.get("code") != code_of(PROGRAM):
+        return "warn", f"{says}; its files were replaced since it began", _RESTART
     if memory is not None and memory > MOST_MB:
         return "warn", f"{says}: it is larger than it should be", _RESTART
     return "ok", says, ""

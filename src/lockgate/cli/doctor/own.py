@@ -15,6 +15,8 @@ from lockgate.clients.install.claude_settings_view import Check, Look
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
 
+_REINSTALL = "install it again: pip install --force-reinstall --no-deps lockgate"
+
 
 def own_checks(seen: Look) -> Iterator[Check]:
     """What is found of the gate itself, in order."""
@@ -23,6 +25,7 @@ def own_checks(seen: Look) -> Iterator[Check]:
     yield _mode("configuration folder", seen.folders.config, 0o022)
     hook = claude_install.this_launch(seen.folders).hook
     yield _mode("program", os.path.dirname(hook), 0o022)
+    yield _build(hook)
     yield _hook_client(hook)
     yield _resident_gate(seen)
     yield _configuration(seen)
@@ -63,6 +66,25 @@ def _is_own_group(group: int) -> bool:
     except KeyError:
         return False
     return group == user.pw_gid and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}
+
+
+def _build(hook: str) -> Check:
+    """Which build this is, and whether its files are those that it was made with."""
+    from lockgate.core.version import BUILD
+    from lockgate.store.sqlite.schema import VERSION
+    from lockgate.system.package_digest import digest_of
+
+    package = os.path.dirname(hook)
+    says = f"version {BUILD.version} in {package}, schema {VERSION}"
+    if not BUILD.digest:
+        return Check("build", "ok", f"{says}; a source tree, whose files may change")
+    try:
+        found = digest_of(package)
+    except OSError as error:
+        return Check("build", "fail", f"{says}; its files cannot be read: {error.strerror}", _REINSTALL)
+    if found != BUILD.digest:
+        return Check("build", "fail", f"{says}; its files are not those that it was built with", _REINSTALL)
+    return Check("build", "ok", f"{says}, code {found[:12]}")
 
 
 def _hook_client(hook: str) -> Check:

@@ -15,7 +15,7 @@ from lockgate.cli.common.person import require_person
 from lockgate.cli.common.state import WRONG, ago, iso, paint
 from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError
-from lockgate.core.version import __version__
+from lockgate.core.version import PACKAGE_FOLDER, __version__
 from lockgate.system.folders import Folders, folders
 
 if TYPE_CHECKING:
@@ -221,5 +221,5 @@ def _lines(found: Found) -> Iterator[str]:
     yield f"  now          {connections}, {facts['waiting_for_others']} waiting for others"
     if facts["memory_mb"] is not None:
         yield f"  memory       {facts['memory_mb']:g} MB"
-    if facts["version"] != __version__:
-        yield f"it is of another version than this program ({__version__}); it ends by itself where that was an upgrade"
+    if facts["version"] != __version__ or facts.get("program") != PACKAGE_FOLDER:
+        yield f"it is not of this program ({__version__}, {PACKAGE_FOLDER}); the next hook of this one ends it"

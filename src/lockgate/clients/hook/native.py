@@ -10,7 +10,7 @@ import subprocess
 
 from lockgate.clients.common.hook_command import native_file
 
-ABOUT = "lockgate-hook LOCKGATE1\n"
+ABOUT = "lockgate-hook LOCKGATE2\n"
 """What a client says of itself that speaks the protocol of this version's gate."""
 _SECONDS = 5
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from lockgate.clients.hook import turns as crowd
-from lockgate.clients.wire.resident_files import connect, locked, make_run_folder
+from lockgate.clients.wire.resident_files import connect, locked, make_run_folder, run_folder
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system import caller
@@ -55,8 +55,13 @@ def joined(
     """
     until = (time.monotonic() if began is None else began) + (crowd.SECONDS if patient else crowd.SHORT_SECONDS)
     comes = True
+    mark = os.path.join(run_folder(where.state), "started")
+    if not missed and _age(mark) >= _PAUSE and locked(where.state):
+        from lockgate.clients.hook.replace_resident import end_useless
+
+        end_useless(where.state)
     if not locked(where.state):
-        mark = os.path.join(make_run_folder(where.state), "started")
+        make_run_folder(where.state)
         if _turn(mark):
             launch(where, python)
             comes = False

@@ -2,10 +2,11 @@ r"""What a hook and the resident gate say to each other. Integers are unsigned a
 
 Request::
 
-    "LOCKGATE1\n"  u32 length of head  u32 length of payload  head  payload
+    "LOCKGATE2\n"  u32 length of head  u32 length of payload  head  payload
 
-The head is strings, each with a zero byte at its end: the process id of the hook's parent, the number of arguments, the
-arguments, then the environment as ``NAME=VALUE``. The payload is what the client wrote to the hook's stdin.
+The head is strings, each with a zero byte at its end: the process id of the hook's parent, which code it is (see
+:mod:`lockgate.system.code_identity`), the number of arguments, the arguments, then the environment as ``NAME=VALUE``.
+The payload is what the client wrote to the hook's stdin.
 
 Reply, in frames::
 
@@ -28,7 +29,7 @@ from lockgate.core.record import TYPE_CHECKING, Record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HELLO = b"LOCKGATE1\n"
+HELLO = b"LOCKGATE2\n"
 HEADER = len(HELLO) + 8
 MAX_HEAD = 4 * 1024 * 1024
 """Most bytes of arguments and environment; Linux itself allows about 6 MB for both."""
@@ -56,6 +57,8 @@ class Request(Record):
     payload: bytes
     mark: int = 0
     """Another one for another environment."""
+    code: str = ""
+    """Which code asks, and would decide where it has to."""
 
 
 def sizes(header: bytes | bytearray) -> tuple[int, int]:
@@ -79,10 +82,10 @@ def request(head: bytes, payload: bytes) -> Request:
         BadInputError: The head is none.
     """
     # A zero byte is no part of any other character in the encodings that a system uses.
-    parts = head.split(b"\0", 2)
-    if len(parts) < 3 or not head.endswith(b"\0"):
+    parts = head.split(b"\0", 3)
+    if len(parts) < 4 or not head.endswith(b"\0"):
         raise BadInputError("the head does not end where it should")
-    parent, count, rest = parts
+    parent, code, count, rest = parts
     if not (parent.isdigit() and count.isdigit() and max(len(parent), len(count)) <= _LONGEST_NUMBER):
         raise BadInputError("the head does not begin with two numbers")
     words = rest.split(b"\0", int(count))
@@ -91,7 +94,20 @@ def request(head: bytes, payload: bytes) -> Request:
     variables = words.pop()
     environ, mark = _KNOWN.get(variables) or _environment(variables)
     arguments = b"\0".join(words).decode(_ENCODING, _ERRORS).split("\0") if words else ()  # decoded all at once
-    return Request(int(parent), tuple(arguments), environ, payload, mark)
+    return Request(int(parent), tuple(arguments), environ, payload, mark, _code(code))
+
+
+_CODES: dict[bytes, str] = {}
+
+
+def _code(told: bytes) -> str:
+    """Which code asks: most often the same as before."""
+    found = _CODES.get(told)
+    if found is None:
+        if len(_CODES) >= _ENVIRONMENTS:
+            _CODES.clear()
+        found = _CODES[told] = os.fsdecode(told)
+    return found
 
 
 _KNOWN: dict[bytes, tuple[Mapping[str, str], int]] = {}
@@ -111,7 +127,7 @@ def _environment(variables: bytes) -> tuple[Mapping[str, str], int]:
 
 def spelt_request(asked: Request) -> bytes:
     """Write a request."""
-    words = [str(asked.parent), str(len(asked.arguments)), *asked.arguments]
+    words = [str(asked.parent), asked.code, str(len(asked.arguments)), *asked.arguments]
     words += [f"{name}={value}" for name, value in asked.environ.items()]
     head = b"".join(os.fsencode(word) + b"\0" for word in words)
     return HELLO + len(head).to_bytes(4, "big") + len(asked.payload).to_bytes(4, "big") + head + asked.payload

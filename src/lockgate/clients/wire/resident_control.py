@@ -79,9 +79,12 @@ def stop(state: str, seconds: float = ENDING) -> bool:
         return False
     until = time.monotonic() + seconds
     pid = 0
-    with suppress(OSError, BadInputError), _connected(state, seconds) as (connection, process):
+    with suppress(OSError), _connected(state, seconds) as (connection, process):
         pid = process
-        _asked(connection, "@stop")
+        try:
+            _asked(connection, "@stop")
+        except BadInputError:  # an older one, which does not understand this
+            os.kill(pid, signal.SIGTERM)
     if _gone(state, until):
         return True
     if not pid:

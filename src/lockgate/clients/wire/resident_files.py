@@ -19,6 +19,8 @@ RUN = "run"
 SOCKET = "gate.sock"
 LOCK = "gate.lock"
 """Locked (``flock``) by the gate that listens."""
+_LONGEST_CODE = 8192
+"""Bytes."""
 _PAUSE = 0.02
 """Seconds between two looks at a gate that begins."""
 _NOT_YET = FileNotFoundError, ConnectionRefusedError, BlockingIOError
@@ -44,6 +46,18 @@ def make_run_folder(state: str) -> str:
     if stat.S_IMODE(os.lstat(folder).st_mode) & 0o077:
         raise StoreError(f"others can look into {folder}: chmod 700 it")
     return folder
+
+
+def code_told(state: str) -> str:
+    """Which code the gate is that has the lock; empty for one that did not say it."""
+    try:
+        handle = os.open(os.path.join(run_folder(state), LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return ""
+    try:
+        return os.fsdecode(os.read(handle, _LONGEST_CODE))
+    finally:
+        os.close(handle)
 
 
 def locked(state: str) -> bool:

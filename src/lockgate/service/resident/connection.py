@@ -46,6 +46,11 @@ class Connection:
         self.is_watched = False
         """Whether a selector looks after it."""
 
+    @property
+    def owes(self) -> bool:
+        """Whether a part of its answer is still to be sent."""
+        return self.ends and bool(self._out) and not self.closed
+
     def fileno(self) -> int:
         """The descriptor, for a selector."""
         return self.socket.fileno()

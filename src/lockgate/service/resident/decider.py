@@ -62,6 +62,10 @@ class NotHere(Exception):  # noqa: N818 - it is no error: the hook decides by it
     """A request that is another gate's, or none that this one understands."""
 
 
+class OtherCode(NotHere):
+    """A request of other code than this: it must not be decided on here, and this gate makes room."""
+
+
 class Decider:
     """The gate of one state folder, for all clients."""
 
@@ -81,6 +85,10 @@ class Decider:
         """Whether steps are being put together: what holds for all of them is looked at once, before they are kept."""
         self.is_stale: Callable[[], bool] = lambda: False
         """Whether another version of this code has been installed."""
+        self.is_own_code: Callable[[str], bool | None] = lambda _: True
+        """Whether a request's word of its code tells this one; ``None``: it tells nothing."""
+        self.code = ""
+        """Which code this is, as its hooks tell it."""
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
@@ -135,6 +143,7 @@ class Decider:
         """Take a request on.
 
         Raises:
+            OtherCode: Who asks is of other code than this.
             NotHere: It is for another gate, or for none.
         """
         try:
@@ -142,9 +151,17 @@ class Decider:
             where = options.where(request.environ)
             if where != self._where or options.remote:
                 raise NotHere
+            self._look_at_code(request)
             return Work(Asked(options, where), request, pid)
+        except OtherCode:
+            raise
         except Exception as error:
             raise NotHere from error  # whatever is wrong with it, the hook itself says so
+
+    def _look_at_code(self, request: Request) -> None:
+        is_own = self.is_own_code(request.code)
+        if not is_own:
+            raise NotHere if is_own is None else OtherCode
 
     def _options(self, arguments: tuple[str, ...]) -> Options:
         """Read a command line, which is the same for all hooks of one client's event."""
@@ -197,8 +214,15 @@ class Decider:
         return found
 
     def plan(self, asked: Request, pid: int) -> tuple[bytes, bytes] | None:
-        """Answer the launcher of a contained command; ``None`` where it has to plan by itself."""
-        if self.state.changed():
+        """Answer the launcher of a contained command; ``None`` where it has to plan by itself.
+
+        Raises:
+            OtherCode: It is of other code than this.
+        """
+        is_own = self.is_own_code(asked.code)
+        if is_own is False:
+            raise OtherCode
+        if not is_own or self.state.changed():
             return None
         if self._planner is None:
             from lockgate.service.resident.containment import Planner

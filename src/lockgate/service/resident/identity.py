@@ -9,15 +9,24 @@ from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.store.files import DATABASE, ELSEWHERE, KEY
 
 _PACKAGE = PACKAGE_FOLDER
+_COARSE_NS = 20_000_000
+"""How far the clock of file times may be from the other one."""
 
 
 class Code:
     """The files that this process runs, as they were when it loaded them."""
 
-    def __init__(self) -> None:
-        """Look at what is loaded so far. What is loaded later is looked at when it is first seen."""
+    def __init__(self, began_ns: int | None = None) -> None:
+        """Look at what is loaded so far. What is loaded later is looked at when it is first seen.
+
+        Args:
+            began_ns: When this process began, in nanoseconds since the epoch. A file that was put there after that may
+                be newer than what was loaded before it.
+        """
         self._seen: dict[str, tuple[int, int, int]] = {}
         self._modules = 0
+        self._latest = None if began_ns is None else began_ns + _COARSE_NS
+        self._is_mixed = False
         self.changed()
 
     def changed(self) -> bool:
@@ -28,7 +37,14 @@ class Code:
                 path = getattr(module, "__file__", None)
                 if path and path.startswith(_PACKAGE) and path not in self._seen:
                     self._seen[path] = _facts(path)
-        return any(_facts(path) != facts for path, facts in self._seen.items())
+                    self._is_mixed = self._is_mixed or self._is_late(path)
+        return self._is_mixed or any(_facts(path) != facts for path, facts in self._seen.items())
+
+    def _is_late(self, path: str) -> bool:
+        try:
+            return self._latest is not None and os.stat(path).st_ctime_ns > self._latest
+        except OSError:
+            return True
 
 
 class State:

@@ -8,6 +8,7 @@ import time
 from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket  # noqa: N812 - the name of the class that it is
 from collections import deque
+from contextlib import suppress
 
 from lockgate.clients.wire import resident as wire
 from lockgate.core.errors import BadInputError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from lockgate.service.resident.metrics import Measures
 
+_FINISH = 1.0
+"""Seconds in which a gate that ends finishes the answers that it has begun to give."""
 _BREATH = 0.01
 """Seconds of rest where the system has no more files."""
 
@@ -56,12 +59,23 @@ class Hooks:
         self._selector.register(self.bell, selectors.EVENT_READ)
 
     def end(self) -> None:
-        """Let all go: who has no answer yet decides by themselves."""
+        """Let all go: who has no answer yet decides by themselves. Answers that were begun are finished."""
+        for heard in (self._listening, self.bell):
+            with suppress(KeyError):  # nobody was let in yet
+                self._selector.unregister(heard)
         self._listening.close()
+        self._finish(time.monotonic() + _FINISH)
         for connection in list(self._open):
             self._drop(connection)
         self._selector.close()
         self.bell.close()
+
+    def _finish(self, until: float) -> None:
+        """Say to the end what was begun to be said."""
+        while any(connection.owes for connection in self._open) and (left := until - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left):
+                if isinstance(key.fileobj, Connection):
+                    self._continue(key.fileobj)
 
     def hear(self, seconds: float) -> None:
         """Take in what hooks and the bell say; for so long, where nobody says anything."""

@@ -9,7 +9,7 @@ import time
 
 from lockgate.clients.wire import resident as wire
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.service.resident.decider import Decider, NotHere
+from lockgate.service.resident.decider import Decider, NotHere, OtherCode
 from lockgate.service.resident.garbage import Garbage
 from lockgate.service.resident.listener import Hooks
 from lockgate.service.resident.metrics import Measures
@@ -64,6 +64,8 @@ class Serving:
         self._watched_at = float("-inf")
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self.ending = False
+        self.makes_room = False
+        """Whether it ends because somebody of other code has asked."""
 
     # ------------------------------------------------------------ the loop
     def run(self) -> None:
@@ -169,6 +171,9 @@ class Serving:
     def _begin(self, connection: Connection, asked: wire.Request) -> None:
         try:
             work = self._decider.begin(asked, connection.peer.pid)
+        except OtherCode:
+            self._make_room(connection)
+            return
         except NotHere:
             self._hooks.decline(connection)
             return
@@ -177,6 +182,11 @@ class Serving:
             lambda: self._hooks.say(connection, wire.wait(seconds), last=False)
         )
         self._step(connection, work, None)
+
+    def _make_room(self, connection: Connection) -> None:
+        """Have whoever is of other code decide by itself, and end: the next gate is of its code."""
+        self._hooks.decline(connection)
+        self.ending = self.makes_room = True
 
     def _step(self, connection: Connection, work: Work, said: Any) -> None:
         self._watch()
@@ -227,7 +237,9 @@ class Serving:
             self._plan(connection, asked)
         elif what == "@status":
             self._hooks.say(
-                connection, wire.answer(self.measures.told(len(self._hooks), self._consulting), "", 0), last=True
+                connection,
+                wire.answer(self.measures.told(len(self._hooks), self._consulting, self._decider.code), "", 0),
+                last=True,
             )
         elif what == "@stop":
             self._hooks.say(connection, wire.answer("", "", 0), last=True)
@@ -245,6 +257,9 @@ class Serving:
                 found = self._decider.plan(asked, connection.peer.pid)
             finally:  # inside: time can be up just here
                 self.limit.end()
+        except OtherCode:
+            self._make_room(connection)
+            return
         except TookTooLong:
             self.ending = True
             self.measures.failed += 1

@@ -7,7 +7,8 @@ import os
 import time
 from collections import deque
 
-from lockgate.core.version import __version__
+from lockgate.core.version import BUILD, PACKAGE_FOLDER, __version__
+from lockgate.store.sqlite.schema import VERSION
 
 _LAST = 2000
 
@@ -36,13 +37,23 @@ class Measures:
         self.last_at = time.monotonic()
         self._seconds.append(seconds)
 
-    def told(self, connections: int, consulting: int) -> str:
-        """All of it as a JSON object."""
+    def told(self, connections: int, consulting: int, code: str = "") -> str:
+        """All of it as a JSON object.
+
+        Args:
+            connections: How many hooks are connected.
+            consulting: For how many of them somebody else is asked.
+            code: Which code this is.
+        """
         taken = sorted(self._seconds)
         return json.dumps(
             {
                 "pid": os.getpid(),
                 "version": __version__,
+                "program": PACKAGE_FOLDER,
+                "code": code,
+                "digest": BUILD.digest,
+                "schema": VERSION,
                 "started_at": self.started_at,
                 "idle_seconds": round(time.monotonic() - self.last_at, 1),
                 "answered": self.answered,

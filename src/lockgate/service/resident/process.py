@@ -15,6 +15,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
+
+_BEGAN_NS = time.time_ns()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lockgate.service.resident.metrics import Measures
+    from lockgate.system.code_identity import OwnCode
     from lockgate.system.folders import Folders
 
 IDLE_SECONDS = 1800.0
@@ -48,15 +52,17 @@ class Listening:
         self._inode = 0
         self._lock = -1
 
-    def take_turn(self) -> bool:
+    def take_turn(self, code: str = "") -> bool:
         """Make sure to be the only gate; whether it is.
+
+        Args:
+            code: Which code this is. The file with the lock says it, to hooks that get no answer.
 
         Raises:
             OSError: The lock cannot be looked at.
             StoreError: The state folder cannot be used.
         """
         import fcntl
-        import time
 
         from lockgate.clients.wire.resident_files import LOCK, make_run_folder
 
@@ -69,6 +75,8 @@ class Listening:
             except OSError:
                 time.sleep(_PAUSE)
             else:
+                os.ftruncate(self._lock, 0)
+                os.write(self._lock, os.fsencode(code))
                 return True
         return False
 
@@ -101,8 +109,6 @@ class Listening:
 
     def goes_on(self, measures: Measures) -> bool:
         """Whether the gate is still wanted."""
-        import time
-
         return self.is_own() and not (self._idle and time.monotonic() - measures.last_at > self._idle)
 
     def end(self) -> None:
@@ -114,23 +120,28 @@ class Listening:
             self._lock = -1
 
 
-def run(where: Folders, idle: float) -> bool:
+def run(where: Folders, idle: float, code: OwnCode) -> bool:
     """Be the gate of a state folder until it is time to end; whether another one should be started then.
+
+    Args:
+        where: The folders that it serves.
+        idle: Seconds without a request after which it ends; 0 for never.
+        code: Which code this is.
 
     Raises:
         OSError: It cannot listen.
         StoreError: The state cannot be opened or trusted.
     """
     listening = Listening(where, idle)
-    if not listening.take_turn():
+    if not listening.take_turn(code.hook):
         return False
     try:
-        return _serve(where, listening)
+        return _serve(where, listening, code)
     finally:
         listening.end()
 
 
-def _serve(where: Folders, listening: Listening) -> bool:
+def _serve(where: Folders, listening: Listening, own: OwnCode) -> bool:
     import signal
 
     from lockgate.core.record import quicken
@@ -141,8 +152,10 @@ def _serve(where: Folders, listening: Listening) -> bool:
     decider = Decider(where)
     decider.warm()
     quicken()
-    code = Code()
+    code = Code(_BEGAN_NS)
     decider.is_stale = code.changed
+    decider.is_own_code = own.is_told_by
+    decider.code = own.hook
 
     def replaced() -> bool:
         return code.changed() or decider.state.changed() or not listening.is_own()
@@ -159,7 +172,7 @@ def _serve(where: Folders, listening: Listening) -> bool:
     end_tending = decider.tend_store()
     try:
         serving.run()
-        return replaced() or serving.measures.failed > 0
+        return replaced() or serving.makes_room or serving.measures.failed > 0
     finally:
         end_tending()
         decider.close()
@@ -167,6 +180,9 @@ def _serve(where: Folders, listening: Listening) -> bool:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a gate; the exit code: 0 it ended in its own time, 1 it could not be one, or :data:`AGAIN`."""
+    from lockgate.system.code_identity import OwnCode
+
+    code = OwnCode(_programs())  # before anything else is loaded
     from lockgate.system.error_log import note, place_of
     from lockgate.system.folders import Folders
 
@@ -178,11 +194,17 @@ def main(arguments: Sequence[str]) -> int:
             from lockgate.clients.wire.resident_control import stop
 
             stop(where.state)
-        again = run(where, float(given.get("--idle", IDLE_SECONDS)))
+        again = run(where, float(given.get("--idle", IDLE_SECONDS)), code)
     except Exception as error:  # noqa: BLE001 - hooks decide by themselves; why is kept for `lockgate doctor`
         note(where.state, "gate", type(error).__name__, place_of(error))
         return 1
     return AGAIN if again else 0
+
+
+def _programs() -> list[str]:
+    """The programs of this package that ask a gate: the hook, and the launcher of contained commands."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return [os.path.join(package, name) for name in ("hook.py", "contain.py")]
 
 
 if __name__ == "__main__":

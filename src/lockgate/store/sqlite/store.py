@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from typing import Self
+
+    Migrating = Callable[[sqlite3.Connection, str], None]
 else:
     # The package around SQLite's module adds conversions of dates, which are not used here, and imports datetime for
     # these: that costs a hook as much as opening the database does.
@@ -37,6 +39,8 @@ BUSY_SECONDS = 2.0
 """How long a process waits for another's transaction; below the deadline of a hook."""
 _LOG_BYTES = 2_000_000
 """From which size on the log is cut at an open; it takes about a hundred events to get there."""
+_THIS = (VERSION,)
+"""What ``PRAGMA user_version`` gives where the tables are of this version."""
 _NO_CHECKPOINT_ON_CLOSE = 1006  # SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, which Python 3.11 has no name for
 
 
@@ -77,6 +81,22 @@ class SqliteStore:
         if not own_folder(folder, create=False) or not own_file(path):
             return None
         return cls(_connect(path, folder, busy_seconds), folder, read_key(folder), busy_seconds)
+
+    @classmethod
+    def open_file(cls, path: str, folder: str, migrating: Migrating) -> Self:
+        """Open a database of a folder by its own name.
+
+        Args:
+            path: The database, which may be a copy.
+            folder: The state folder, with its key.
+            migrating: Brings one of an older version to this one.
+
+        Raises:
+            StoreError: As for ``open``.
+        """
+        if not own_folder(folder, create=False) or not own_file(path):
+            raise StoreError(f"there is no {path}")
+        return cls(_connect(path, folder, BUSY_SECONDS, migrating), folder, read_key(folder), BUSY_SECONDS)
 
     @property
     def key(self) -> bytes:
@@ -122,15 +142,27 @@ class SqliteStore:
     def begin(self, *, writable: bool) -> SqliteTransaction:
         """Begin a transaction, which is to be ended."""
         if self._is_lost:
-            self._connection = _connect(os.path.join(self._folder, DATABASE), self._folder, self._busy_seconds)
-            self._patient, self._is_lost = True, False
+            self._connect_again()
+        self._begin(writable=writable)
+        if self._connection.execute("PRAGMA user_version").fetchone() != _THIS:
+            # Another version has changed the tables since this process opened them: then that is refused, or done here.
+            self.roll_back()
+            self._connection.close()
+            self._connect_again()
+            self._begin(writable=writable)
+        return SqliteTransaction(self._connection, self._key, writable=writable)
+
+    def _connect_again(self) -> None:
+        self._is_lost = True
+        self._connection = _connect(os.path.join(self._folder, DATABASE), self._folder, self._busy_seconds)
+        self._patient, self._is_lost = True, False
+
+    def _begin(self, *, writable: bool) -> None:
+        self._be_patient(not writable)
         if writable:
-            self._be_patient(False)
             begin_writing(self._connection, self._busy_seconds)
         else:
-            self._be_patient(True)
             self._connection.execute("BEGIN")
-        return SqliteTransaction(self._connection, self._key, writable=writable)
 
     def commit(self) -> None:
         """End it, and keep what it wrote."""
@@ -207,7 +239,7 @@ def begin_writing(connection: sqlite3.Connection, busy_seconds: float) -> None:
             time.sleep(0.001 + time.monotonic_ns() % 3 * 0.001)
 
 
-def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
+def _connect(path: str, folder: str, busy_seconds: float, migrating: Migrating | None = None) -> sqlite3.Connection:
     # mode=rw: a database that has just been removed must not come back empty.
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     try:
@@ -217,7 +249,7 @@ def _connect(path: str, folder: str, busy_seconds: float) -> sqlite3.Connection:
             if sys.platform == "darwin":
                 connection.execute("PRAGMA checkpoint_fullfsync = 1")  # as lockgate.system.files.to_disk does
             _tend_log(connection, path, busy_seconds)
-            _migrate(connection, path)
+            _migrate(connection, path, migrating)
         except BaseException:
             connection.close()
             raise
@@ -246,18 +278,23 @@ def _tend_log(connection: sqlite3.Connection, path: str, busy_seconds: float) ->
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000):d}")
 
 
-def _migrate(connection: sqlite3.Connection, path: str) -> None:
+def _migrate(connection: sqlite3.Connection, path: str, migrating: Migrating | None) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version == VERSION:
         return
     if version > VERSION:
-        raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): upgrade this one")
+        from lockgate.store.sqlite.copies import way_back
+
+        raise StoreError(f"{path} was written by a newer Lockgate (schema {version}): {way_back(path)}")
     if version < 1:
         # A database gets its name only when it is whole, so this one was emptied.
         raise StoreError(f"{path} is empty or not Lockgate's: put it back, or move the folder aside to begin anew")
-    from lockgate.store.sqlite.create import migrate
+    if migrating is None:
+        from lockgate.store.sqlite.create import migrate
 
-    migrate(connection)
+        migrate(connection, path)
+    else:
+        migrating(connection, path)
 
 
 def _make(path: str, folder: str, key: bytes) -> None:

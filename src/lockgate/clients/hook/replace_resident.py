@@ -1,0 +1,73 @@
+"""Ending a gate that will never answer: one of other code, or one that was stopped (``SIGSTOP``)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from lockgate.clients.wire.resident_files import code_told, connect, locked
+from lockgate.core.version import PACKAGE_FOLDER
+from lockgate.system.code_identity import code_of
+from lockgate.system.peer_credentials import peer_of
+
+_REACHED = 0.05
+"""Seconds for which a gate is waited for, to learn which process it is."""
+_ENDING = 0.3
+"""Seconds in which a gate of other code ends by itself; after that it is killed."""
+_PAUSE = 0.01
+
+
+def end_useless(state: str) -> bool:
+    """End the gate of a state folder where it cannot be of use; whether its place is free now.
+
+    To be called by a hook that has asked it in vain. It keeps nothing that would be lost.
+
+    Args:
+        state: The state folder.
+    """
+    try:
+        pid = _process(state)
+        if pid <= 0:
+            return False
+        if _is_stopped(pid):
+            return _ended(state, pid, signal.SIGKILL)
+        if code_told(state) != code_of(os.path.join(PACKAGE_FOLDER, "hook.py")):
+            return _ended(state, pid, signal.SIGTERM) or _ended(state, pid, signal.SIGKILL)
+    except OSError:  # it is gone, or cannot be told
+        pass
+    return False
+
+
+def _process(state: str) -> int:
+    """The process that listens; 0 where it is another user's."""
+    connection, _ = connect(state, time.monotonic() + _REACHED)
+    try:
+        peer = peer_of(connection)
+    finally:
+        connection.close()
+    return peer.pid if peer.uid == os.geteuid() else 0
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process. One that a debugger holds goes on when that lets it."""
+    if sys.platform == "linux":
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read(4096).rpartition(b")")[2][1:2] == b"T"
+    else:
+        import subprocess
+
+        words = ["/bin/ps", "-o", "state=", "-p", str(pid)]
+        listed = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the system's own
+        return listed.stdout.strip().startswith("T")
+
+
+def _ended(state: str, pid: int, number: int) -> bool:
+    os.kill(pid, number)
+    until = time.monotonic() + _ENDING
+    while locked(state):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True
