@@ -24,6 +24,9 @@ static bool append(char *text, size_t room, const char *more)
 
 void refusal_in(const char *state)
 {
+    struct stat found;
+    if (stat(state, &found) == 0 && found.st_uid != geteuid())
+        return; /* what this user leaves there would keep its owner out */
     if (!append(folder, sizeof folder, state) || !append(folder, sizeof folder, "/refusals/"))
         folder[0] = '\0';
 }

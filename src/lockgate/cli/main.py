@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from lockgate.core.errors import BadInputError
 from lockgate.core.version import __version__
+from lockgate.system.folders import home_folder
 
 _COMMANDS = {
     "approvals": "lockgate.cli.approvals:approvals",
@@ -77,3 +79,7 @@ def cli() -> None:
         os.getcwd()
     except OSError:
         raise click.ClickException("the current folder is gone; change to another one") from None
+    try:
+        home_folder(os.environ)
+    except BadInputError as error:
+        raise click.ClickException(str(error)) from None

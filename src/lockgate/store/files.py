@@ -38,7 +38,7 @@ def own_folder(folder: str, *, create: bool) -> bool:
     if not stat.S_ISDIR(found.st_mode):
         raise StoreError(f"the state folder {folder} is not a folder: move it away")
     if found.st_uid != os.geteuid():
-        raise StoreError(f"the state folder {folder} belongs to user {found.st_uid}: remove it or change its owner")
+        raise StoreError(f"the state folder {folder} {_another(found.st_uid)}")
     if found.st_mode & 0o022:
         raise StoreError(f"others can write to the state folder {folder}: look at what is in it, then chmod 700 it")
     if found.st_mode & 0o055:
@@ -57,7 +57,7 @@ def own_file(path: str) -> bool:
     if not stat.S_ISREG(found.st_mode):
         raise StoreError(f"{path} is not a regular file: move it away")
     if found.st_uid != os.geteuid():
-        raise StoreError(f"{path} belongs to user {found.st_uid}: remove it or change its owner")
+        raise StoreError(f"{path} {_another(found.st_uid)}")
     if found.st_mode & 0o077:
         _tighten(path, 0o600)
     return True
@@ -114,14 +114,21 @@ def publish(path: str, make: Callable[[str], None]) -> None:
 
 
 def _make_folder(folder: str) -> None:
+    from lockgate.system.ownership import make_folders
+
     try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        os.mkdir(folder, 0o700)
-        os.chmod(folder, 0o700)
+        make_folders(folder)
     except FileExistsError:
-        pass  # another first process was faster; what is there is looked at next
+        pass  # it is something else; that is looked at next
     except OSError as error:
         raise StoreError(f"cannot create the state folder {folder}: {error.strerror}") from error
+
+
+def _another(user: int) -> str:
+    """What to say of a place that is another user's: nothing in it is to be removed."""
+    from lockgate.system.ownership import named
+
+    return f"belongs to user {named(user)}, and you are {named(os.geteuid())}: run this as {named(user)}, without sudo"
 
 
 def _tighten(path: str, mode: int) -> None:

@@ -21,7 +21,7 @@ def place_of(error: BaseException) -> str:
 
 
 def note(state: str, what: str, kind: str, place: str) -> None:
-    """Keep that something failed. A log that cannot be written stops nothing.
+    """Keep that something failed. A log that cannot be written stops nothing, and no state is made for it.
 
     Args:
         state: The state folder.
@@ -34,7 +34,8 @@ def note(state: str, what: str, kind: str, place: str) -> None:
     line = f"{utc(time.time())} {visible(what, 60)} {visible(kind, 60)} {visible(place, 200)}\n"
     path = os.path.join(state, NAME)
     try:
-        os.makedirs(state, mode=0o700, exist_ok=True)
+        if os.stat(state).st_uid != os.geteuid():
+            return  # what this user leaves there would keep its owner out
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(path, flags, 0o600)
         try:

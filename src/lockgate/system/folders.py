@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from lockgate.core.errors import BadInputError
 from lockgate.core.record import Record
 
 PAUSE = "pause"
@@ -33,9 +34,15 @@ def _absolute(value: str | None, default: str) -> str:
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
-    """The user's home folder: ``HOME`` where it is absolute, else what the user database says."""
-    home = environ.get("HOME", "")
-    if os.path.isabs(home):
+    """The user's home folder: ``HOME``; where it is not set, what the user database says.
+
+    Raises:
+        BadInputError: It is set, and empty or relative: programs differ in what they take that for.
+    """
+    home = environ.get("HOME")
+    if home is not None:
+        if not os.path.isabs(home):
+            raise BadInputError(f"HOME is {'relative' if home else 'empty'}: set it to your home folder, or unset it")
         return os.path.normpath(home)
     import pwd
 

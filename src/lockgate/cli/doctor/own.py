@@ -14,6 +14,7 @@ from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install.claude_settings_view import Check, Look
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
+from lockgate.system.ownership import named
 
 _REINSTALL = "install it again: pip install --force-reinstall --no-deps lockgate"
 
@@ -46,7 +47,8 @@ def _mode(name: str, path: str, forbidden: int) -> Check:
     except OSError:
         return Check(name, "ok", f"{path} is not there yet")
     if found.st_uid not in (os.geteuid(), 0):
-        return Check(name, "fail", f"{path} belongs to another user", f"make it yours: {path}")
+        whose = named(found.st_uid)
+        return Check(name, "fail", f"{path} belongs to user {whose}", f"run this, and your agents, as {whose}")
     if stat.S_ISLNK(found.st_mode):
         return Check(name, "warn", f"{path} is a link", "make sure that only you can change what it points to")
     others = forbidden & ~stat.S_IRWXG if _is_own_group(found.st_gid) else forbidden

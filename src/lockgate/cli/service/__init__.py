@@ -13,6 +13,7 @@ from lockgate.cli.common.state import WRONG
 from lockgate.cli.service.managers import Manager, manager, runs, said, tell, written
 from lockgate.core.display_text import visible
 from lockgate.system.folders import folders
+from lockgate.system.ownership import make_folders
 
 
 @click.group(short_help="Keep the resident gate running.")
@@ -123,7 +124,7 @@ def _manager() -> Manager:
 def _write(found: Manager) -> None:
     from lockgate.system.files import replace
 
-    os.makedirs(os.path.dirname(found.path), exist_ok=True)
+    make_folders(os.path.dirname(found.path), 0o755)
     replace(found.path, found.text, draft=f"{found.path}.{os.getpid()}.draft", mode=0o644)
 
 

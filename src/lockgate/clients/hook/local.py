@@ -263,6 +263,7 @@ def main(
 
         asked = Asked(options, options.where(os.environ))
         _ASKED.append(asked)
+        _look_for_home(asked.where.home)
         stdout, code = _decide(asked, given, deadline)
         deadline.stop()
         _record_refusals(state)
@@ -271,6 +272,18 @@ def main(
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(state, error)
     _leave(stdout, "", code)
+
+
+def _look_for_home(home: str) -> None:
+    """Refuse where the hooks name a home folder that is gone: a state that is made anew there would know no labels.
+
+    Raises:
+        BadInputError: It is gone.
+    """
+    if not os.path.isdir(home):
+        from lockgate.core.errors import BadInputError
+
+        raise BadInputError(f"the home folder {home!a} that these hooks name is gone; run: lockgate install")
 
 
 def _speak_for(arguments: Sequence[str]) -> None:

@@ -53,6 +53,8 @@ def joined(
         OSError: It cannot be started.
         StoreError: The state folder cannot be used.
     """
+    if not os.path.isdir(where.home):
+        return False  # it was moved: a state that is made anew there would know no labels
     until = (time.monotonic() if began is None else began) + (crowd.SECONDS if patient else crowd.SHORT_SECONDS)
     comes = True
     mark = os.path.join(run_folder(where.state), "started")

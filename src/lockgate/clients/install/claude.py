@@ -22,6 +22,7 @@ from lockgate.clients.install.settings_text import Record
 from lockgate.core.errors import InstallError
 from lockgate.core.version import PACKAGE_FOLDER
 from lockgate.system.folders import Folders
+from lockgate.system.ownership import make_folders, problem_of
 
 _RECORDS = "claude-code-installs.json"
 LAUNCH_RECORD = "claude-code.launch"
@@ -172,6 +173,9 @@ def apply(change: Change, folders: Folders) -> None:
     Raises:
         InstallError: A file cannot be written, or changed meanwhile.
     """
+    for place in (os.path.realpath(change.file), *folders):
+        if problem := problem_of(place):
+            raise InstallError(f"{problem}; nothing was changed")
     if read_text(change.file) != change.before:
         raise InstallError(f"{change.file} changed meanwhile; run the command again")
     records = read_records(folders.state)
@@ -197,7 +201,7 @@ def _write_settings(change: Change) -> None:
             with contextlib.suppress(OSError):
                 os.rmdir(os.path.dirname(change.file))
         return
-    os.makedirs(os.path.dirname(change.file), exist_ok=True)
+    make_folders(os.path.dirname(change.file), 0o755)
     # A link (of a dotfiles repository, say) stays one: its target is replaced.
     put_file(os.path.realpath(change.file), change.after.encode("utf-8"), 0o600 if change.before is None else None)
 
@@ -256,7 +260,7 @@ def _write_records(state: str, records: Mapping[str, Record]) -> None:
 
 def _write_private(file: str, text: str) -> None:
     try:
-        os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
+        make_folders(os.path.dirname(file))
         put_file(file, text.encode("utf-8"), 0o600)
     except OSError as error:
         raise InstallError(f"{file} cannot be written: {error.strerror}") from None
@@ -271,8 +275,15 @@ def launch_record(folders: Folders) -> str:
 
 
 def write_launch_record(launch: Launch) -> str:
-    """Tell the plugin where the program is. Returns the file's path."""
+    """Tell the plugin where the program is. Returns the file's path.
+
+    Raises:
+        InstallError: It cannot be written, or the place is another user's.
+    """
     file = launch_record(launch.folders)
+    for place in (file, *launch.folders):
+        if problem := problem_of(place):
+            raise InstallError(f"{problem}; nothing was changed")
     lines = [launch.python, launch.hook, *launch.folders, *([launch.native] if launch.native else [])]
     _write_private(file, "\n".join(lines) + "\n")
     return file

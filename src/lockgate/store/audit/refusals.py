@@ -131,6 +131,8 @@ class Refusal:
 def _made(folder: str, path: str) -> int:
     import fcntl
 
+    if os.stat(os.path.dirname(folder)).st_uid != os.geteuid():
+        raise OSError("the state folder is another user's")
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
