@@ -84,9 +84,10 @@ def install(
     """Register the gate with an agent client.
 
     Entries are added to the client's settings and nothing else in them changes. Doing it again renews the entries.
-    The pattern library is compiled, which takes a few seconds the first time.
+    The pattern library is compiled, which takes a few seconds the first time. At the end the registered hook is tried,
+    with a call that it must refuse.
 
-    Exit status: 0 installed, 1 it cannot be, or an agent seems to ask, 2 usage.
+    Exit status: 0 installed; 1 it cannot be, sessions would not be guarded, or an agent seems to ask; 2 usage.
     """
     where = folders()
     if client != "claude-code" and (statusline or plugin):
@@ -112,6 +113,9 @@ def install(
         if scope == "project":
             click.echo("Note: these settings are shared, and hold the path of this program on this machine.", err=True)
         then = "" if client == "claude-code" or trust else installing.WAYS[client].then
+    if not dry_run and not remote:
+        _prove(client, where, project)
+    if not (as_json or dry_run):
         click.echo(then or "Sessions that start from now on are guarded. Check it: lockgate doctor")
 
 
@@ -198,6 +202,20 @@ def _prepare_patterns(where: Folders, project: str) -> None:
         return
     for problem in made.problems:
         click.echo(f"Warning: {visible(str(problem), 600)}", err=True)
+
+
+def _prove(client: str, where: Folders, project: str) -> None:
+    """Send a call that must be refused through the hook, and end with 1 where sessions would not be guarded."""
+    from lockgate.cli.doctor.clients import unguarded
+    from lockgate.clients.hook.start_resident import OFF
+    from lockgate.clients.install.claude_settings_view import look
+
+    problems = unguarded(client, look(where, project, {**os.environ, OFF: "off"}, ""))
+    for problem in problems:
+        mend = f" -> {problem.mend}" if problem.mend else ""
+        click.echo(f"{problem.name}: {visible(problem.says, 400)}{mend}", err=True)
+    if problems:
+        raise click.ClickException("the hooks are registered, and sessions would not be guarded: see above")
 
 
 def _renew_gate(where: Folders) -> None:

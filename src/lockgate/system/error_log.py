@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import time
 
 from lockgate.core.display_text import visible
@@ -18,6 +20,16 @@ def place_of(error: BaseException) -> str:
         place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
+
+
+def in_words(error: BaseException) -> str:
+    """What failed, for a person, where the error says it; else where to look."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return "there is too little memory: raise the limit (ulimit -v, the container's), or end other programs"
+    if isinstance(error, ImportError):
+        missing = visible(error.name or str(error), 80)
+        return f"the library {missing} cannot be loaded: install Lockgate again with this Python ({sys.executable})"
+    return "an internal error; run: lockgate doctor"
 
 
 def note(state: str, what: str, kind: str, place: str) -> None:

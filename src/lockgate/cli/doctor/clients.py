@@ -69,11 +69,24 @@ def self_tests(seen: Look) -> Iterator[Check]:
     if _has_claude(seen):
         yield _self_test(seen)
     for client in dict(other_doctor.guarded(seen)):
-        with _announced(seen) as session:
-            tried = other_doctor.trial(client, seen, session)
-            if tried is not None:
-                command, payload = tried
-                yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
+        yield from _other_self_test(client, seen)
+
+
+def unguarded(client: str, seen: Look) -> list[Check]:
+    """Why sessions of a client whose hooks were just registered would not be guarded; nothing where they are."""
+    if client == "claude-code":
+        found = [*claude_doctor.checks(seen), _self_test(seen)]
+    else:
+        found = list(_other_self_test(client, seen))
+    return [check for check in found if check.state == "fail"]
+
+
+def _other_self_test(client: str, seen: Look) -> Iterator[Check]:
+    with _announced(seen) as session:
+        tried = other_doctor.trial(client, seen, session)
+        if tried is not None:
+            command, payload = tried
+            yield _tried(f"self-test ({client})", command, payload, seen, f"run: lockgate install {client}")
 
 
 @contextmanager
@@ -125,6 +138,7 @@ def _tried(name: str, command: str, payload: Mapping[str, Any], seen: Look, mend
             timeout=_SECONDS,
             check=False,
             cwd=seen.project,
+            env=dict(seen.environ),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check(name, "fail", f"the hook does not answer ({type(error).__name__})", mend)

@@ -12,10 +12,23 @@ from collections.abc import Iterator
 from lockgate.clients.hook import native as native_client
 from lockgate.clients.install import claude as claude_install
 from lockgate.clients.install.claude_settings_view import Check, Look
+from lockgate.core.display_text import visible
 from lockgate.core.errors import LockgateError, StoreError
 from lockgate.system.folders import Folders
 from lockgate.system.ownership import named
 
+_LIBRARIES = (
+    "re2",
+    "hyperscan",
+    "yaml",
+    "regex",
+    "pathspec",
+    "jsonschema",
+    "pluggy",
+    "tree_sitter",
+    "tree_sitter_javascript",
+)
+_LEAST_MB = 250
 _REINSTALL = "install it again: pip install --force-reinstall --no-deps lockgate"
 
 
@@ -27,6 +40,9 @@ def own_checks(seen: Look) -> Iterator[Check]:
     hook = claude_install.this_launch(seen.folders).hook
     yield _mode("program", os.path.dirname(hook), 0o022)
     yield _build(hook)
+    yield _libraries()
+    yield from _memory()
+    yield from _file_system(seen.folders.state)
     yield _hook_client(hook)
     yield _resident_gate(seen)
     yield _configuration(seen)
@@ -87,6 +103,39 @@ def _build(hook: str) -> Check:
     if found != BUILD.digest:
         return Check("build", "fail", f"{says}; its files are not those that it was built with", _REINSTALL)
     return Check("build", "ok", f"{says}, code {found[:12]}")
+
+
+def _libraries() -> Check:
+    """Whether everything can be loaded that a hook loads only where it needs it."""
+    from lockgate.system.libraries import library
+
+    missing = []
+    for name in _LIBRARIES:
+        try:
+            library(name)
+        except Exception as error:  # noqa: BLE001 - whatever a library does, it cannot be used
+            missing.append(f"{name} ({visible(str(error), 100)})")
+    if missing:
+        return Check("libraries", "fail", f"cannot be loaded: {', '.join(missing)}", _REINSTALL)
+    return Check("libraries", "ok", "all of them can be loaded")
+
+
+def _memory() -> Iterator[Check]:
+    """Nothing is said where there is no limit that matters."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MB * 1_000_000:
+        says = f"processes may have {limit // 1_000_000} MB of addresses, and a hook needs about {_LEAST_MB}"
+        yield Check("memory", "fail", says, f"raise the limit: ulimit -v {_LEAST_MB * 1000}")
+
+
+def _file_system(state: str) -> Iterator[Check]:
+    """Nothing is said of one that has what is needed."""
+    from lockgate.store.probe import problem_of
+
+    if os.path.isdir(state) and (problem := problem_of(state)):
+        yield Check("file system", "fail", problem, "see docs/upgrading.md")
 
 
 def _hook_client(hook: str) -> Check:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from lockgate.clients.hook.answer import Asked, has_rule
 from lockgate.clients.hook.options import parse
-from lockgate.core.errors import LockgateError, NotCompiledError
+from lockgate.core.errors import LockgateError, NotCompiledError, StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.host.assembly import open_parts
 from lockgate.service.resident.identity import State
@@ -19,7 +19,7 @@ from lockgate.service.resident.recent_callers import Lately
 from lockgate.service.resident.refusals import Refusals
 from lockgate.service.resident.request import Work, prolong
 from lockgate.store.sqlite.group_commit import GroupingStore
-from lockgate.system.error_log import note, place_of
+from lockgate.system.error_log import in_words, note, place_of
 from lockgate.system.folders import Folders
 from lockgate.system.ttl_cache import Sight
 
@@ -39,6 +39,8 @@ REMEMBER = 1.0
 """Seconds for which files of the configuration are not looked at again."""
 LOADING = 0.05
 """Seconds for which the pattern library may be waited for: nobody else is answered meanwhile."""
+MOST_FAILURES = 3
+"""Failures in a row after which a gate ends."""
 _COMMAND_LINES = 64
 """Command lines of hooks that are remembered."""
 
@@ -89,6 +91,9 @@ class Decider:
         """Whether a request's word of its code tells this one; ``None``: it tells nothing."""
         self.code = ""
         """Which code this is, as its hooks tell it."""
+        self._failures = 0
+        self.is_failing = False
+        """Whether it has failed so often in a row that it must not go on."""
         self._monitors: dict[str, Monitor] = {}
         self._parsed: dict[tuple[str, ...], Options] = {}
         self._current: Work | None = None
@@ -190,18 +195,29 @@ class Decider:
             raise NotHere from error
         except LockgateError as error:
             self._note(work, error)
+            if isinstance(error, StoreError):
+                self._fails_again()
             return self._refused(work, str(error))
         except Exception as error:
             self._note(work, error)
             if self.is_stale():  # what is loaded late then fits nothing that was loaded before
                 raise NotHere from error
-            return self._refused(work, "an internal error; run: lockgate doctor")
+            self._fails_again()
+            return self._refused(work, in_words(error))
         finally:
             self._current = None
             work.spent += time.perf_counter() - began
+        self._failures = 0
         if work.spent > work.allowed:
             return self._refused(work, f"the decision took longer than {work.allowed:g} s")
         return found
+
+    def _fails_again(self) -> None:
+        """Count a failure of this process. Hooks decide by themselves, and may fare better, so it does not go on."""
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            self.is_failing = True
+            raise NotHere
 
     def _refused(self, work: Work, because: str) -> tuple[str, str, int]:
         """Spell a refusal. Where even that fails the hook decides by itself, and has a last resort."""

@@ -205,6 +205,9 @@ class Serving:
             self._decider.refusals.keep(work, "the decision took too long")
         except NotHere:
             self._hooks.decline(connection)
+            if self._decider.is_failing:
+                self.ending = True
+                self.measures.failed += 1
             return
         if isinstance(found, tuple) and len(found) == 3 and isinstance(found[0], str):
             self._answer(connection, work, found)

@@ -20,6 +20,8 @@ else:
 
 _LONG = 4_000_000
 """Bytes of a log from which on it is copied back."""
+_TOO_LONG = 16_000_000
+"""Bytes of a log from which on it is also cut: else it stays as long as it has ever been."""
 _LOOK = 1.0
 """Seconds between two looks at it."""
 
@@ -55,6 +57,8 @@ def tend_log(folder: str, stop: threading.Event) -> None:
             if connection is None:
                 connection = sqlite3.connect(f"file:{name}?mode=rw", timeout=0.0, isolation_level=None, uri=True)
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if log.st_size > _TOO_LONG:  # nothing is left to be copied, so that nobody waits for long
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except (OSError, sqlite3.Error):
             continue
     if connection is not None:

@@ -324,7 +324,15 @@ _ADVICE = {
 }
 
 
+_LOCKS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
+"""What SQLite says where a file system has no locks, and where it has."""
+
+
 def _store_error(error: sqlite3.Error, folder: str) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     advice = _ADVICE.get(code, "the state in {folder} cannot be used: see `lockgate doctor`").format(folder=folder)
+    if code in _LOCKS:
+        from lockgate.store.probe import problem_of
+
+        advice = problem_of(folder) or advice
     return StoreError(f"{advice} ({error})")

@@ -1,0 +1,230 @@
+"""Machines that lack something: what is said names the cause, where it is first met and where it is looked for."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import resource
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from adapters.payloads import tool
+from hook.process import faulty
+from lockgate.cli.doctor import own
+from lockgate.cli.main import cli
+from lockgate.core.errors import StoreError
+from lockgate.store.probe import problem_of
+from lockgate.store.sqlite import checkpoint
+from lockgate.store.sqlite.store import SqliteStore
+from lockgate.system.error_log import in_words
+from resident.machine import Machine
+from support.builds import Build
+from support.gates import end_gates
+
+CALL = tool("PreToolUse", "Bash", {"command": "ls"})
+
+
+# ---------------------------------------------------------------- memory and libraries
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("raise MemoryError", "there is too little memory: raise the limit"),
+        ("raise OSError(12, 'Cannot allocate memory')", "there is too little memory: raise the limit"),
+        ("import no_such_library", "the library no_such_library cannot be loaded: install Lockgate again"),
+        ("raise ZeroDivisionError", "an internal error; run: lockgate doctor"),
+    ],
+)
+def test_a_hook_names_what_it_lacks(tmp_path: Path, fault: str, says: str) -> None:
+    told = faulty(tmp_path, fault, CALL)
+    assert told.code == 2
+    assert says in told.stderr
+
+
+def test_what_an_import_says_is_shown_safely() -> None:
+    assert "\x1b" not in in_words(ImportError("bad \x1b[31m"))
+
+
+def test_doctor_names_a_library_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    import lockgate.system.libraries as libraries
+
+    assert own._libraries().state == "ok"
+    load = libraries.library
+
+    def library(name: str) -> Any:
+        if name == "hyperscan":
+            raise ImportError("libhs.so.5: cannot open shared object file")
+        return load(name)
+
+    monkeypatch.setattr(libraries, "library", library)
+    found = own._libraries()
+    assert (found.state, "hyperscan (libhs.so.5" in found.says) == ("fail", True)
+
+
+def test_doctor_names_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(own._memory()) == []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000_000, 100_000_000))
+    (found,) = own._memory()
+    assert (found.state, found.says.startswith("processes may have 100 MB")) == ("fail", True)
+
+
+# ---------------------------------------------------------------- file systems
+@pytest.mark.parametrize(
+    ("lock", "error"),
+    [
+        ("lockf", OSError(errno.ENOLCK, "No locks available")),
+        ("flock", OSError(errno.EOPNOTSUPP, "Operation not supported")),
+        ("lockf", BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")),
+    ],
+)
+def test_a_file_system_without_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock: str, error: OSError
+) -> None:
+    """What SQLite says of it is that somebody else has the database, and that for ever."""
+    store = SqliteStore.open(str(tmp_path / "state"), busy_seconds=0.1)
+    other = sqlite3.connect(tmp_path / "state" / "lockgate.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="another process holds the state"), store.transaction():
+        pytest.fail("it began")
+
+    def fails(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(fcntl, lock, fails)
+    says = r"has no locks \(.*: set XDG_STATE_HOME to a folder on a disk"
+    with pytest.raises(StoreError, match=says), store.transaction():
+        pytest.fail("it began")
+    (found,) = own._file_system(str(tmp_path / "state"))
+    assert (found.state, "has no locks" in found.says) == ("fail", True)
+    other.close()
+    store.close()
+
+
+def test_one_that_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert problem_of(str(tmp_path)) == ""
+    assert list(own._file_system(str(tmp_path))) == []
+    assert list(tmp_path.iterdir()) == []
+
+    def fails(*_: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", fails)
+    assert "has no links" in problem_of(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_that_has_grown_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / "state"
+    store = SqliteStore.open(str(state))
+    store._connection.execute("PRAGMA wal_autocheckpoint = 0")
+    for name, value in (("_LOOK", 0.02), ("_LONG", 200_000), ("_TOO_LONG", 500_000)):
+        monkeypatch.setattr(checkpoint, name, value)
+    for number in range(4):
+        with store.transaction() as tx:
+            tx.put_setting(f"n{number}", "x" * 300_000)
+    log = state / "lockgate.db-wal"
+    assert log.stat().st_size > 1_000_000
+    stop = threading.Event()
+    thread = threading.Thread(target=checkpoint.tend_log, args=(str(state), stop))
+    thread.start()
+    until = time.monotonic() + 20
+    while log.stat().st_size and time.monotonic() < until:
+        time.sleep(0.02)
+    stop.set()
+    thread.join()
+    assert log.stat().st_size == 0
+    with store.reading() as tx:
+        assert len(tx.setting("n3") or "") == 300_000
+    store.close()
+
+
+# ---------------------------------------------------------------- a gate that fails
+def test_a_gate_that_fails_three_times_leaves_the_calls_to_the_hooks(tmp_path: Path) -> None:
+    """It may be the only process that lacks something; those that decide by themselves do not."""
+    machine, build = Machine(tmp_path / "machine"), Build(tmp_path / "one", "one")
+    decider = build.package / "service" / "resident" / "decider.py"
+    text = decider.read_text()
+    assert text.count("        assert event is not None\n") == 1
+    decider.write_text(text.replace("        assert event is not None\n", "        raise MemoryError\n"))
+    try:
+        gate = machine.start(program=build.gate)
+        words = machine.words()
+
+        def ask() -> Any:
+            import sys
+
+            from hook.process import run
+
+            start = [sys.executable, "-I", "-S", build.hook, *words, "--deadline", "20"]
+            return run(start, CALL, env=machine.environment, cwd=machine.project)
+
+        for _ in range(2):
+            told = ask()
+            assert told.code == 2
+            assert "there is too little memory" in told.stdout
+        assert ask() == (0, "", "")
+        assert gate.wait(30) == 75
+    finally:
+        machine.end()
+
+
+# ---------------------------------------------------------------- the end of an installation
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDECODE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_installation_ends_with_a_call_that_must_be_refused(home: Path) -> None:
+    done = CliRunner().invoke(cli, ["install", "claude-code"])
+    assert (done.exit_code, "Sessions that start from now on are guarded" in done.output) == (0, True), done.output
+    store = SqliteStore.open(str(home / ".local" / "state" / "lockgate"))
+    with store.reading() as tx:
+        verdicts = [json.loads(row.body).get("verdict") for row in tx.audit()]
+    store.close()
+    assert verdicts == ["deny"]
+    assert end_gates(home) is None
+
+
+def _switch_off(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
+
+
+def _spoil(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.local.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("breaks", "says"),
+    [
+        (_switch_off, "disableAllHooks is set in"),
+        (_spoil, "cannot be read"),
+    ],
+)
+def test_one_that_guards_nothing_is_no_success(home: Path, breaks: Any, says: str) -> None:
+    breaks(home)
+    done = CliRunner().invoke(cli, ["install", "claude-code"])
+    assert done.exit_code == 1
+    assert says in done.output
+    assert "sessions would not be guarded" in done.output
+    assert "are guarded. Check it" not in done.output
+
+
+def test_a_hook_that_lets_the_call_through_is_no_success(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lockgate.cli.doctor import clients
+
+    monkeypatch.setattr(clients, "_denied", lambda _: False)
+    done = CliRunner().invoke(cli, ["install", "claude-code"])
+    assert done.exit_code == 1
+    assert "the hook let a call through that it must refuse" in done.output
