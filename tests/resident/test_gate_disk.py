@@ -63,7 +63,8 @@ _FILL = """
         except OSError:
             pass
 """.strip()
-_UNFILL = 'os.unlink(os.path.join(state, "filler"))'
+# A gate that fails three times in a row ends.
+_UNFILL = 'os.unlink(os.path.join(state, "filler")); machine.start()'
 # It cannot become so under a process that has files open to write.
 _READ_ONLY = 'machine.end(); assert os.system("mount -o remount,ro " + state) == 0'
 _WRITABLE = 'assert os.system("mount -o remount,rw " + state) == 0; machine.start()'

@@ -24,7 +24,7 @@ def test_what_fails_is_refused_or_left_to_the_hook(
     decider.is_stale = lambda: stale
 
     def fails(*_: object) -> None:
-        raise ImportError("cannot import name")
+        raise AttributeError("no such name")
 
     monkeypatch.setattr(Decider, "_begun", fails)
     payload = json.dumps(WHOLE["PreToolUse"]).encode()
