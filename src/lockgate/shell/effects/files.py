@@ -15,7 +15,7 @@ from lockgate.resources.paths import (
     replace_effects,
     write_effects,
 )
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"
 _DEVICES = tuple(f"/dev/{name}" for name in _DISKS.split())
-MARKS = "*/_."
-"""What is left of a path of which no name is known."""
 _NETWORK = ("/inet/", "/inet4/", "/inet6/")
 OPTION_NAME = "place:persist/option-name"
 CONTAINED_FILE = "shell:contained-file"
@@ -129,8 +127,8 @@ def write(
     if linked or OPAQUE in text or ENVIRONMENT in text or (relative and "" in scope.cwds):
         because = "it cannot be told before it runs where this writes"
         found.append(Effect(EffectKind.EXECUTE, arg.shown, "shell:unknown-write", because))
-    path = pattern(_one_level(arg))
-    machine.written.add(path if path.strip(MARKS) else arg.static or "")
+    path = as_pattern(_one_level(arg))
+    machine.written.add(path if path.strip(NO_NAME) else arg.static or "")
     if not known(text):
         from lockgate.shell.effects.unknown_files import others_written
 
@@ -218,8 +216,8 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     """
     if arg.static is not None:
         return [(arg.text, cwd) for cwd in scope.cwds if arg.text]
-    path = pattern(_one_level(arg))
-    if path.strip(MARKS):
+    path = as_pattern(_one_level(arg))
+    if path.strip(NO_NAME):
         found = [(path, cwd) for cwd in scope.cwds]
         if arg.glob:
             from lockgate.shell.effects.glob_matches import through_links
@@ -229,16 +227,3 @@ def _paths(arg: Arg, machine: Machine, scope: Scope) -> list[tuple[str, str]]:
     ordinary = "/".join(name if name.strip("*") else name and "_" for name in path.split("/"))
     away = [bool(cwd) and outside_workspace(cwd, cwd, machine.around) for cwd in scope.cwds]
     return [(path if far else ordinary, cwd) for cwd, far in zip(scope.cwds, away, strict=True)]
-
-
-def pattern(text: str) -> str:
-    """The path as a file name pattern. A component that is wholly unknown stands for an ordinary name."""
-    if OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text:
-        return text
-    parts = []
-    for part in text.split("/"):
-        bare = part.replace(OPAQUE, "").replace(PLAIN, "").replace(ENVIRONMENT, "")
-        unknown = part != bare
-        parts.append("_" if unknown and not bare.strip(".") and bare != "." else
-                     part.replace(OPAQUE, "*").replace(PLAIN, "*").replace(ENVIRONMENT, "*"))  # fmt: skip
-    return "/".join(parts)

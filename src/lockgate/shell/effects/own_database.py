@@ -107,7 +107,7 @@ def _default(call: Invocation) -> str:
 
 def _is_elsewhere(call: Invocation, named: list[Arg], own: OwnDatabase) -> bool:
     """Whether it is certain that another server is talked to: on another machine, or at another port."""
-    from lockgate.shell.programs.roles.databases import SOCKET, UNCLEAR, hosts_in
+    from lockgate.shell.effects.database_hosts import SOCKET, UNCLEAR, hosts_in
 
     words = [option.value[0] for option in call.matched.options if option.role == "host" and option.value]
     hosts = [host for word in words for host in (word.static or UNCLEAR).split(",")]

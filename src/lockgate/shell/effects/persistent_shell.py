@@ -15,7 +15,8 @@ from lockgate.core.model import EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects, recursive_read_effects, recursive_write_effects
-from lockgate.shell.effects.variables import heed_exported, role_of
+from lockgate.shell.effects.unlisted import heed_exported
+from lockgate.shell.knowledge.lookup import role_of
 from lockgate.shell.state.abstract_text import known
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from lockgate.resources.paths import (
     recursive_write_effects,
     write_effects,
 )
-from lockgate.shell.effects.files import MARKS, pattern
 from lockgate.shell.effects.unlisted import TARGET, unlisted
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.abstract_text import ENVIRONMENT, NO_NAME, OPAQUE, PLAIN, as_pattern, known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def perhaps(arg: Arg, meant: list[Effect], machine: Machine, scope: Scope) -> li
     whatever its stars stand for (``.github/workflows/*``) is meant, and so is one outside of the project.
     """
     around = machine.around
-    path = pattern(arg.text)
+    path = as_pattern(arg.text)
     names = path.split("/")
     first = next((at for at, name in enumerate(names) if is_wild(name)), 0)
     folders = [absolute("/".join(names[:first]) or ".", cwd, around) for cwd in scope.cwds]
@@ -97,7 +96,7 @@ def _in_project(folder: str, around: Surroundings) -> bool:
 
 def _state_meant(arg: Arg, cwd: str, machine: Machine) -> list[Effect]:
     """What it means that the gate's own state can be among the files of a name that is only known when this runs."""
-    if arg.static is None and not pattern(arg.text).strip(MARKS):
+    if arg.static is None and not as_pattern(arg.text).strip(NO_NAME):
         return [effect for effect in read_effects(arg.text, cwd, machine.around) if effect.rule == OWN_STATE]
     parts = arg.text.split("/")
     at = next((at for at, part in enumerate(parts) if part in _ANY_NAMES or part[:1] == PLAIN or part == "**"), -1)

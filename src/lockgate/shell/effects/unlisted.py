@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind, Label, Variant
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.knowledge.lookup import is_listed
 from lockgate.shell.state.abstract_text import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockgate.shell.state.scope import Arg
+    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.scope import Arg, Ever
 
 OPTION, VARIABLE, TARGET = "shell:unlisted-option", "shell:unlisted-variable", "shell:unlisted-target"
 _MOST = 3
@@ -34,6 +36,18 @@ def variable(name: str, text: str) -> Effect:
     """The effect of a variable that programs get and of which no table says what they do with it."""
     because = f"no table says what the variable `{shown(name)[:80]}` does to the programs that get it"
     return unlisted(f"{name}={text}", VARIABLE, because)
+
+
+def heed_variable(name: str, text: str, machine: Machine) -> None:
+    """Keep that programs get a variable of which no table says what they do with it."""
+    if not is_listed(name):
+        machine.findings.add(variable(name, text))
+
+
+def heed_exported(machine: Machine, ever: Ever) -> None:
+    """Keep that a program gets the variables that were exported before."""
+    while ever.exported:
+        heed_variable(*ever.exported.popitem(), machine)
 
 
 def with_options(own: list[Effect], what: str, words: Sequence[Arg], operands: Sequence[str]) -> list[Effect]:

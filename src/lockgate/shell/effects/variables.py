@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.effects.unlisted import heed_variable
+from lockgate.shell.knowledge.lookup import role_of, table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
-from lockgate.shell.state.scope import Arg, Ever, Scope
+from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.interpreter.interpreter import Machine
@@ -75,47 +75,6 @@ def heed_given(machine: Machine, scope: Scope) -> None:
             for text in sorted(texts):
                 if (name, text) not in machine.heeded:
                     variable_effects(name, text, machine, scope)
-
-
-def heed_variable(name: str, text: str, machine: Machine) -> None:
-    """Keep that programs get a variable of which no table says what they do with it."""
-    if not is_listed(name):
-        from lockgate.shell.effects import unlisted
-
-        machine.findings.add(unlisted.variable(name, text))
-
-
-def heed_exported(machine: Machine, ever: Ever) -> None:
-    """Keep that a program gets the variables that were exported before."""
-    while ever.exported:
-        heed_variable(*ever.exported.popitem(), machine)
-
-
-def role_of(name: str) -> str:
-    """What kind of variable a name is, empty for one that runs nothing."""
-    roles = table("variables")
-    if name in roles:
-        return str(roles[name])
-    families = [key for key in _families() if name.startswith(key[:-1])]
-    return str(roles[max(families, key=len)]) if families else ""
-
-
-def is_listed(name: str) -> bool:
-    """Whether a table says what a variable does to the programs that get it, be it nothing."""
-    names = table("variables")
-    return name in names or any(name.startswith(key[:-1]) for key in _families()) or name in _harmless()
-
-
-@cache
-def _families() -> tuple[str, ...]:
-    """The keys that stand for all names which begin so."""
-    return tuple(key for key in table("variables") if key.endswith("*"))
-
-
-@cache
-def _harmless() -> frozenset[str]:
-    """Names of variables that run nothing, reach nobody and name no file."""
-    return frozenset(name for names in table("harmless_variables").values() for name in names.split())
 
 
 def _usual(place: str, machine: Machine) -> bool:

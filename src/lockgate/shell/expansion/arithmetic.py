@@ -6,18 +6,17 @@ import re
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.expansion.words import expand_one, text_of
-from lockgate.shell.grammar.tree import Arith, Literal, Word
 from lockgate.shell.state.abstract_text import ENVIRONMENT, PLAIN, harmless
 from lockgate.shell.state.scope import Ever, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lockgate.shell.interpreter.interpreter import Machine
 
 
-def index(word: Word, machine: Machine, scope: Scope) -> None:
+def index(text: str, machine: Machine, scope: Scope) -> None:
     """Keep what the evaluation of an array's index does."""
-    text = expand_one(word, machine, scope)
     if not harmless(text):
         machine.findings.execute(
             "array index", "shell:arithmetic", "an array index is evaluated, and the text in it could hold a command"
@@ -77,16 +76,18 @@ def evaluated(text: str, machine: Machine, scope: Scope) -> None:
     """Keep that a text is evaluated as arithmetic, in which a name stands for its value, which is evaluated too."""
     if not harmless(text.lstrip("-")):
         unsafe_arithmetic(machine)
-    evaluate(Arith((Literal(text),)), machine, scope)
+    evaluate_pieces([(text, True)], machine, scope)
 
 
-def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
-    """Visit an arithmetic expression; it evaluates the text of variables again, also what stands in an index."""
+def evaluate_pieces(pieces: Iterable[tuple[str, bool]], machine: Machine, scope: Scope) -> None:
+    """Keep what the evaluation of an expression does, whose pieces are each a text and whether it is written so.
+
+    It evaluates the text of variables again, also what stands in an index.
+    """
     text = ""
-    for inner in part.parts:
-        piece = text_of(inner, machine, scope)
+    for piece, literal in pieces:
         text += piece
-        if not isinstance(inner, Literal) and not harmless(piece.lstrip("-")):
+        if not literal and not harmless(piece.lstrip("-")):
             unsafe_arithmetic(machine)
     if any(not calculable(name, scope) for name in set(re.findall(r"[A-Za-z_]\w*", text))):
         unsafe_arithmetic(machine)

@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.expansion.words import MAY_BE_EMPTY, expand_one
-from lockgate.shell.grammar.tree import Param
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, marks_of, unknown
+from lockgate.shell.grammar.tree import Param, Word
+from lockgate.shell.state.abstract_text import (
+    ENVIRONMENT,
+    MAY_BE_EMPTY,
+    OPAQUE,
+    PLAIN,
+    blur,
+    harmless,
+    known,
+    marks_of,
+    unknown,
+)
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lockgate.shell.interpreter.interpreter import Machine
+
+    Expand = Callable[[Word, Machine, Scope], str]
 
 _PASSING = frozenset({"#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@U", "@L", "@u", "@Q"})
 _CUTTING = frozenset({":", "#", "##", "%", "%%", "/", "//", "/#", "/%"})
@@ -29,14 +42,14 @@ _FOLDERS = {
 """Variables that name folders: their usual default is a good reading where nothing else is known."""
 
 
-def parameter(part: Param, machine: Machine, scope: Scope) -> str:
-    """The text that a parameter expansion becomes, where it is not split."""
+def parameter(part: Param, machine: Machine, scope: Scope, expand: Expand) -> str:
+    """The text that a parameter expansion becomes, where it is not split; ``expand`` reads the words in it."""
     operator = part.operator
     if part.subscript is not None and part.subscript.literal not in ("@", "*"):
         from lockgate.shell.expansion.arithmetic import index
 
-        index(part.subscript, machine, scope)
-    arguments = [expand_one(word, machine, scope) for word in part.arguments]
+        index(expand(part.subscript, machine, scope), machine, scope)
+    arguments = [expand(word, machine, scope) for word in part.arguments]
     if operator == ":" or operator.startswith("!indirect"):
         _evaluated(part, arguments, machine, scope)
     if operator == "@P" and not harmless(scope.value(part.name)):

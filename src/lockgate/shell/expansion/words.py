@@ -10,7 +10,7 @@ from itertools import product
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Arith, Braces, CommandSub, Glob, Literal, Param, Part, ProcessSub, Tilde, Word
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE, PLAIN, known, unknown
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 200
 _MOST_TEXT = 20_000
-MAY_BE_EMPTY = f"{PLAIN}{ENVIRONMENT} \n\t"
-"""What a text consists of that is no word where it is empty."""
 
 
 def expand_all(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
@@ -189,19 +187,26 @@ def text_of(part: Part, machine: Machine, scope: Scope) -> str:
         # By its whole name: docs/architecture.md, "The hot path".
         import lockgate.shell.expansion.parameters as parameters
 
-        return parameters.parameter(part, machine, scope)
+        return parameters.parameter(part, machine, scope, expand_one)
     if isinstance(part, CommandSub):
         return _cut(machine.capture(part.script, scope).rstrip("\n"))
     if isinstance(part, ProcessSub):
         return machine.substituted(machine.capture(part.script, scope, writing=part.direction == ">"))
     if isinstance(part, Arith):
-        from lockgate.shell.expansion.arithmetic import evaluate
-
         evaluate(part, machine, scope)
         return PLAIN
     # All of them are visited. Which one it is depends on who takes it: of several assignments the last one holds in
     # bash (the first one behind ``readonly``), where zsh and dash make one of them.
     return unknown("", *(expand_one(word, machine, scope) for word in part.alternatives))
+
+
+def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
+    """Keep what the evaluation of an arithmetic expression does."""
+    from lockgate.shell.expansion.arithmetic import evaluate_pieces
+
+    evaluate_pieces(
+        ((text_of(inner, machine, scope), isinstance(inner, Literal)) for inner in part.parts), machine, scope
+    )
 
 
 def _home(part: Tilde, machine: Machine, scope: Scope) -> str:

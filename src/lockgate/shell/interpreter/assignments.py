@@ -18,7 +18,7 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     """Assign one variable and keep what that does."""
     name = assignment.name
     if assignment.subscript is not None:
-        index(assignment.subscript, machine, scope)
+        index(expand_one(assignment.subscript, machine, scope), machine, scope)
     if assignment.elements is not None:
         _assign_elements(name, assignment, machine, scope)
         return

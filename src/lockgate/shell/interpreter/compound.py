@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import partial
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.expansion.words import expand_all, expand_one
+from lockgate.shell.expansion.words import evaluate, expand_all, expand_one
 from lockgate.shell.grammar.tree import ArithCommand, ArithFor, Case, Condition, Coproc, For, Group, If, While
-from lockgate.shell.interpreter.interpreter import LONGEST_SHAPE
 from lockgate.shell.interpreter.lookahead import assigned, file_name, in_parts, known_lines, leaves_early
-from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur
+from lockgate.shell.state.abstract_text import LONGEST, OPAQUE, PLAIN, blur
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 def run_compound(node: Any, machine: Machine, scope: Scope, stdin: str | None) -> str:
     """Run a compound command, its redirections already applied; give the shape of what it prints."""
     shape: str = _HANDLERS[type(node)](node, machine, scope, stdin)
-    return shape if len(shape) <= LONGEST_SHAPE else OPAQUE
+    return shape if len(shape) <= LONGEST else OPAQUE
 
 
 def _group(node: Group, machine: Machine, scope: Scope, stdin: str | None) -> str:
@@ -142,8 +141,6 @@ def _any_of(node: For, texts: list[str], machine: Machine, scope: Scope, stdin: 
 
 
 def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:
-    from lockgate.shell.expansion.arithmetic import evaluate
-
     def once() -> str:
         shape = machine.run(node.body, scope, machine.rest(stdin))
         evaluate(node.header, machine, scope)
@@ -190,8 +187,6 @@ def safe_number(text: str, scope: Scope) -> bool:
 
 
 def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: str | None) -> str:
-    from lockgate.shell.expansion.arithmetic import evaluate
-
     evaluate(node.expression, machine, scope)
     return ""
 

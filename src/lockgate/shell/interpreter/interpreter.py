@@ -14,7 +14,7 @@ from lockgate.resources.host_view import Surroundings
 from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
-from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, unknown
+from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, blur, unknown
 from lockgate.shell.state.findings import Findings
 from lockgate.shell.state.scope import Arg, Input, Kept, Scope
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _MOST_COMMANDS = 1500
 _DEEPEST = 16
-LONGEST_SHAPE = 8_000
-"""Characters of a shape; a longer one is opaque."""
 
 
 class Machine:
@@ -232,7 +230,7 @@ class Machine:
         if beside:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
-        return shape if len(shape) <= LONGEST_SHAPE else unknown(shape)
+        return shape if len(shape) <= LONGEST else unknown(shape)
 
     def too_much(self, why: str) -> str:
         """Keep that the script is more than what is followed."""

@@ -76,7 +76,7 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Sc
     if target is not scope:
         target.exported |= {item.name for item in node.assignments}
     if args[0].text not in BUILTINS or args[0].text in _STARTING:
-        from lockgate.shell.effects.variables import heed_variable
+        from lockgate.shell.effects.unlisted import heed_variable
 
         for item in node.assignments:
             heed_variable(item.name, target.value(item.name), machine)

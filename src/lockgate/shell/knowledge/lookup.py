@@ -249,3 +249,32 @@ def _text(name: str) -> str:
 @cache
 def _tables() -> Any:
     return json.loads(_text("tables"))
+
+
+def role_of(name: str) -> str:
+    """What kind of variable a name is, empty for one that runs nothing."""
+    roles = table("variables")
+    if name in roles:
+        return str(roles[name])
+    families = [key for key in _variable_families() if name.startswith(key[:-1])]
+    return str(roles[max(families, key=len)]) if families else ""
+
+
+def is_listed(name: str) -> bool:
+    """Whether a table says what a variable does to the programs that get it, be it nothing."""
+    names = table("variables")
+    return (
+        name in names or any(name.startswith(key[:-1]) for key in _variable_families()) or name in _harmless_variables()
+    )
+
+
+@cache
+def _variable_families() -> tuple[str, ...]:
+    """The keys that stand for all names which begin so."""
+    return tuple(key for key in table("variables") if key.endswith("*"))
+
+
+@cache
+def _harmless_variables() -> frozenset[str]:
+    """Names of variables that run nothing, reach nobody and name no file."""
+    return frozenset(name for names in table("harmless_variables").values() for name in names.split())

@@ -100,7 +100,7 @@ def _meant(machine: Machine, scope: Scope, function: Function | None, args: list
 def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
     word = args[0].text
     if scope.ever.exported:
-        from lockgate.shell.effects.variables import heed_exported
+        from lockgate.shell.effects.unlisted import heed_exported
 
         heed_exported(machine, scope.ever)
     own: list[Effect] = []

@@ -14,7 +14,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import absolute, inside
 from lockgate.shell.effects.glob_matches import settled
-from lockgate.shell.effects.variables import role_of
+from lockgate.shell.knowledge.lookup import role_of
 
 if TYPE_CHECKING:
     from lockgate.resources.host_view import Surroundings

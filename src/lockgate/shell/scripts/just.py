@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.scripts.follow import File, followed, opened
-from lockgate.shell.scripts.recipes import UNKNOWN, run_line
+from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 
 if TYPE_CHECKING:
     from lockgate.shell.programs.invoke import Invocation

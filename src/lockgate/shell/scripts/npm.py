@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
 from lockgate.shell.scripts.follow import File, followed, opened
-from lockgate.shell.scripts.recipes import UNKNOWN, run_line
+from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:

@@ -7,19 +7,9 @@ call runs code of the project whatever is found; what is found is evidence, and 
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.grammar.tree import Unparsed
-from lockgate.shell.scripts.follow import process
-from lockgate.shell.state.abstract_text import known
-from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
     from lockgate.shell.programs.invoke import Invocation
-
-UNKNOWN = "\x00"
-"""Stands in a recipe for text that is only known when it runs."""
-_STAND_IN = "${_made}"
-"""A variable that nobody sets: a word of the environment, as far as the reader is concerned."""
 
 
 def run_recipes(call: Invocation) -> bool:
@@ -35,17 +25,3 @@ def run_recipes(call: Invocation) -> bool:
     from lockgate.shell.scripts.npm import run_npm
 
     return run_npm(call)
-
-
-def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> str:
-    """Run one text of a recipe in a shell of its own; give the shape of what it prints."""
-    from lockgate.shell.grammar.reader import read
-
-    inner = process(scope)
-    tree = read(text.replace(UNKNOWN, _STAND_IN), machine.enter(dialect))
-    if isinstance(tree, Unparsed):
-        return machine.not_read(text, tree)
-    if machine.scripts is not None:
-        machine.scripts.read(tree)
-    shape = machine.until_left(inner, lambda: machine.run(tree, inner))
-    return shape if known(shape) else UNKNOWN

@@ -18,6 +18,13 @@ PLAIN = "\x01"
 ENVIRONMENT = "\x02"
 """The value of a variable that the script never set: not known, but not chosen by who wrote the script either."""
 
+NO_NAME = "*/_."
+"""What is left of a path of which no name is known."""
+MAY_BE_EMPTY = f"{PLAIN}{ENVIRONMENT} \n\t"
+"""What a text consists of that is no word where it is empty."""
+LONGEST = 8_000
+"""Characters of what a command prints; a longer text is opaque."""
+
 FIRST_MARK, WEAK = "\U000f0000", "\U00100000"
 """From the first on they say where a text comes from, from ``WEAK`` on where it may come from."""
 
@@ -67,3 +74,16 @@ def unknown(*texts: str) -> str:
 def harmless(text: str) -> bool:
     """Whether a text can be neither an option nor code where a word is evaluated."""
     return OPAQUE not in text and not text.startswith("-") and "$(" not in text and "`" not in text
+
+
+def as_pattern(text: str) -> str:
+    """The path as a file name pattern. A component that is wholly unknown stands for an ordinary name."""
+    if OPAQUE not in text and PLAIN not in text and ENVIRONMENT not in text:
+        return text
+    parts = []
+    for part in text.split("/"):
+        bare = part.replace(OPAQUE, "").replace(PLAIN, "").replace(ENVIRONMENT, "")
+        unknown = part != bare
+        parts.append("_" if unknown and not bare.strip(".") and bare != "." else
+                     part.replace(OPAQUE, "*").replace(PLAIN, "*").replace(ENVIRONMENT, "*"))  # fmt: skip
+    return "/".join(parts)

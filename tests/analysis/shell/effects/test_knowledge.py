@@ -9,6 +9,7 @@ from lockgate.shell import analyse_shell
 from lockgate.shell.interpreter import builtins
 from lockgate.shell.interpreter.builtins import BUILTINS
 from lockgate.shell.knowledge.data import build
+from lockgate.shell.knowledge.options import HARMLESS
 from lockgate.shell.programs import roles
 from lockgate.shell.programs.roles import ROLES
 from lockgate.shell.state.findings import NEEDS, WORDS
@@ -83,6 +84,16 @@ def _quiet(raw):
         yield from raw.get("quiet", ())
         for below in raw.get("commands", {}).values():
             yield from _quiet(below)
+
+
+@pytest.mark.parametrize("path", sorted(build.FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_role_is_one_that_there_is(path: Path) -> None:
+    if path.stem == "tables":
+        return
+    known = {*ROLES, *WORDS, *HARMLESS, "text", "assignments"}
+    for name, entry in build.family(path.name, build.load(path)["programs"]).items():
+        if isinstance(entry, dict):
+            assert build.roles_in(entry) <= known, name
 
 
 @pytest.mark.parametrize("role", sorted(ROLES))

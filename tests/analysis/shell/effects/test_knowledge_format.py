@@ -15,8 +15,6 @@ def compiled(entry):
     ("entry", "problem"),
     [
         ({"otherwise": "connect"}, "`otherwise` without `commands`"),
-        ({"options": {"frobnicate": "-x"}}, "there is no role frobnicate"),
-        ({"operands": "read... frobnicate"}, "there is no role frobnicate"),
         ({"effects": "frobnicate"}, "there is no effect frobnicate"),
         ({"options": {"read": "-x=", "write": "-x="}}, "the option -x has two meanings"),
         ({"options": [{"read": "-x="}, {"write": "-x="}]}, "the option -x has two meanings"),
@@ -29,6 +27,22 @@ def compiled(entry):
 def test_an_entry_that_does_not_hold_together(entry, problem):
     with pytest.raises(build.KnowledgeError, match=problem):
         compiled(entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param({"options": {"frobnicate": "-x"}}, id="of an option"),
+        pytest.param({"operands": "read... frobnicate..."}, id="of an operand"),
+        pytest.param({"commands": {"a": {"operands": "frobnicate"}}}, id="below a subcommand"),
+        pytest.param(
+            {"options": {"local": "-x"}, "when": [{"options": "-x", "then": {"operands": "frobnicate"}}]},
+            id="of a change",
+        ),
+    ],
+)
+def test_all_roles_of_an_entry_are_found(entry):
+    assert "frobnicate" in build.roles_in(compiled(entry))
 
 
 def test_two_programs_of_one_name():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects import removal as removing
@@ -96,9 +98,7 @@ class Calls:
     def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> None:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)
         if function.attr == "format":
-            from lockgate.shell.inline.python.program import is_template
-
-            if all(known(text) and is_template(text) for text in self.texts(function.value)):
+            if all(known(text) and _is_template(text) for text in self.texts(function.value)):
                 self.handled.add(id(function))
         elif function.attr in self.members and (full is None or full.count(".") > 1):
             self.handled.add(id(function))
@@ -278,3 +278,9 @@ def is_here(place: str) -> bool:
 
     host = host_of(place if "://" in place else f"http://{place}") if known(place) else None
     return host is not None and is_loopback(host)
+
+
+def _is_template(text: str) -> bool:
+    """Whether ``text.format()`` reads no member of what it is given."""
+    fields = re.sub(r"\{\{|\}\}", "", text)
+    return all("." not in field and "[" not in field for field in re.findall(r"\{([^{}:!]*)", fields))

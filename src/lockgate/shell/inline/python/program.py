@@ -8,8 +8,6 @@ others.
 
 from __future__ import annotations
 
-import re
-
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
@@ -237,9 +235,3 @@ class _Program:
         if node.name.startswith("__") and node.name not in self.methods:
             return f"`{node.name}` changes how Python itself works"
         return ""
-
-
-def is_template(text: str) -> bool:
-    """Whether ``text.format()`` reads no member of what it is given."""
-    fields = re.sub(r"\{\{|\}\}", "", text)
-    return all("." not in field and "[" not in field for field in re.findall(r"\{([^{}:!]*)", fields))

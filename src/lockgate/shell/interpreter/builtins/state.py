@@ -8,8 +8,8 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import entered
 from lockgate.shell.effects.files import read, write
+from lockgate.shell.interpreter.builtins import printing
 from lockgate.shell.interpreter.builtins import variables as names
-from lockgate.shell.programs import output
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope, positional
@@ -72,7 +72,7 @@ def print_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
 
 def echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``echo``."""
-    shape = output.echo(args)
+    shape = printing.echo(args)
     if known(shape):
         # These are the agent's own words: they do not make a result that is otherwise a tool's own lines suspect.
         for line in shape.splitlines():
@@ -87,9 +87,9 @@ def printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -
         targets, rest = ([Arg(attached)], args[1:]) if attached else (args[1:2], args[2:])
         names.take_names(machine, scope, targets)
         for name in targets:
-            scope.assign(name.text, output.printf(rest))
+            scope.assign(name.text, printing.printf(rest))
         return ""
-    return output.printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
+    return printing.printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
 
 
 def eval_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:

@@ -142,7 +142,7 @@ def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
 
 def reference(machine: Machine, scope: Scope, target: str) -> None:
     """``declare -n``: from here on another name stands for a variable, which may be one that executes."""
-    from lockgate.shell.effects.variables import role_of
+    from lockgate.shell.knowledge.lookup import role_of
 
     if not target.isidentifier() or role_of(target):
         because = "from here on another name stands for a variable that is not known, or that runs something"
@@ -181,7 +181,8 @@ def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
 
 def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``let``: arithmetic."""
-    from lockgate.shell.expansion.arithmetic import evaluate, unsafe_arithmetic
+    from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
+    from lockgate.shell.expansion.words import evaluate
     from lockgate.shell.grammar.tree import Arith, Literal
 
     for arg in args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.hosts import canonical_host
+from lockgate.shell.effects.database_hosts import SOCKET, UNCLEAR, hosts_of, keyword_hosts
 from lockgate.shell.programs.roles.files import edit, read
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, known
 from lockgate.shell.state.scope import Arg
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 _FILES = frozenset({"sqlite", "sqlite3", "file", "duckdb"})
 _SOCKETS = frozenset({"unix", "redis+socket", "mysqlx+socket"})
-_ELSEWHERE = re.compile(r"host|proxy|server|service|socket|srv", re.IGNORECASE)
-"""Parameters with such a name can say another place than the authority does."""
-_PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s'\\]*)(?=\s|$)")
 _SEVERAL = re.compile(r",(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 """Between addresses of one cluster, each with its scheme."""
 _SERVER = re.compile(r"^tcp:(?!//)|,\d{1,5}$")
@@ -26,10 +23,6 @@ _SQLITE_ADDRESS = re.compile(r"file:(?://[^/?#]*)?(?P<path>[^?#]*).*", re.DOTALL
 _CLIENTS = frozenset({"sqlite3"})
 """Programs whose operands behind the database are SQL, and which have no commands but those of ``sqlite3``."""
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
-SOCKET = "/"
-"""What stands for a socket of this machine, among hosts."""
-UNCLEAR = "?"
-"""What stands for a host that is only known at run time."""
 
 
 def dsn(call: Invocation, words: list[Arg], _: str) -> None:
@@ -45,12 +38,12 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
             edit(call, [Arg(re.sub(r"^/{2}(?:localhost)?/?", "", text[len(plain) + 1 :]), word.glob)], "")
             sqlite(call, [Arg(f"file:{text[len(plain) + 1 :]}", word.glob)], "")
         elif plain and plain not in _SOCKETS:
-            _connect(call, word, _hosts(plain, text[len(plain) + 1 :]))
+            _connect(call, word, hosts_of(plain, text[len(plain) + 1 :]))
         elif not plain and "=" in text:
-            _connect(call, word, _keyword_hosts(text))
+            _connect(call, word, keyword_hosts(text))
         elif re.search(r"[@/.]|:\d", text) and not text.startswith(("/", ".", "~")) and not text.endswith(_SCRIPTS):
             # `mongosh host/name`, `mysqlsh user@host:3306`
-            _connect(call, word, _hosts("", f"//{text}"))
+            _connect(call, word, hosts_of("", f"//{text}"))
 
 
 def sqlite(call: Invocation, words: list[Arg], _: str) -> None:
@@ -80,62 +73,9 @@ def _only_read(call: Invocation) -> bool:
     return takes and bool(texts) and all(known(text) and only_reads(call, text) for text in (*first, *texts))
 
 
-def hosts_in(text: str) -> list[str]:
-    """The hosts that the address of a database names, or libpq's pairs; none where it is a name by itself."""
-    scheme, mark, rest = text.partition("://")
-    if mark:
-        return _hosts(scheme.lower(), f"//{rest}")
-    return _keyword_hosts(text) if "=" in text else []
-
-
 def _connect(call: Invocation, word: Arg, hosts: list[str]) -> None:
     for host in hosts:
         if host == UNCLEAR:
             call.contact.targets.append(("url", Arg(f"database://{word.text}")))
         elif host != SOCKET:
             call.contact.targets.append(("host", Arg(host)))
-
-
-def _hosts(scheme: str, rest: str) -> list[str]:
-    """The hosts of an address, in all readings: libpq, redis-cli and drivers end a password at different ``@``."""
-    if not known(rest) or not rest.startswith("//") or scheme.endswith("+srv"):
-        return [UNCLEAR]
-    authority, mark, path = re.match(r"//([^/?#]*)([/?#]?)(.*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]
-    if authority.count("@") > 1 or "@" in path or re.search(r"[\s\\\x00-\x1f]", rest):
-        return [UNCLEAR]
-    hosts = [_host(place) for place in authority.rpartition("@")[2].split(",")]
-    query = path.partition("?")[2] if mark != "?" else path
-    return hosts + [host for pair in re.split(r"[&;]", query) for host in _parameter(*pair.partition("=")[::2])]
-
-
-def _host(place: str) -> str:
-    """The host in ``host:port``; the folder of a socket may stand there escaped."""
-    if place.lower().startswith("%2f"):
-        return SOCKET
-    host = place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0]
-    if not host:
-        return SOCKET
-    return host if canonical_host(host) is not None else UNCLEAR
-
-
-def _parameter(key: str, value: str) -> list[str]:
-    """Where one parameter of a connection leads; most lead nowhere."""
-    key = key.strip().lower()
-    if key in ("host", "hostaddr"):
-        return [SOCKET if one.startswith(("/", "@")) else _host(one) for one in value.split(",")]
-    return [UNCLEAR] if _ELSEWHERE.search(key) or "%" in key else []
-
-
-def _keyword_hosts(text: str) -> list[str]:
-    """The hosts in libpq's ``key=value`` string; without one, it is the socket of this machine."""
-    if not known(text):
-        return [UNCLEAR]
-    found, at = [], 0
-    while at < len(text) and text[at:].strip():
-        pair = _PAIR.match(text, at)
-        if pair is None:
-            return [UNCLEAR]
-        key, value = pair.groups()
-        found += _parameter(key, re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith("'") else value)
-        at = pair.end()
-    return found

@@ -29,7 +29,7 @@ def read(call: Invocation, words: list[Arg], option: str) -> None:
     call.read_words += words
     for word in words:
         if ADDRESS.match(word.text):
-            from lockgate.shell.programs.roles.network import url
+            from lockgate.shell.programs.roles.addresses import url
 
             url(call, [word], option)
         else:
@@ -75,7 +75,7 @@ def write(call: Invocation, words: list[Arg], option: str) -> None:
     """Files are written; what stands at an address is sent there."""
     for word in words:
         if ADDRESS.match(word.text):
-            from lockgate.shell.programs.roles.service_clients import send_to
+            from lockgate.shell.programs.roles.addresses import send_to
 
             send_to(call, [word], option)
         else:
@@ -287,7 +287,7 @@ def paged(call: Invocation, words: list[Arg], option: str) -> None:
 
 def archive(call: Invocation, words: list[Arg], option: str) -> None:
     """An archive that is written or read: ``host:path`` lies on another machine, to which ``ssh`` connects."""
-    from lockgate.shell.programs.roles.network import host
+    from lockgate.shell.programs.roles.addresses import host
 
     # It is opened before the program goes to the folder that an option names.
     inner, call.scope = call.scope, call.started

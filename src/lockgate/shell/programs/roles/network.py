@@ -9,6 +9,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.effects import files
 from lockgate.shell.effects.contact import dynamic_value
 from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.programs.roles.addresses import url
 from lockgate.shell.programs.roles.files import ADDRESS, read
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harmless, known
 from lockgate.shell.state.scope import Arg
@@ -36,11 +37,6 @@ _FORMS = frozenset({"-F", "--form"})
 """Options of curl with which ``<file`` names a file, too."""
 _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
-
-
-def url(call: Invocation, words: list[Arg], _: str) -> None:
-    """Addresses that are read, unless something is sent."""
-    call.contact.targets += [("url", word) for word in words]
 
 
 def source(call: Invocation, words: list[Arg], option: str) -> None:
@@ -126,18 +122,6 @@ def format_(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque(f"the format in `{word.shown}` can write a file")
 
 
-def host(call: Invocation, words: list[Arg], option: str) -> None:
-    """Machines that are connected to; an absolute path is a socket on this one."""
-    doubt_place(call, option)
-    call.contact.targets += [("host", word) for word in words if not word.text.startswith("/")]
-
-
-def doubt_place(call: Invocation, option: str) -> None:
-    """Where an option stands that is not known, the operand behind it may be its value, and another one the address."""
-    if not option and call.matched.unknown:
-        reroute(call, [], call.matched.unknown[0].shown)
-
-
 def lookup(call: Invocation, words: list[Arg], _: str) -> None:
     """Names that are looked up."""
     call.contact.targets += [("lookup", word) for word in words]
@@ -182,12 +166,6 @@ def proxy(call: Invocation, words: list[Arg], _: str) -> None:
     """The request goes through another machine."""
     call.contact.rerouted = True
     call.contact.sends = call.contact.sends or f"`{call.what}` is told to go through another machine"
-
-
-def reroute(call: Invocation, words: list[Arg], option: str) -> None:
-    """The request may go elsewhere than its address says."""
-    call.contact.rerouted = True
-    call.contact.sends = call.contact.sends or f"`{option}` decides elsewhere where `{call.what}` connects to"
 
 
 def remote(call: Invocation, words: list[Arg], _: str) -> None:

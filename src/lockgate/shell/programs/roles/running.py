@@ -9,7 +9,8 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import STANDARD_INPUT, absolute
-from lockgate.shell.effects.variables import heed_variable, variable_effects
+from lockgate.shell.effects.unlisted import heed_variable
+from lockgate.shell.effects.variables import variable_effects
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.programs.attacker_names import breaks_out
 from lockgate.shell.programs.roles.files import read, write

@@ -11,8 +11,9 @@ from lockgate.resources.hosts import is_here
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute
 from lockgate.shell.effects import files
+from lockgate.shell.programs.roles.addresses import doubt_place, host, reroute
 from lockgate.shell.programs.roles.files import unpack
-from lockgate.shell.programs.roles.network import doubt_place, host, lookup, method, proxy, reroute, send
+from lockgate.shell.programs.roles.network import lookup, method, proxy, send
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
@@ -43,13 +44,6 @@ _ARCHIVES = (
 )
 """Endings of files that nothing runs or believes where they lie."""
 _CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
-
-
-def send_to(call: Invocation, words: list[Arg], option: str) -> None:
-    """Addresses that something is sent to: data, or many requests."""
-    doubt_place(call, option)
-    call.contact.sends = call.contact.sends or f"`{call.what}` sends to the address that it is given"
-    call.contact.targets += [("url", word) for word in words]
 
 
 def httpie(call: Invocation, words: list[Arg], _: str) -> None:

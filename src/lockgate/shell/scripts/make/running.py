@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.scripts.follow import File, followed, opened
 from lockgate.shell.scripts.make.files import Makefile, Source
 from lockgate.shell.scripts.make.words import UNKNOWN
-from lockgate.shell.scripts.recipes import run_line
+from lockgate.shell.scripts.recipe_line import run_line
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
