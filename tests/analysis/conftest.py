@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockgate.resources.host_view import Surroundings
+from lockgate.shell.knowledge.lookup import lookup
 
 HOME = "/home/user"
 WORK = "/home/user/work"
@@ -18,4 +19,5 @@ def around() -> Surroundings:
         own_paths=("/home/user/.local/state/lockgate", "/opt/lockgate"),
         client_paths=("/tmp/claude-1000/work",),
         variables={"PATH": "/home/user/tools:/home/user/work/.venv/bin:/usr/bin"},
+        is_known_program=lambda name: lookup(name) is not None,
     )

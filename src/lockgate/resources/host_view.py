@@ -208,6 +208,8 @@ class Surroundings(Record):
     """Whether the session's list of tasks may be one that other sessions write to. Asked only where it is read."""
     is_there: Callable[[str], bool] = lambda _: False
     """Whether there is a file at an absolute path, inside the workspace."""
+    is_known_program: Callable[[str], bool] = lambda _: True
+    """Whether a name is that of a program which people start; any may be, where nothing is known of programs."""
     names_in: Callable[[str], tuple[str, ...] | None] = lambda _: None
     """All names in an absolute folder of the workspace, none where there is no such folder.
 

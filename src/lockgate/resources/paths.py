@@ -276,11 +276,8 @@ def _program_folder(form: Path, path: str, around: Surroundings) -> list[Effect]
     if not _lies_in(folders, form):
         return []
     others = tuple(folder for folder in folders if not inside(folder, around.workspace or "/nowhere"))
-    if not (form.wild or _lies_in(others, form)):
-        from lockgate.shell.knowledge.lookup import lookup
-
-        if lookup(form.names[-1]) is None:
-            return []
+    if not (form.wild or _lies_in(others, form) or around.is_known_program(form.names[-1])):
+        return []
     because = "programs that people start by name are looked for here"
     return [Effect(EffectKind.PERSIST, path, "place:persist/programs", because)]
 

@@ -71,12 +71,19 @@ def surroundings_in(where: Folders, workspace: str) -> Surroundings:
         nested_skills=_nested_skill_reader(workspace),
         shares_tasks=_shares_tasks(where.home),
         is_there=files.is_there,
+        is_known_program=_is_known_program,
         names_in=files.names_in,
         found_below=files.found_below,
         repository=_repositories(where.home),
         copied=_copied,
         only_contained_see=lambda path: _only_contained_see(where.state, workspace, path),
     )
+
+
+def _is_known_program(name: str) -> bool:
+    from lockgate.shell.knowledge.lookup import lookup
+
+    return lookup(name) is not None
 
 
 def _only_contained_see(state: str, workspace: str, path: str) -> bool:
