@@ -7,7 +7,9 @@ from lockgate.resources.host_view import Surroundings
 from lockgate.resources.path_spelling import somewhere
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
-from lockgate.shell.interpreter.interpreter import Machine
+from lockgate.shell.interpreter.interpreter import AbstractInterpreter
+from lockgate.shell.programs.invoke import run_program
+from lockgate.shell.state.machine import Machine
 from lockgate.shell.state.scope import Scope
 
 _PUSHING = frozenset({"program:git/push", "program:gh/pr/create", "program:gh/repo/create", "program:glab/mr/create"})
@@ -35,7 +37,7 @@ def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bas
 
 
 def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
-    machine = Machine(around)
+    machine = AbstractInterpreter(around, run_program)
     machine.texts.append(text)
     scope = beginning(cwd, around)
     began = dict(scope.variables) if around.shell_stays else {}

@@ -14,6 +14,7 @@ from lockgate.resources.paths import write_effects
 from lockgate.resources.protected_paths import Guard
 from lockgate.shell.effects.unlisted import TARGET, unlisted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.machine import Moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,13 +27,6 @@ _MOST = 3
 """How many names are told to a person."""
 _BECAUSE = "this writes what lies in `{source}`, under names that no word of the command says"
 _STAYS = "`{source}` lies outside of the project, where a contained command can move nothing away"
-
-
-class Moved(Record):
-    """Something that was copied or moved on the way."""
-
-    source: str
-    target: str
 
 
 class Copy(Record):

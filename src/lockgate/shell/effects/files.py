@@ -20,7 +20,7 @@ from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.effects.copies import Copy
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 _NOWHERE = frozenset({"-", "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "NUL"})
 _DISKS = "sd hd nvme vd xvd disk rdisk mmcblk dm- mapper/ mem kmem loop md"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lockgate.core.model import Command
     from lockgate.resources.host_view import Surroundings
     from lockgate.shell.grammar.tree import Part, Word
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 _MOST_NAMES = 64
 """A word that stands for more is not followed."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from lockgate.resources.host_view import OwnDatabase
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _BECAUSE = "the gate's own store is there, with the labels and answers of every session"
 _PORT = "5432"
@@ -34,7 +34,7 @@ _AUTHORITY_PORT = lazy_re(r":(\d+)(?=,|$)")
 _PAIR = lazy_re(r"(?:^|[&\s])(dbname|port|service)\s*=\s*'?([^\s&']*)")
 
 
-def reached(call: Invocation) -> Effect | None:
+def reached(call: ProgramCall) -> Effect | None:
     """What it is to run a client of PostgreSQL, where it can reach the gate's own store; ``None`` for all else."""
     program = call.args[0].text.rpartition("/")[2]
     client: Mapping[str, str] | None = table("postgresql_clients").get(program)
@@ -56,7 +56,7 @@ def reached(call: Invocation) -> Effect | None:
     return Effect(EffectKind.TAMPER, program, "address:own", _BECAUSE, variant)
 
 
-def _talks(call: Invocation, client: Mapping[str, str]) -> bool:
+def _talks(call: ProgramCall, client: Mapping[str, str]) -> bool:
     """Whether it talks to a database at all, as it is called."""
     given = call.matched.given
     if given.intersection(client.get("unless", "").split()):
@@ -64,7 +64,7 @@ def _talks(call: Invocation, client: Mapping[str, str]) -> bool:
     return "when" not in client or bool(given.intersection(client["when"].split()))
 
 
-def _names(call: Invocation, client: Mapping[str, str]) -> list[Arg]:
+def _names(call: ProgramCall, client: Mapping[str, str]) -> list[Arg]:
     """The words that name a database."""
     places = client.get("names", "").split()
     found = [word for option in call.matched.options if option.name in places for word in option.value]
@@ -90,7 +90,7 @@ def _database(word: Arg) -> Iterator[str]:
             yield _UNKNOWN if key == "service" else _decoded(value)
 
 
-def _went_over(call: Invocation) -> Iterator[str]:
+def _went_over(call: ProgramCall) -> Iterator[str]:
     """The databases that psql connects to on the way; a ``-`` stands for the same one as before."""
     code = [word.text for option in call.matched.options if option.name in _CODE for word in option.value]
     for text in (*code, call.stdin or ""):
@@ -99,13 +99,13 @@ def _went_over(call: Invocation) -> Iterator[str]:
                 yield _UNKNOWN if match["rest"] else match["name"]
 
 
-def _default(call: Invocation) -> str:
+def _default(call: ProgramCall) -> str:
     """The database of a client that was given none: a variable says it, or the user's name."""
     text = call.scope.value("PGDATABASE")
     return text if text and known(text) else _UNKNOWN
 
 
-def _is_elsewhere(call: Invocation, named: list[Arg], own: OwnDatabase) -> bool:
+def _is_elsewhere(call: ProgramCall, named: list[Arg], own: OwnDatabase) -> bool:
     """Whether it is certain that another server is talked to: on another machine, or at another port."""
     from lockgate.shell.effects.database_hosts import SOCKET, UNCLEAR, hosts_in
 

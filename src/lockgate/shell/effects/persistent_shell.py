@@ -22,7 +22,7 @@ from lockgate.shell.state.abstract_text import known
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Scope
 
 _HINT = (

@@ -23,7 +23,7 @@ from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.resources.host_view import Surroundings
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 _ANY_NAMES = frozenset({OPAQUE, PLAIN, ENVIRONMENT})
 _STATE_FILES = ("key", "store.json", "lockgate.db", "lockgate.db-wal", "open-*.html")

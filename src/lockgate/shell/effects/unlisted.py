@@ -15,7 +15,7 @@ from lockgate.shell.state.abstract_text import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Arg, Ever
 
 OPTION, VARIABLE, TARGET = "shell:unlisted-option", "shell:unlisted-variable", "shell:unlisted-target"

@@ -7,13 +7,12 @@ import re
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.effects.unlisted import heed_variable
 from lockgate.shell.knowledge.lookup import role_of, table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
 
@@ -70,6 +69,8 @@ def heed_given(machine: Machine, scope: Scope) -> None:
     """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
     for name, texts in list(scope.ever.given.items()):
         if scope.ever.exporting or machine.around.exported(name):
+            from lockgate.shell.effects.unlisted import heed_variable
+
             heed_variable(name, "", machine)
         if role_of(name):
             for text in sorted(texts):

@@ -12,7 +12,7 @@ from lockgate.shell.state.scope import Ever, Scope
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 
 def index(text: str, machine: Machine, scope: Scope) -> None:

@@ -22,9 +22,9 @@ from lockgate.shell.state.scope import Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
-    Expand = Callable[[Word, Machine, Scope], str]
+    Expand = Callable[[Word, Interpreter, Scope], str]
 
 _PASSING = frozenset({"#", "##", "%", "%%", "/", "//", "/#", "/%", ":", "^", "^^", ",", ",,", "@U", "@L", "@u", "@Q"})
 _CUTTING = frozenset({":", "#", "##", "%", "%%", "/", "//", "/#", "/%"})
@@ -42,7 +42,7 @@ _FOLDERS = {
 """Variables that name folders: their usual default is a good reading where nothing else is known."""
 
 
-def parameter(part: Param, machine: Machine, scope: Scope, expand: Expand) -> str:
+def parameter(part: Param, machine: Interpreter, scope: Scope, expand: Expand) -> str:
     """The text that a parameter expansion becomes, where it is not split; ``expand`` reads the words in it."""
     operator = part.operator
     if part.subscript is not None and part.subscript.literal not in ("@", "*"):
@@ -76,7 +76,7 @@ def parameter(part: Param, machine: Machine, scope: Scope, expand: Expand) -> st
     return exact if exact is not None else _changed(operator, value, arguments)
 
 
-def _evaluated(part: Param, arguments: list[str], machine: Machine, scope: Scope) -> None:
+def _evaluated(part: Param, arguments: list[str], machine: Interpreter, scope: Scope) -> None:
     """Keep what the evaluation of an offset, or of a name that stands in a variable, does."""
     from lockgate.shell.expansion.arithmetic import calculable, evaluated, unsafe_arithmetic
 
@@ -139,7 +139,7 @@ def _in_zsh(part: Param, scope: Scope, value: str) -> str:
     return OPAQUE if index.isdigit() and any(item.text != value for item in scope.arrays[part.name]) else value
 
 
-def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Machine) -> str:
+def _default(name: str, operator: str, value: str, arguments: list[str], scope: Scope, machine: Interpreter) -> str:
     word = arguments[0] if arguments else ""
     there = name in scope.variables or name.isdigit() or name in ("@", "*")
     kind = operator[-1]

@@ -14,13 +14,13 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, MAY_BE_EMPTY, OPAQUE
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _MOST_WORDS = 200
 _MOST_TEXT = 20_000
 
 
-def expand_all(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
+def expand_all(words: tuple[Word, ...], machine: Interpreter, scope: Scope) -> list[Arg]:
     """The words that a command gets."""
     args: list[Arg] = []
     for word in words:
@@ -32,12 +32,12 @@ def expand_all(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[
     return args
 
 
-def expand(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
+def expand(word: Word, machine: Interpreter, scope: Scope) -> list[Arg]:
     """The words that one word becomes: none, one or several."""
     return expand_all((word,), machine, scope)
 
 
-def _expanded(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
+def _expanded(word: Word, machine: Interpreter, scope: Scope) -> list[Arg]:
     ways = _without_braces(word.parts)
     if ways is not None:
         return [arg for parts in ways for arg in _Fields(machine, scope).of(parts)]
@@ -46,7 +46,7 @@ def _expanded(word: Word, machine: Machine, scope: Scope) -> list[Arg]:
     return [Arg(OPAQUE, loose=True)]
 
 
-def expand_one(word: Word, machine: Machine, scope: Scope) -> str:
+def expand_one(word: Word, machine: Interpreter, scope: Scope) -> str:
     """The text of a word where the shell does not split it (assignments, here-documents, redirections)."""
     literal = word.literal
     if literal is not None:
@@ -93,7 +93,7 @@ def _alternatives(braces: Braces) -> list[tuple[Part, ...]] | None:
 class _Fields:
     """Builds the fields of one word: unquoted values are split at white space."""
 
-    def __init__(self, machine: Machine, scope: Scope) -> None:
+    def __init__(self, machine: Interpreter, scope: Scope) -> None:
         self.machine, self.scope = machine, scope
         self.done: list[Arg] = []
         self.text = ""
@@ -175,7 +175,7 @@ def _subscript(part: Param) -> str | None:
     return part.subscript.literal if part.subscript is not None else None
 
 
-def text_of(part: Part, machine: Machine, scope: Scope) -> str:
+def text_of(part: Part, machine: Interpreter, scope: Scope) -> str:
     """The text that a part of a word becomes."""
     if isinstance(part, Literal):
         return _safe(part.text)
@@ -200,7 +200,7 @@ def text_of(part: Part, machine: Machine, scope: Scope) -> str:
     return unknown("", *(expand_one(word, machine, scope) for word in part.alternatives))
 
 
-def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
+def evaluate(part: Arith, machine: Interpreter, scope: Scope) -> None:
     """Keep what the evaluation of an arithmetic expression does."""
     from lockgate.shell.expansion.arithmetic import evaluate_pieces
 
@@ -209,7 +209,7 @@ def evaluate(part: Arith, machine: Machine, scope: Scope) -> None:
     )
 
 
-def _home(part: Tilde, machine: Machine, scope: Scope) -> str:
+def _home(part: Tilde, machine: Interpreter, scope: Scope) -> str:
     if part.user in ("+", "-"):
         return scope.value("PWD" if part.user == "+" else "OLDPWD")
     if part.user:

@@ -17,35 +17,35 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 
-def _sed(call: Invocation, text: str) -> None:
+def _sed(call: ProgramCall, text: str) -> None:
     from lockgate.shell.inline.sed import sed_effects
 
     sed_effects(call, text)
 
 
-def _python(call: Invocation, text: str) -> None:
+def _python(call: ProgramCall, text: str) -> None:
     from lockgate.shell.inline.python.program import python_effects
 
     python_effects(call, text)
 
 
-def _perl(call: Invocation, text: str) -> None:
+def _perl(call: ProgramCall, text: str) -> None:
     from lockgate.shell.inline.perl.program import perl_effects
 
     perl_effects(call, text)
 
 
-def _javascript(call: Invocation, text: str) -> None:
+def _javascript(call: ProgramCall, text: str) -> None:
     from lockgate.shell.inline.javascript.program import javascript_effects
 
     javascript_effects(call, text)
 
 
-def _sql(client: str) -> Callable[[Invocation, str], None]:
-    def read(call: Invocation, text: str) -> None:
+def _sql(client: str) -> Callable[[ProgramCall, str], None]:
+    def read(call: ProgramCall, text: str) -> None:
         from lockgate.shell.inline.sql import reader
 
         reader(client)(call, text)
@@ -53,8 +53,8 @@ def _sql(client: str) -> Callable[[Invocation, str], None]:
     return read
 
 
-def _unread(language: str) -> Callable[[Invocation, str], None]:
-    def look(call: Invocation, text: str) -> None:
+def _unread(language: str) -> Callable[[ProgramCall, str], None]:
+    def look(call: ProgramCall, text: str) -> None:
         from lockgate.shell.inline.opaque import unread
 
         unread(call, language, text)
@@ -94,7 +94,7 @@ def _awk_doubtful(text: str) -> bool:
     return False
 
 
-def _awk(call: Invocation, text: str) -> None:
+def _awk(call: ProgramCall, text: str) -> None:
     # Several texts are one program: what a slash means at the start of one depends on the one before.
     pieces = [word.text for option in call.matched.options if option.role == "code-awk" for word in option.value]
     text = "\n".join(pieces) or text
@@ -142,7 +142,7 @@ def _is_plain_variable(tokens: list[str]) -> bool:
     return closing == "]" and name.startswith('"') and not is_secret_name(name)
 
 
-def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..., list[Effect]]) -> None:
+def _awk_file(call: ProgramCall, tokens: list[str], index: int, look: Callable[..., list[Effect]]) -> None:
     """Keep the file that a program reads or writes, where it is one string."""
     name = tokens[index] if index < len(tokens) else ""
     after = tokens[index + 1] if index + 1 < len(tokens) else ""
@@ -162,7 +162,7 @@ def _awk_file(call: Invocation, tokens: list[str], index: int, look: Callable[..
 _JQ_ASIDE = lazy_re(r'#(?P<comment>[^\n]*)|"(?:[^"\\]|\\.)*+(?:"|$)', re.DOTALL)
 
 
-def _jq(call: Invocation, text: str) -> None:
+def _jq(call: ProgramCall, text: str) -> None:
     # Behind a text with an expression in it, it is not clear which quotes begin a text and which end one; nor does a
     # comment end for every jq at a line break with a backslash before it.
     unclear = "\\(" in text or re.search(r"#[^\n]*\\\r?\n", text)
@@ -173,7 +173,7 @@ def _jq(call: Invocation, text: str) -> None:
         call.opaque("the jq program loads a file by a name in its text")
 
 
-def _yq(call: Invocation, text: str) -> None:
+def _yq(call: ProgramCall, text: str) -> None:
     """Operators that read files and the environment, or run programs."""
     if re.search(r"\b(?:str)?env(?:subst)?\b|\$ENV", text):
         call.own += made_by("read-secret", "yq env", call.rule)
@@ -194,7 +194,7 @@ def _yq(call: Invocation, text: str) -> None:
 _PATCHED = lazy_re(r"(?m)^(?:---|\+\+\+|\*\*\*|Index:|rename (?:from|to)|copy to|diff --git)[ \t]+(.*)$")
 
 
-def _patch(call: Invocation, text: str) -> None:
+def _patch(call: ProgramCall, text: str) -> None:
     """A patch writes the files that it names, less some leading folders."""
     names = [name for line in _PATCHED.findall(text) for name in line.split("\t")[0].split(" ")]
     if not names or '"' in "".join(names):
@@ -207,7 +207,7 @@ def _patch(call: Invocation, text: str) -> None:
         call.opaque("this patch writes too many files")
 
 
-LANGUAGES: dict[str, Callable[[Invocation, str], None]] = {
+LANGUAGES: dict[str, Callable[[ProgramCall, str], None]] = {
     "python": _python,
     "sed": _sed,
     "awk": _awk,

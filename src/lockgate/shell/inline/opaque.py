@@ -13,7 +13,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 OTHER_SHELL = "other-shell"
 """The language of shells that are not of the Bourne family."""
@@ -23,7 +23,7 @@ _SQL = frozenset({"sql", "psql", "mysql"})
 _HINT = "write it for bash or sh: other shells' languages are not read"
 
 
-def unread(call: Invocation, language: str, text: str, because: str = "") -> None:
+def unread(call: ProgramCall, language: str, text: str, because: str = "") -> None:
     """Keep that code runs that is not read.
 
     Args:
@@ -52,11 +52,6 @@ def _loses(language: str, text: str) -> bool:
         return loses(text)
     words = table("losing_words").get(language)
     return words is not None and re.search(words, text) is not None
-
-
-def answering(text: str) -> set[str]:
-    """The roles of what a text shows that answers the gate for a person; most often none."""
-    return {role for word, role in table("answering_words").items() if re.search(word, text, re.IGNORECASE)}
 
 
 def talks(text: str) -> bool:

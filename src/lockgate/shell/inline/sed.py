@@ -10,7 +10,7 @@ from lockgate.shell.effects import files
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _ADDRESS = lazy_re(
     r"\s*(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).|\\.)*?\1[IM]*|[+~]\d+)\s*,?\s*", re.DOTALL
@@ -21,13 +21,13 @@ RUNS = "the sed command `e` runs a program"
 _PLAIN_COMMAND = frozenset("{}=dDgGhHlnNpPxzF")
 
 
-def sed_effects(call: Invocation, text: str) -> None:
+def sed_effects(call: ProgramCall, text: str) -> None:
     """Add what a sed script does beside changing text."""
     if problem := sed_problem(call, text):
         call.opaque(problem)
 
 
-def sed_problem(call: Invocation, text: str) -> str:
+def sed_problem(call: ProgramCall, text: str) -> str:
     """Why a sed script is not local, or an empty text; files that it names are kept on the way."""
     at = 0
     while at < len(text):
@@ -64,7 +64,7 @@ def _text_lines(text: str, at: int) -> str:
     return match.group() if match else ""
 
 
-def _rest_of_line(call: Invocation, command: str, line: str) -> int:
+def _rest_of_line(call: ProgramCall, command: str, line: str) -> int:
     """Keep the file that a command names; return how much of the script it takes."""
     if command in "rR":
         call.own += files.read(Arg(line.strip()), call.machine, call.scope)
@@ -75,7 +75,7 @@ def _rest_of_line(call: Invocation, command: str, line: str) -> int:
     return len(line)
 
 
-def _substitution(call: Invocation, text: str, at: int, command: str) -> int:
+def _substitution(call: ProgramCall, text: str, at: int, command: str) -> int:
     """The end of ``s/a/b/flags``, or -1 where it runs something or cannot be read."""
     if at >= len(text) or text[at] in "\n\\":
         return -1

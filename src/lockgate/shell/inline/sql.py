@@ -14,7 +14,7 @@ from lockgate.shell.inline.data import language
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LONGEST = 20_000
 _COMMON = r"""
@@ -45,10 +45,10 @@ _ENGINES = frozenset({"INNODB", "MYISAM", "MEMORY", "ARIA"})
 _NOT_READ = "this SQL is not read exactly"
 
 
-def reader(client: str) -> Callable[[Invocation, str], None]:
+def reader(client: str) -> Callable[[ProgramCall, str], None]:
     """The reader of what a client gets: ``sqlite``, ``psql`` or ``mysql``."""
 
-    def read(call: Invocation, text: str) -> None:
+    def read(call: ProgramCall, text: str) -> None:
         script = _Script(call, client)
         problem = script.problem(text)
         if problem:
@@ -63,14 +63,14 @@ def reader(client: str) -> Callable[[Invocation, str], None]:
     return read
 
 
-def only_reads(call: Invocation, text: str) -> bool:
+def only_reads(call: ProgramCall, text: str) -> bool:
     """Whether a text for ``sqlite3`` is read exactly, and only reads the database that is open."""
     script = _Script(call, "sqlite")
     return not script.problem(text) and script.reads
 
 
 class _Script:
-    def __init__(self, call: Invocation, client: str) -> None:
+    def __init__(self, call: ProgramCall, client: str) -> None:
         self.call, self.client = call, client
         known = language("sql")
         self.words = {name: frozenset(words.upper().split()) for name, words in known.items()}

@@ -11,10 +11,10 @@ from lockgate.shell.state.abstract_text import OPAQUE, blur, harmless, marks_of
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 
-def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+def assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
     """Assign one variable and keep what that does."""
     name = assignment.name
     if assignment.subscript is not None:
@@ -39,7 +39,7 @@ def assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
     scope.assign(name, text)
 
 
-def _assign_elements(name: str, assignment: Assignment, machine: Machine, scope: Scope) -> None:
+def _assign_elements(name: str, assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
     """``a=(x y)``."""
     items = tuple(expand_all(assignment.elements or (), machine, scope))
     for item in items or (Arg(""),):
@@ -62,7 +62,7 @@ def _assign_elements(name: str, assignment: Assignment, machine: Machine, scope:
         scope.arrays[name] = (*scope.arrays.get(name, ()), *items) if assignment.append else items
 
 
-def _by_index(name: str, items: tuple[Arg, ...], machine: Machine, scope: Scope) -> None:
+def _by_index(name: str, items: tuple[Arg, ...], machine: Interpreter, scope: Scope) -> None:
     """``a=([1]=x)``: indices are evaluated, and say where the elements go."""
     for item in items:
         evaluated(item.text.partition("]=")[0].removeprefix("["), machine, scope)

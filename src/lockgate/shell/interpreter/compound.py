@@ -15,7 +15,7 @@ from lockgate.shell.state.scope import Arg, Scope
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _MOST_ROUNDS = 12
 _MOST_WORDS = 30
@@ -23,17 +23,17 @@ _MOST_PATTERNS = 4
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 
 
-def run_compound(node: Any, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def run_compound(node: Any, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a compound command, its redirections already applied; give the shape of what it prints."""
     shape: str = _HANDLERS[type(node)](node, machine, scope, stdin)
     return shape if len(shape) <= LONGEST else OPAQUE
 
 
-def _group(node: Group, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _group(node: Group, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     return machine.run(node.body, scope.copy() if node.subshell else scope, stdin)
 
 
-def _if(node: If, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _if(node: If, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     ends: list[Scope] = []
     shapes: list[str] = []
     asked = ""
@@ -49,7 +49,7 @@ def _if(node: If, machine: Machine, scope: Scope, stdin: str | None) -> str:
 
 
 # ---------------------------------------------------------------- loops
-def _while(node: While, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _while(node: While, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     def once() -> str:
         given = machine.rest(stdin)
         shape = machine.run(node.condition, scope, given)
@@ -73,7 +73,7 @@ def _while(node: While, machine: Machine, scope: Scope, stdin: str | None) -> st
     return shape
 
 
-def _for_lines(node: While, lines: list[str], machine: Machine, scope: Scope) -> str:
+def _for_lines(node: While, lines: list[str], machine: Interpreter, scope: Scope) -> str:
     """``while read x``, where every line of the input is known."""
     shape = ""
     before = scope.copy()
@@ -85,7 +85,7 @@ def _for_lines(node: While, lines: list[str], machine: Machine, scope: Scope) ->
     return _if_left(node, shape, before, scope)
 
 
-def _until_known(machine: Machine, scope: Scope, once: Callable[[], str]) -> str:
+def _until_known(machine: Interpreter, scope: Scope, once: Callable[[], str]) -> str:
     """Run a loop's body until another round teaches nothing new; each value only ever gets less known."""
     shapes = []
     for _ in range(_MOST_ROUNDS):
@@ -97,7 +97,7 @@ def _until_known(machine: Machine, scope: Scope, once: Callable[[], str]) -> str
     return machine.too_much("a loop does not come to rest")
 
 
-def _for(node: For, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _for(node: For, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     if node.words is None:
         values = list(scope.positional) if scope.positional is not None else [Arg(OPAQUE, loose=True)]
     else:
@@ -125,12 +125,12 @@ def _if_left(node: For | While, shape: str, before: Scope, scope: Scope) -> str:
     return in_parts(shape)
 
 
-def _round(node: For, text: str, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _round(node: For, text: str, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     scope.assign(node.name, text)
     return machine.run(node.body, scope, machine.rest(stdin))
 
 
-def _any_of(node: For, texts: list[str], machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _any_of(node: For, texts: list[str], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """One round for each of some texts, any of which may stand for no word at all."""
     shape = ""
     for text in texts:
@@ -140,7 +140,7 @@ def _any_of(node: For, texts: list[str], machine: Machine, scope: Scope, stdin: 
     return shape
 
 
-def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _arith_for(node: ArithFor, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     def once() -> str:
         shape = machine.run(node.body, scope, machine.rest(stdin))
         evaluate(node.header, machine, scope)
@@ -151,7 +151,7 @@ def _arith_for(node: ArithFor, machine: Machine, scope: Scope, stdin: str | None
 
 
 # ---------------------------------------------------------------- conditions
-def _case(node: Case, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _case(node: Case, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     expand_one(node.subject, machine, scope)
     ends: list[Scope] = []
     shapes = [""]
@@ -167,7 +167,7 @@ def _case(node: Case, machine: Machine, scope: Scope, stdin: str | None) -> str:
     return blur(*shapes)
 
 
-def _condition(node: Condition, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _condition(node: Condition, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     texts = [expand_one(word, machine, scope) for word in node.words]
     for index, word in enumerate(node.words):
         if word.literal in _COMPARING:
@@ -186,12 +186,12 @@ def safe_number(text: str, scope: Scope) -> bool:
     return calculable(text, scope)
 
 
-def _arith_command(node: ArithCommand, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _arith_command(node: ArithCommand, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     evaluate(node.expression, machine, scope)
     return ""
 
 
-def _coproc(node: Coproc, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _coproc(node: Coproc, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     machine.command(node.body, scope.copy(), OPAQUE)
     scope.ever.gives(node.name or "COPROC", PLAIN)
     # In zsh the whole pipeline is the coprocess, and what this prints goes into it.

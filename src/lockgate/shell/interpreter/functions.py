@@ -10,14 +10,14 @@ from lockgate.shell.state.abstract_text import OPAQUE
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _CALLED = "command_not_found_handle command_not_found_handler chpwd precmd preexec periodic zshexit zshaddhistory"
 _CALLED_BY_ITSELF = frozenset(_CALLED.split())
 """Names of functions that a shell calls by itself."""
 
 
-def define(function: Function, machine: Machine, scope: Scope) -> str:
+def define(function: Function, machine: Interpreter, scope: Scope) -> str:
     """A function is defined: traps may run with it, and some names the shell calls by itself."""
     scope.define(function)
     if machine.interrupts:
@@ -30,7 +30,7 @@ def define(function: Function, machine: Machine, scope: Scope) -> str:
     return ""
 
 
-def call(function: Function, args: list[Arg], machine: Machine, scope: Scope, stdin: str | None) -> str:
+def call(function: Function, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a function's body; what it prints."""
     machine.depth += 1
     outer, scope.positional = scope.positional, positional(args)

@@ -10,84 +10,39 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.host_view import Surroundings
 from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
+from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
 from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, blur, unknown
-from lockgate.shell.state.findings import Findings
-from lockgate.shell.state.scope import Arg, Input, Kept, Scope
+from lockgate.shell.state.machine import Interpreter
+from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.core.model import Effect
-    from lockgate.shell.effects.copies import Moved
-    from lockgate.shell.programs.invoke import Invocation
-    from lockgate.shell.scripts.follow import Scripts
+    from lockgate.resources.host_view import Surroundings
+    from lockgate.shell.knowledge.call import ProgramCall
 
-_MOST_COMMANDS = 1500
+    Programs = Callable[[Interpreter, Scope, str, list[Arg], "str | None"], str]
+
 _DEEPEST = 16
+_DEEPEST_COMMAND = 40
+_ZSH = """
+    exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
+    hash setopt unsetopt set
+"""
+_OTHER_IN_ZSH = frozenset(_ZSH.split())
+"""Builtins whose words zsh evaluates as bash does not."""
 
 
-class Machine:
-    """One analysis: what it may look at, what it has found, and how much it may still do."""
+class AbstractInterpreter(Interpreter):
+    """Runs the commands of a script, of which it knows only what can be known before they run."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self.around = around
-        self.findings = Findings()
-        self.left = _MOST_COMMANDS
-        self.depth = 0
-        self.texts: list[str] = []
-        """What was read as shell so far."""
-        self.faithful = False
-        """Whether the last command printed only what it fetched."""
-        self.written: set[str] = set()
-        """Paths that were written on the way, as far as they are known."""
-        self.moved: list[Moved] = []
-        """What was copied, moved or linked on the way."""
-        self.unpacked = False
-        """Whether files were written whose names are not known."""
-        self.prints_to_file = False
-        """Whether what something prints goes to a file."""
-        self.may_save = False
-        """Whether something ran that reaches others, and may write what it gets from them to files."""
-        self.made = False
-        """Whether a name may be on the disk that was not there at first."""
-        self.changed = False
-        """Whether a file that was there was changed or removed."""
-        self.beside: list[Pipeline] = []
-        """The pipelines around, whose commands run at the same time."""
-        self.levels: list[list[Scope]] = []
-        """For each loop and function around: the states in which it was left before its end."""
-        self.traps: list[tuple[str, Scope]] = []
-        """Text that runs later, and the state in which that was said."""
-        self.frames: list[list[Kept]] = []
-        """For each function around: what its local variables hide."""
-        self.cuts = 0
-        """How many commands were met after which those that follow may not run."""
-        self.interrupts: list[str] = []
-        """Text that a trap may run between any two commands."""
-        self.scripts: Scripts | None = None
-        """The files that were followed so far, ``None`` where there is none."""
-        self.taken: dict[int, tuple[str, bool]] = {}
-        """Standard inputs of which something was read, by identity, and whether that was only whole lines."""
-        self.heeded: set[tuple[str, str]] = set()
-        """Variables of which it is kept already what a value of theirs does."""
-        self.stores_secret = False
-        """Whether a file with a secret was taken into a repository."""
-        self.chosen = False
-        """Whether a word may hold a name that anybody could choose, as that of a branch."""
-        self.chosen_paths = False
-        """Whether such a name may have slashes."""
-        self.connected: dict[str, str] = {}
-        """Descriptors of the shell that are connections, each with the name of it."""
-        self.shells: dict[str, str] = {}
-        """Shells that are connected to the network by the program that runs them: whom to, and why."""
-        self.downloads: dict[tuple[str, str], None] = {}
-        """Addresses of code that other code downloads and runs by itself, and what runs that."""
-        self.last_in_shell = False
-        """Whether the last command of a pipeline may run in the shell itself (``shopt -s lastpipe``)."""
+    def __init__(self, around: Surroundings, programs: Programs) -> None:
+        super().__init__(around)
+        self._programs = programs
+        """What a program does that is no function and no builtin: that lies above the interpreter."""
 
     # ------------------------------------------------------------ entry points
 
@@ -106,33 +61,12 @@ class Machine:
             return self.not_read(text, script)
         return self.run(script, scope, stdin)
 
-    def enter(self, dialect: str) -> str:
-        """Note that a shell of this dialect begins to run text; return the reader's dialect for it."""
-        if dialect == "zsh":
-            # For good: what it leaves for later, a trap for example, runs in zsh too.
-            self.around = self.around._replace(may_be_zsh=True)
-        return reader_for(dialect)
-
     def run_traps(self) -> None:
         """Run what was said to run later, with all that the script may have changed until then."""
         if self.traps:
             from lockgate.shell.interpreter.traps import run_later
 
             run_later(self)
-
-    def hide(self, name: str, scope: Scope) -> Kept:
-        """Note that a variable becomes local to the function that runs."""
-        kept = scope.kept(name)
-        if self.frames:
-            self.frames[-1].append(kept)
-            scope.exported -= {name}
-            scope.ever.locals.add(name)
-        return kept
-
-    def leave(self, scope: Scope) -> None:
-        """Note that a loop or a function may be left here: which one is not always known."""
-        for level in self.levels:
-            level.append(scope.copy())
 
     def until_left(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a body that may be left early; what holds afterwards is what may hold in each of these places."""
@@ -144,63 +78,9 @@ class Machine:
         scope.join(*left)
         return shape
 
-    # ------------------------------------------------------------ what a run may want to follow (dataflow.py)
-
-    def perform(self, call: Invocation) -> str:
+    def perform(self, call: ProgramCall) -> str:
         """Run one program; give the shape of what it prints."""
         return call.run()
-
-    def unknown(self, args: list[Arg], stdin: str | None) -> str:
-        """The shape of what a program prints of which nothing is known."""
-        return OPAQUE
-
-    def said(self, word: str, args: list[Arg], stdin: str | None, shape: str) -> str:
-        """The shape of what a builtin prints."""
-        return shape
-
-    def note_read(self, text: str, scope: Scope, found: list[Effect]) -> None:
-        """A file is read."""
-
-    def note_code(self, text: str, program: str, *, in_shell: bool) -> None:
-        """Code runs."""
-
-    def note_script(self, path: str, scope: Scope, program: str) -> None:
-        """A file is run as a program."""
-
-    def from_socket(self, name: str) -> str | None:
-        """What is read from a connection that the shell has opened; ``None`` where nothing is known of it."""
-        return None
-
-    def content(self) -> str:
-        """The shape of the file that was just read."""
-        return OPAQUE
-
-    def substituted(self, shape: str) -> str:
-        """The name of the file that a process substitution becomes."""
-        return "/dev/fd/63"
-
-    def redirected(self, redirects: tuple[Redirect, ...], scope: Scope, shape: str, *, stays: bool) -> None:
-        """A command that has redirections was run; with ``stays`` they hold from here on."""
-
-    # ------------------------------------------------------------ inputs
-
-    def take(self, stdin: str | None, *, lines: bool = False) -> None:
-        """Note that a command reads from an input that others may read on from: whole ``lines``, or any part."""
-        if stdin:
-            before = self.taken.get(id(stdin))
-            self.taken[id(stdin)] = (stdin, lines and (before is None or before[1]))
-
-    def rest(self, stdin: str | None) -> str | None:
-        """What the next command finds in an input: where something was taken of it, it could be any part."""
-        return Input(unknown(stdin)) if stdin and id(stdin) in self.taken else stdin
-
-    def not_read(self, text: str, why: Unparsed) -> str:
-        """Keep that a text was not read."""
-        because = f"this is not read exactly ({why.reason} at {why.position})"
-        self.findings.execute(text, "shell:unparsed", because, unknown=True)
-        if why.hint:
-            self.findings.hints[why.hint] = None
-        return OPAQUE
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell of its own and give the shape of what it prints."""
@@ -231,11 +111,6 @@ class Machine:
             # What runs at the same time prints in any order.
             shape = in_parts(shape)
         return shape if len(shape) <= LONGEST else unknown(shape)
-
-    def too_much(self, why: str) -> str:
-        """Keep that the script is more than what is followed."""
-        self.findings.execute("script", "shell:too-complex", f"this cannot be followed: {why}", unknown=True)
-        return OPAQUE
 
     # ------------------------------------------------------------ commands
 
@@ -315,10 +190,54 @@ class Machine:
             else self.too_much("functions call each other too deeply")
         )
 
+    # ------------------------------------------------------------ commands by their words
 
-_READERS = {"zsh": "bash", "dash": "sh"}
+    def invoke(self, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
+        """Run a command given by its words; give the shape of what it prints."""
+        if not args:
+            return ""
+        self.left -= 1
+        self.faithful = False
+        if self.left < 0 or self.depth > _DEEPEST_COMMAND:
+            self.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
+            return OPAQUE
+        word = None if args[0].loose else args[0].static
+        if word is None:
+            because = "which program this runs is only known when it runs"
+            self.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
+            self.note_code(args[0].text, "a shell", in_shell=True)
+            self.findings.note(args, scope.cwds)
+            return OPAQUE
+        self.depth += 1
+        try:
+            return self._by_meanings(scope, word, args, stdin, functions=functions)
+        finally:
+            self.depth -= 1
 
+    def _by_meanings(self, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
+        if functions and word in _OTHER_IN_ZSH and self.around.may_be_zsh:
+            from lockgate.shell.interpreter.zsh import heed_words
 
-def reader_for(dialect: str) -> str:
-    """The reader's dialect for a shell. What zsh reads differently from bash is refused by the reader for bash."""
-    return _READERS.get(dialect, dialect)
+            heed_words(self, scope, word, args[1:])
+        meanings = scope.functions.get(word, (None,)) if functions else (None,)
+        if len(meanings) == 1:
+            return self._meant(scope, meanings[0], args, stdin)
+        # One of them runs, each in the state that there is now.
+        ends = [scope.copy() for _ in meanings]
+        shapes = [self._meant(end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
+        scope.join(*ends)
+        return blur(*shapes)
+
+    def _meant(self, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
+        """Run what a name means: a function, a builtin or a program."""
+        if function is not None:
+            return self.call(function, args[1:], scope, stdin)
+        word = args[0].text
+        name = word.rpartition("/")[2] or word
+        self.findings.programs.append(name)
+        handler = builtin(word)
+        if handler is None:
+            return self._programs(self, scope, name, args, stdin)
+        # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
+        self.keep(scope, args, [], ())
+        return self.said(word, args[1:], stdin, handler(self, scope, args[1:], stdin))

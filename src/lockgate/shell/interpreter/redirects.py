@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, blur, known, marks
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _OTHER_INPUTS = (*_SOCKETS, "/dev/fd/", "/dev/stdin", "/dev/shm/", "/dev/mqueue/")  # noqa: S108 - only compared
@@ -55,7 +55,7 @@ class Output:
 
 
 def apply_redirects(
-    redirects: tuple[Redirect, ...], machine: Machine, scope: Scope, stdin: str | None
+    redirects: tuple[Redirect, ...], machine: Interpreter, scope: Scope, stdin: str | None
 ) -> tuple[str | None, Output]:
     """Keep the effects of redirections.
 
@@ -102,7 +102,7 @@ class _Sockets:
 
     __slots__ = ("now",)
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Interpreter) -> None:
         self.now = {fd: name for fd, name in machine.connected.items() if fd != "0"}
 
     def open(self, fd: str, name: str) -> None:
@@ -120,7 +120,7 @@ class _Sockets:
             self.now.pop(fd, None)
 
 
-def _descriptor(number: str, machine: Machine) -> None:
+def _descriptor(number: str, machine: Interpreter) -> None:
     if machine.around.shell_stays:
         from lockgate.shell.effects.persistent_shell import heed_descriptor
 
@@ -132,7 +132,7 @@ def _is_descriptor(redirect: Redirect) -> bool:
     return literal is not None and (literal.rstrip("-").isdigit() or literal == "-")
 
 
-def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str | None:
+def _read(redirect: Redirect, machine: Interpreter, scope: Scope) -> str | None:
     parts = redirect.target.parts
     if len(parts) == 1 and isinstance(parts[0], ProcessSub) and parts[0].direction == "<":
         return machine.capture(parts[0].script, scope)
@@ -146,7 +146,7 @@ def _read(redirect: Redirect, machine: Machine, scope: Scope) -> str | None:
     return machine.content()
 
 
-def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
+def _write(redirect: Redirect, machine: Interpreter, scope: Scope) -> list[str]:
     """Keep what writing the target does; what may be written, as far as its name is known."""
     args = expand(redirect.target, machine, scope)
     for arg in args:
@@ -162,7 +162,7 @@ def _write(redirect: Redirect, machine: Machine, scope: Scope) -> list[str]:
     return [arg.text for arg in args]
 
 
-def socket(text: str, machine: Machine) -> bool:
+def socket(text: str, machine: Interpreter) -> bool:
     """Keep the effect of a name that bash makes a socket of; whether it was one."""
     from lockgate.resources.hosts import is_loopback
 

@@ -6,14 +6,12 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.expansion.words import expand, expand_all, expand_one
 from lockgate.shell.grammar.tree import Assignment, Literal, Param, Simple, Word
-from lockgate.shell.interpreter.redirects import apply_redirects
-from lockgate.shell.programs.invoke import invoke
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, blur, known
 from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", "integer"})
 _ASSIGNMENT = lazy_re(r"[A-Za-z_]\w*\+?=")
@@ -25,12 +23,14 @@ _STARTING = frozenset({".", "builtin", "command", "eval", "exec", "source"})
 _PRINTERS = frozenset({"echo", "printf", "print"})
 
 
-def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) -> str:
+def run_simple(node: Simple, machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a simple command and give the shape of what it prints."""
     args = _arguments(node.words, machine, scope)
     output = None
     printed = machine.prints_to_file
     if node.redirects:
+        from lockgate.shell.interpreter.redirects import apply_redirects
+
         stdin, output = apply_redirects(node.redirects, machine, scope, stdin)
     if not args:
         for assignment in node.assignments:
@@ -45,9 +45,7 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
 
         args = [args[0], Arg(ENVIRONMENT)] if sets_up(node.words) else args
     shape = (
-        _with_assignments(node, args, machine, scope, stdin)
-        if node.assignments
-        else invoke(machine, scope, args, stdin)
+        _with_assignments(node, args, machine, scope, stdin) if node.assignments else machine.invoke(scope, args, stdin)
     )
     if output is None:
         return shape
@@ -58,7 +56,7 @@ def run_simple(node: Simple, machine: Machine, scope: Scope, stdin: str | None) 
     return output.of(shape)
 
 
-def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Scope, stdin: str | None) -> str:
+def _with_assignments(node: Simple, args: list[Arg], machine: Interpreter, scope: Scope, stdin: str | None) -> str:
     """Run a command with the assignments before it; they reach a function too, and a program as its environment."""
     from lockgate.shell.interpreter.builtins import BUILTINS
 
@@ -85,7 +83,7 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Sc
         # A builtin changes this shell, where they do not last. It may split by them.
         scope.ifs_changed |= target.ifs_changed
         target = scope
-    shape = invoke(machine, target, args, stdin)
+    shape = machine.invoke(target, args, stdin)
     if not reaches and scope.variables.get("IFS") == split:
         scope.ifs_changed = changed
     for before in reversed(kept):
@@ -94,13 +92,13 @@ def _with_assignments(node: Simple, args: list[Arg], machine: Machine, scope: Sc
     return shape
 
 
-def _assign(assignment: Assignment, machine: Machine, scope: Scope) -> None:
+def _assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
     from lockgate.shell.interpreter.assignments import assign
 
     assign(assignment, machine, scope)
 
 
-def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[Arg]:
+def _arguments(words: tuple[Word, ...], machine: Interpreter, scope: Scope) -> list[Arg]:
     """The words that a command gets. The assignments of ``export`` and the like are not split."""
     name: str | None = None
     for word in words:
@@ -115,7 +113,7 @@ def _arguments(words: tuple[Word, ...], machine: Machine, scope: Scope) -> list[
     return args
 
 
-def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Machine, scope: Scope) -> list[Arg]:
+def _resolved(words: tuple[Word, ...], args: list[Arg], machine: Interpreter, scope: Scope) -> list[Arg]:
     """The words, those with stars together with what they stand for."""
     for arg in args:
         if arg.glob:
@@ -130,7 +128,7 @@ def _assigns(word: Word) -> bool:
     return isinstance(first, Literal) and _ASSIGNMENT.match(first.text) is not None
 
 
-def _show_secrets(node: Simple, args: list[Arg], machine: Machine, scope: Scope) -> None:
+def _show_secrets(node: Simple, args: list[Arg], machine: Interpreter, scope: Scope) -> None:
     """Printing a variable of the environment that is named like a secret shows it."""
     from lockgate.shell.effects.variables import is_secret_name
 

@@ -6,17 +6,17 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 
-def run_later(machine: Machine) -> None:
+def run_later(machine: Interpreter) -> None:
     """Run what was said to run later, with all that the script may have changed until then."""
     while machine.traps:
         text, scope = machine.traps.pop()
         machine.run_text(text, scope.later())
 
 
-def interrupt(text: str, machine: Machine, scope: Scope) -> None:
+def interrupt(text: str, machine: Interpreter, scope: Scope) -> None:
     """Run text that may run between any two commands from here on: what it assigns is never known again."""
     before, scope.ever.touched = scope.ever.touched, set()
     inner = scope.copy()

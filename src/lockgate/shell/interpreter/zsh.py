@@ -15,7 +15,7 @@ from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg, Ever, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _TABLES = """
     path fpath cdpath module_path functions dis_functions aliases dis_aliases galiases dis_galiases saliases
@@ -41,7 +41,7 @@ _DECLARING = frozenset({"integer", "float", "typeset", "declare", "local", "expo
 _VALUED = re.compile(r"-[A-Za-z]*[CukptZLREFi]")
 
 
-def heed_words(machine: Machine, scope: Scope, word: str, args: list[Arg]) -> None:
+def heed_words(machine: Interpreter, scope: Scope, word: str, args: list[Arg]) -> None:
     """Keep what zsh does with the words of one of its builtins."""
     if word in _COUNTING or word == "repeat":
         numbers = args[:1] if word == "repeat" else args
@@ -64,7 +64,7 @@ def _after_options(args: list[Arg]) -> list[Arg]:
     return attached + [args[at + 1] for at, arg in enumerate(args[:-1]) if _VALUED.fullmatch(arg.text)]
 
 
-def _options(machine: Machine, word: str, args: list[Arg]) -> None:
+def _options(machine: Interpreter, word: str, args: list[Arg]) -> None:
     if word == "hash":
         if any("=" in arg.text for arg in args):
             machine.findings.execute("hash", "shell:hash", "from here on a program's name may mean another file")
@@ -79,7 +79,7 @@ def _options(machine: Machine, word: str, args: list[Arg]) -> None:
             machine.findings.execute(f"{word} {Arg(text).shown}", "shell:option", because)
 
 
-def heed_names(machine: Machine, ever: Ever) -> None:
+def heed_names(machine: Interpreter, ever: Ever) -> None:
     """Keep that a variable was assigned that is a table of the shell in zsh."""
     for name in sorted((ever.touched | ever.variables.keys()) & _TIED):
         because = f"in zsh `{name}` decides what commands run; give the variable another name, or run this with bash"

@@ -10,7 +10,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.state.abstract_text import ENVIRONMENT, PLAIN
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _BEGINS = lazy_re(rf"{ENVIRONMENT}|(?:^|[;{{}}\n])\s*{PLAIN}")
 """Where a name can be a command, and not only a text in one."""
@@ -18,7 +18,7 @@ _MARKS = lazy_re(rf"[^\w\s\\;{PLAIN}]")
 """What can end a text of sed: any sign does, where it begins it."""
 
 
-def breaks_out(call: Invocation, language: str, text: str) -> bool:
+def breaks_out(call: ProgramCall, language: str, text: str) -> bool:
     """Whether a chosen name can add commands to a program that is known but for it."""
     if not call.machine.chosen or (PLAIN not in text and ENVIRONMENT not in text):
         return False
@@ -26,7 +26,7 @@ def breaks_out(call: Invocation, language: str, text: str) -> bool:
     return language != "sed" or _BEGINS.search(text) is not None or _sed_breaks_out(call, text)
 
 
-def _sed_breaks_out(call: Invocation, text: str) -> bool:
+def _sed_breaks_out(call: ProgramCall, text: str) -> bool:
     from lockgate.shell.inline.sed import RUNS, sed_problem
 
     ends = {*_MARKS.findall(text), "\n"}

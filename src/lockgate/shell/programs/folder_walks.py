@@ -20,8 +20,8 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.options import Option
-    from lockgate.shell.programs.invoke import Invocation
 
 _OUT, _NEXT, _GLOB, _FOLLOWS = "left-out", "left-out-next", "left-out-glob", "follows-links"
 _ONLY, _NOT = "only-names", "not-names"
@@ -32,7 +32,7 @@ _FOLLOWING = frozenset({"-R", "--dereference-recursive"})
 """Options that go down into folders, and into links as well."""
 
 
-def leave_out(call: Invocation, words: list[Arg], before: int) -> None:
+def leave_out(call: ProgramCall, words: list[Arg], before: int) -> None:
     """Take back what was found of the gate's state in folders, where a walk leaves it out; or say how it would.
 
     Args:
@@ -55,14 +55,14 @@ def leave_out(call: Invocation, words: list[Arg], before: int) -> None:
     ]
 
 
-def _has_state_below(call: Invocation, word: Arg) -> bool:
+def _has_state_below(call: ProgramCall, word: Arg) -> bool:
     around = call.machine.around
     if word.static is None or word.glob or word.loose:
         return True
     return any(has_state_below(form, around) for cwd in call.scope.cwds for form in folders(word.text, cwd, around))
 
 
-def taken(call: Invocation, words: list[Arg]) -> None:
+def taken(call: ProgramCall, words: list[Arg]) -> None:
     """Keep what is secret among files of the names that alone are taken: ``grep -r --include=.env KEY``."""
     for name in (*_given(call, _ONLY), *_given(call, _GLOB)):
         if name and name[0] not in "!^":
@@ -73,7 +73,7 @@ def taken(call: Invocation, words: list[Arg]) -> None:
                 call.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
 
-def _leaves_out_state(call: Invocation, word: Arg) -> bool:
+def _leaves_out_state(call: ProgramCall, word: Arg) -> bool:
     """Whether each folder of the gate's state that lies below a folder is left out."""
     around = call.machine.around
     if word.static is None or word.glob or word.loose:
@@ -92,7 +92,7 @@ def _leaves_out_state(call: Invocation, word: Arg) -> bool:
     return True
 
 
-def _takes_others(call: Invocation, word: Arg) -> bool:
+def _takes_others(call: ProgramCall, word: Arg) -> bool:
     """Whether only files of some names are taken, and none of the gate's has such a name."""
     # Where the first is one that leaves out, what no pattern is for is taken (grep).
     listed = [option for option in call.matched.options if option.role in (_ONLY, _NOT)]
@@ -101,7 +101,7 @@ def _takes_others(call: Invocation, word: Arg) -> bool:
     return bool(wanted) and all(wanted) and not any(_means_state(call, word, name) for name in wanted)
 
 
-def _means_state(call: Invocation, word: Arg, name: str) -> bool:
+def _means_state(call: ProgramCall, word: Arg, name: str) -> bool:
     """Whether a pattern is also for a file of the gate's state below a folder, or for a folder on the way to it."""
     if name[:1] in ("!", "^") or any(mark in name for mark in _MORE_THAN_NAMES):
         return True
@@ -114,14 +114,14 @@ def _means_state(call: Invocation, word: Arg, name: str) -> bool:
     )
 
 
-def _names(call: Invocation) -> Iterator[list[str]]:
+def _names(call: ProgramCall) -> Iterator[list[str]]:
     """Names of folders that are left out wherever they are."""
     for text in _given(call, _OUT):
         if text and "/" not in text.rstrip("/"):
             yield [text.rstrip("/")]
 
 
-def _hidden(call: Invocation) -> Iterator[list[str]]:
+def _hidden(call: ProgramCall) -> Iterator[list[str]]:
     """Hidden names, for a program that leaves them out until it is told otherwise, be it by a pattern."""
     given = [option.role for option in call.matched.options]
     able = any(role == _HIDDEN for role, _ in call.entry.options.values())
@@ -129,7 +129,7 @@ def _hidden(call: Invocation) -> Iterator[list[str]]:
         yield [".*"]
 
 
-def _globs(call: Invocation) -> Iterator[list[str]]:
+def _globs(call: ProgramCall) -> Iterator[list[str]]:
     """The same as patterns that begin with ``!``.
 
     The others take something in again; with a slash inside they count from another folder.
@@ -139,7 +139,7 @@ def _globs(call: Invocation) -> Iterator[list[str]]:
         yield from ([name] for name in (text[1:].rstrip("/") for text in globs) if name and "/" not in name)
 
 
-def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
+def _paths(call: ProgramCall, word: Arg, folder: str) -> Iterator[list[str]]:
     """Ends of paths that are left out of the operands behind them; one from the root is the beginning of a path."""
     for option in call.matched.options:
         text = _text(option) if option.role == _NEXT else ""
@@ -152,7 +152,7 @@ def _paths(call: Invocation, word: Arg, folder: str) -> Iterator[list[str]]:
             yield ["", *text[len(folder.rstrip("/")) + 1 :].split("/")]
 
 
-def _given(call: Invocation, role: str) -> Iterator[str]:
+def _given(call: ProgramCall, role: str) -> Iterator[str]:
     """The values of the options of a role, empty where one is not known."""
     return (_text(option) for option in call.matched.options if option.role == role)
 
@@ -161,7 +161,7 @@ def _text(option: Option) -> str:
     return (option.value[0].static or "") if option.value else ""
 
 
-def _stands_before(call: Invocation, option: Option, word: Arg) -> bool:
+def _stands_before(call: ProgramCall, option: Option, word: Arg) -> bool:
     """Whether an option stands before an operand, wherever else it stands too."""
     text = option.value[0].text
     spelt = (text, f"{option.name}={text}")
@@ -178,7 +178,7 @@ def _stops(pattern: list[str], names: list[str]) -> bool:
     return any(all(map(name_matches, pattern, names[start:])) for start in starts)
 
 
-def _how(call: Invocation) -> str:
+def _how(call: ProgramCall) -> str:
     """How to leave the state out, for a person and for the agent."""
     state = posixpath.basename(call.machine.around.state_paths[0])
     for name, (role, _) in call.entry.options.items():

@@ -16,7 +16,7 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Scope
 
 _DEEPEST = 40

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lockgate.resources.host_view import Repository
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.options import Option
-    from lockgate.shell.programs.invoke import Invocation
 
 _LOOKS = frozenset(
     ["status", "log", "diff", "show", "rev-parse", "ls-files", "ls-tree", "describe", "blame", "shortlog"]
@@ -42,7 +42,7 @@ _EMPTY = frozenset({"--bare", "--mirror", "-n", "--no-checkout"})
 """Options with which a copy of a repository gets no work tree."""
 
 
-def written(call: Invocation, options: list[Option]) -> str:
+def written(call: ProgramCall, options: list[Option]) -> str:
     """What a command that takes files out of a revision comes to: ``write-tree``, or empty where it writes none.
 
     What it puts into places that matter, as far as that can be told, is kept beside it.
@@ -56,7 +56,7 @@ def written(call: Invocation, options: list[Option]) -> str:
     return star
 
 
-def _cloned(call: Invocation) -> str:
+def _cloned(call: ProgramCall) -> str:
     """What a copy of a repository of this machine brings. What comes from elsewhere was not made here."""
     source, *target = call.matched.operands or [Arg("")]
     word = source.text.removeprefix("file://")
@@ -84,7 +84,7 @@ def _cloned(call: Invocation) -> str:
     return ""
 
 
-def _star(call: Invocation, options: list[Option]) -> str:
+def _star(call: ProgramCall, options: list[Option]) -> str:
     said = _said(call, options)
     repository = _repository(call)
     if call.entry.name.startswith("gh/"):
@@ -107,7 +107,7 @@ def _star(call: Invocation, options: list[Option]) -> str:
     return ""
 
 
-def _said(call: Invocation, options: list[Option]) -> Said | None:
+def _said(call: ProgramCall, options: list[Option]) -> Said | None:
     """The words, where all of them are known."""
     texts = [arg.static for arg in call.args]
     matched = call.matched
@@ -127,13 +127,13 @@ def _is_one_file(path: str) -> bool:
     return not folder and path[:1] != ":" and not any(mark in path for mark in "*?[\\")
 
 
-def _repository(call: Invocation) -> Repository | None:
+def _repository(call: ProgramCall) -> Repository | None:
     """The repository, where it is known in which folder this runs."""
     cwds = call.scope.cwds
     return call.machine.around.repository(cwds[0]) if len(cwds) == 1 and cwds[0] else None
 
 
-def _settled(call: Invocation) -> bool:
+def _settled(call: ProgramCall) -> bool:
     """Whether the repository is as it is now when the command runs: nothing before it, or beside it, changes it."""
     machine = call.machine
     made, machine.made = machine.made, call.made
@@ -146,7 +146,7 @@ def _settled(call: Invocation) -> bool:
     return all(len(words) > 1 and words[1] in _LOOKS for words in before)
 
 
-def _brought(call: Invocation, change: Change, repository: Repository) -> list[Effect] | None:
+def _brought(call: ProgramCall, change: Change, repository: Repository) -> list[Effect] | None:
     """What a change puts into places that matter; ``None`` where that cannot be told."""
     trees = _trees(change, repository)
     if trees is None:
@@ -198,7 +198,7 @@ def _renamed(guard: Guard, repository: Repository, revision: str, base: Mapping[
     return ours is None or bool(guard.kept(repository.root, [name for name in ours if name not in base]))
 
 
-def _meant(name: str, change: Change, call: Invocation, repository: Repository) -> bool:
+def _meant(name: str, change: Change, call: ProgramCall, repository: Repository) -> bool:
     """Whether a file is among those that the words of a command mean. A pattern can mean any."""
     if change.paths is None:
         return True
@@ -211,7 +211,7 @@ def _meant(name: str, change: Change, call: Invocation, repository: Repository) 
     return False
 
 
-def _effects(call: Invocation, path: str, name: str, what: str = _OTHER) -> list[Effect]:
+def _effects(call: ProgramCall, path: str, name: str, what: str = _OTHER) -> list[Effect]:
     """What it means that a revision brings a file to a place where it is run, or trusted, later."""
     because = what.format(name=name)
     why = [effect.because for effect in write_effects(path, "", call.machine.around)]

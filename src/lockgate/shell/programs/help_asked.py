@@ -7,13 +7,13 @@ from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import table
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _RUNS = lazy_re(r"run|exec|ssh|shell|console|dlx")
 _SUBCOMMAND = lazy_re(r"[a-z][a-z0-9:_-]{0,40}")
 
 
-def about_subcommand(call: Invocation) -> bool:
+def about_subcommand(call: ProgramCall) -> bool:
     """Whether the whole command is ``PROGRAM SUBCOMMAND... --help``, or how else this program is asked for help."""
     *names, last = [arg.static for arg in call.args[1:]] or [None]
     listed = call.descended

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.resources.categories import overrule
-from lockgate.resources.host_view import no_category
-from lockgate.shell.effects.contact import Contact
-from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.knowledge import lookup as knowledge
+from lockgate.shell.knowledge.call import ProgramCall
 from lockgate.shell.knowledge.lookup import Entry
-from lockgate.shell.knowledge.options import Matched, Option, asks_only, match, may_be_undone
+from lockgate.shell.knowledge.options import Option, asks_only, match, may_be_undone
 from lockgate.shell.programs.output import printed
 from lockgate.shell.programs.roles import play_operands, play_options, play_standard_input
-from lockgate.shell.state.abstract_text import OPAQUE, blur, without_marks
-from lockgate.shell.state.findings import NEEDS, Act, by_runtime, made_by
+from lockgate.shell.state.abstract_text import OPAQUE, without_marks
+from lockgate.shell.state.findings import NEEDS, by_runtime
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockgate.shell.grammar.tree import Function
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
-_ZSH = """
-    exit return logout shift break continue ulimit repeat read print integer float typeset declare local export readonly
-    hash setopt unsetopt set
-"""
-_OTHER_IN_ZSH = frozenset(_ZSH.split())
-"""Builtins whose words zsh evaluates as bash does not."""
 _ASKED = frozenset(
     {"query", "fetch-own", "fetch-known", "fetch-package", "fetch-graphql", "compose-file", "write-tree"}
 )
@@ -39,65 +29,19 @@ _ELSEWHERE = frozenset({"connect", "egress"})
 """Words beside which ``destroy`` is of what is on another machine (``where: remote`` in the design's words)."""
 _ASKING = frozenset({"--help", "--version"})
 _HELP = frozenset({"--help", "-help", "-h", "help"})
-_PLAIN = frozenset({"local", "cwd", "read", "repository"})
-"""Roles of options with which no other program, server or file of settings is named."""
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
 
 
-def invoke(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, functions: bool = True) -> str:
-    """Run a command given by its words; give the shape of what it prints."""
-    if not args:
-        return ""
-    machine.left -= 1
-    machine.faithful = False
-    if machine.left < 0 or machine.depth > 40:
-        machine.findings.execute("script", "shell:too-complex", "this has too many commands to follow", unknown=True)
-        return OPAQUE
-    word = None if args[0].loose else args[0].static
-    if word is None:
-        because = "which program this runs is only known when it runs"
-        machine.findings.execute(args[0].shown, "shell:dynamic-command", because, unknown=True)
-        machine.note_code(args[0].text, "a shell", in_shell=True)
-        machine.findings.note(args, scope.cwds)
-        return OPAQUE
-    machine.depth += 1
-    try:
-        return _named(machine, scope, word, args, stdin, functions=functions)
-    finally:
-        machine.depth -= 1
+def run_program(machine: Interpreter, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
+    """Run a program given by its words; give the shape of what it prints.
 
-
-def _named(machine: Machine, scope: Scope, word: str, args: list[Arg], stdin: str | None, *, functions: bool) -> str:
-    if functions and word in _OTHER_IN_ZSH and machine.around.may_be_zsh:
-        from lockgate.shell.interpreter.zsh import heed_words
-
-        heed_words(machine, scope, word, args[1:])
-    meanings = scope.functions.get(word, (None,)) if functions else (None,)
-    if len(meanings) == 1:
-        return _meant(machine, scope, meanings[0], args, stdin)
-    # One of them runs, each in the state that there is now.
-    ends = [scope.copy() for _ in meanings]
-    shapes = [_meant(machine, end, each, args, stdin) for end, each in zip(ends, meanings, strict=True)]
-    scope.join(*ends)
-    return blur(*shapes)
-
-
-def _meant(machine: Machine, scope: Scope, function: Function | None, args: list[Arg], stdin: str | None) -> str:
-    """Run what a name means: a function, a builtin or a program."""
-    if function is not None:
-        return machine.call(function, args[1:], scope, stdin)
-    word = args[0].text
-    name = word.rpartition("/")[2] or word
-    machine.findings.programs.append(name)
-    handler = builtin(word)
-    if handler is None:
-        return _program(machine, scope, name, args, stdin)
-    # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
-    _keep(machine, scope, args, [], ())
-    return machine.said(word, args[1:], stdin, handler(machine, scope, args[1:], stdin))
-
-
-def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
+    Args:
+        machine: The analysis.
+        scope: The state of the shell.
+        name: What it is called, without the folder.
+        args: Its words, itself first.
+        stdin: What is known of its standard input.
+    """
     word = args[0].text
     if scope.ever.exported:
         from lockgate.shell.effects.unlisted import heed_exported
@@ -109,7 +53,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         own.append(Effect(EffectKind.EXECUTE, word, "shell:project-file", because))
         machine.note_script(word, scope, word)
     elif len(args) == 2 and args[1].text in _ASKING:
-        _keep(machine, scope, args, _named_by_project(name), ())
+        machine.keep(scope, args, _named_by_project(name), ())
         return OPAQUE
     acts = len(machine.findings.acts)
     entry = knowledge.lookup(name)
@@ -127,7 +71,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
         else:
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
-        _keep(machine, scope, args, own, (), apart=len(machine.findings.acts) == acts)
+        machine.keep(scope, args, own, (), apart=len(machine.findings.acts) == acts)
         return machine.unknown(args, stdin)
     invocation = Invocation(machine, scope, entry, args, stdin, own)
     shape = machine.perform(invocation)
@@ -143,7 +87,7 @@ def _program(machine: Machine, scope: Scope, name: str, args: list[Arg], stdin: 
     act = invocation.act(own) if invocation.entry.answers and own else None
     own = own or _named_by_project(name)
     apart = len(machine.findings.acts) == acts
-    _keep(machine, scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
+    machine.keep(scope, args, own, tuple(invocation.entry.quiet), act, apart=apart)
     return shape
 
 
@@ -156,95 +100,14 @@ def _named_by_project(name: str) -> list[Effect]:
     return [Effect(EffectKind.EXECUTE, name, "shell:project-named", because)]
 
 
-def _keep(
-    machine: Machine,
-    scope: Scope,
-    args: list[Arg],
-    own: list[Effect],
-    quiet: tuple[str, ...],
-    act: Act | None = None,
-    *,
-    apart: bool = False,
-) -> None:
-    """Keep a command's own effects, with what a person's configuration says of it."""
-    machine.findings.note(args, scope.cwds)
-    category = machine.around.rules.command_category
-    if category is not no_category:  # few have such rules
-        text = " ".join(arg.shown for arg in args)
-        if (rule := category(text, tuple(arg.static for arg in args))) is not None:
-            own, act = [*overrule(own, rule, text)], None
-    machine.findings.merge(own, quiet, act, apart=apart)
-
-
 def _about_subcommand(call: Invocation) -> bool:
     from lockgate.shell.programs.help_asked import about_subcommand
 
     return about_subcommand(call)
 
 
-class Invocation:
+class Invocation(ProgramCall):
     """A command with its entry: words are matched, then each role says what its words do."""
-
-    def __init__(
-        self, machine: Machine, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
-    ) -> None:
-        self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
-        self.own = own
-        self.started = scope
-        """The state of the shell before an option names another folder."""
-        self.before = len(machine.findings.programs)
-        """How many programs were met up to this one."""
-        self.made = machine.made  # before this runs
-        self.contact = Contact()
-        self.recursive = False
-        self.ran = False
-        self.descended = 0
-        """How many subcommands were gone down."""
-        self.named: list[Arg] = []
-        """Words in the place of a subcommand that no table names in full."""
-        self.read_words: list[Arg] = []
-        self.placeholder = ""
-        self.shapes: list[str] = []
-        self.found: dict[frozenset[str], list[str]] = {}
-        """What was worked out of the names that some actions of ``find`` are for: each asks."""
-        self.matched: Matched
-        self.given: list[Option] = []
-        """All options, those before a subcommand too."""
-        self.not_listed: list[Arg] = []
-        """Options that neither the entry nor one above it lists."""
-
-    @property
-    def what(self) -> str:
-        """The command in short, for a person."""
-        return self.entry.name.replace("/", " ")
-
-    @property
-    def rule(self) -> str:
-        """The rule's name."""
-        return f"program:{self.entry.name}"
-
-    def add(self, word: str) -> None:
-        """Add the effects that a word of the vocabulary stands for."""
-        self.own += made_by(word, self.what, self.rule)
-
-    def act(self, own: Sequence[Effect]) -> Act | None:
-        """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""
-        entry, matched = self.entry, self.matched
-        if matched.unknown or matched.surprises or self.not_listed or self.named:
-            return None
-        if any(option.role not in _PLAIN or option.name in entry.answers["unless"] for option in self.given):
-            return None
-        named = [word for option in self.given if option.role == "repository" for word in option.value]
-        program, folders = self.args[0].text, self.scope.cwds
-        return Act(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
-
-    def opaque(self, because: str) -> None:
-        """Add that something runs that cannot be seen through."""
-        self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
-        from lockgate.shell.inline.opaque import answering
-
-        for role in answering(" ".join(arg.text for arg in self.args)):
-            self.add(role)
 
     def run(self) -> str:
         """Find all effects; give the shape of what is printed."""
@@ -271,7 +134,7 @@ class Invocation:
             self._surprised()
         if self.matched.unknown and any("=" in arg.text or "://" in arg.text for arg in self.args):
             self._unlisted()
-        found = self.contact.effects(self)
+        found = self._contacts()
         if self.args[0].text.rpartition("/")[2] in knowledge.table("raw_clients"):
             self._connected(found)
         if self.machine.scripts is not None and self.machine.scripts.depth:
@@ -292,6 +155,15 @@ class Invocation:
             self.machine.findings.hints[entry.hint] = None
         self._faithful(options)
         return printed(self)
+
+    def _contacts(self) -> list[Effect]:
+        """The effects of whom it talks to; most programs talk to nobody."""
+        contact, program = self.contact, self.args[0].text.rpartition("/")[2]
+        if not (contact.targets or contact.rerouted or program in knowledge.table("postgresql_clients")):
+            return []
+        from lockgate.shell.effects.contact import contact_effects
+
+        return contact_effects(self)
 
     def _connected(self, reached: list[Effect]) -> None:
         """Keep that a client of any port runs a program for whoever is at the other end."""

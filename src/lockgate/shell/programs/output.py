@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur,
 from lockgate.shell.state.scope import Arg, Input
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _BY_PATH = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-samefile"})
 _PATTERNS = frozenset({"-path", "-ipath", "-wholename", "-iwholename"})
@@ -37,13 +37,13 @@ _IN_FOLDER = frozenset({"-p", "--tmpdir", "-t"})
 """Options of ``mktemp`` with which its template lies in a folder for such files."""
 
 
-def printed(call: Invocation) -> str:
+def printed(call: ProgramCall) -> str:
     """What a command prints, after all else about it is known."""
     kind = call.entry.prints
     return _of_kind(call, kind) if kind else OPAQUE
 
 
-def _of_kind(call: Invocation, kind: str) -> str:
+def _of_kind(call: ProgramCall, kind: str) -> str:
     if kind == "names":
         if _says_more(call):
             return OPAQUE
@@ -86,7 +86,7 @@ def _of_kind(call: Invocation, kind: str) -> str:
     return _place(call, kind)
 
 
-def _place(call: Invocation, kind: str) -> str:
+def _place(call: ProgramCall, kind: str) -> str:
     """What is printed that depends on nothing that was read."""
     if kind == "nothing":
         return ""
@@ -103,7 +103,7 @@ def _place(call: Invocation, kind: str) -> str:
     return "".join(call.shapes) if call.shapes and kind == "command" else OPAQUE
 
 
-def _temporary(call: Invocation) -> str:
+def _temporary(call: ProgramCall) -> str:
     """The name that ``mktemp`` makes up, in the folder that it is told."""
     usual = call.machine.around.variables.get("TMPDIR", "/tmp").rstrip("/")  # noqa: S108 - only named
     options = {option.name: option.value[0].text for option in call.matched.options if option.value}
@@ -120,7 +120,7 @@ def _temporary(call: Invocation) -> str:
     return f"{path}/{made if PLAIN in made else f'{name}.{PLAIN}'}{options.get('--suffix', '')}\n"
 
 
-def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
+def found_names(call: ProgramCall, roots: list[str], actions: frozenset[str] = frozenset()) -> list[str]:
     """What the names of files below some folders look like: those that some actions of ``find`` are for, or all."""
     names = call.found.get(actions)
     if names is None:
@@ -128,7 +128,7 @@ def found_names(call: Invocation, roots: list[str], actions: frozenset[str] = fr
     return [f"{root.rstrip('/')}/{name}" for root in roots for name in names]
 
 
-def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
+def _names(call: ProgramCall, actions: frozenset[str]) -> list[str]:
     """What the names below a folder look like: with ``find -name`` they end in the pattern."""
     if call.entry.style != "find":
         endings = _endings(call) if call.entry.name in _FD else []
@@ -149,7 +149,7 @@ def _names(call: Invocation, actions: frozenset[str]) -> list[str]:
     return names
 
 
-def _says_more(call: Invocation) -> bool:
+def _says_more(call: ProgramCall) -> bool:
     """Whether a program prints more than names: what its options say, or messages of commits."""
     given = [o.value[0].text if o.value else "" for o in call.matched.options if o.role == "composed"]
     if not call.entry.name.startswith("git/"):
@@ -178,13 +178,13 @@ def _end_of_path(test: str, pattern: Arg) -> str:
     return end[end.find("/") :] if "/" in end else ""
 
 
-def _endings(call: Invocation) -> list[str]:
+def _endings(call: ProgramCall) -> list[str]:
     """How the names end that ``fd`` finds, where it is told that."""
     given = [option for option in call.matched.options if option.name in _EXTENSION]
     return [value.text.lstrip(".") for option in given for value in option.value]
 
 
-def _part_of_path(call: Invocation) -> str | None:
+def _part_of_path(call: ProgramCall) -> str | None:
     """What ``basename`` and ``dirname`` make of one path that is known, or of the name of a file that is there."""
     program = call.args[0].text.rpartition("/")[2]
     operands = [arg.text.rstrip("/") for arg in call.matched.operands]
@@ -197,7 +197,7 @@ def _part_of_path(call: Invocation) -> str | None:
     return None
 
 
-def _asks_for_hashes(call: Invocation) -> bool:
+def _asks_for_hashes(call: ProgramCall) -> bool:
     """Whether a format of ``git log`` has nothing in it but hashes, dates and numbers."""
     given = [o.value[0].text for o in call.matched.options if o.name in ("--format", "--pretty") and o.value]
     forms = list(map(_form, given))

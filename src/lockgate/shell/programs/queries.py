@@ -10,8 +10,8 @@ from lockgate.shell.state.findings import made_by
 
 if TYPE_CHECKING:
     from lockgate.core.model import Effect
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.options import Option
-    from lockgate.shell.programs.invoke import Invocation
 
 _NAMED_IN_FULL = lazy_re(
     r"://|\barn:|\b(?:projects|subscriptions|accounts|organizations|folders)/|\b(?:gcr\.io|pkg\.dev)/"
@@ -25,7 +25,7 @@ _OF_A_QUERY = frozenset({"send", "static", "local"})
 """Roles of options with which nothing goes elsewhere, and no file is sent."""
 
 
-def asked(call: Invocation, word: str, options: list[Option]) -> str:
+def asked(call: ProgramCall, word: str, options: list[Option]) -> str:
     """What a word for an effect comes to that depends on what else a command says; empty for none.
 
     A query whose words are only numbers and names of subcommands carries nothing out.
@@ -63,7 +63,7 @@ def asked(call: Invocation, word: str, options: list[Option]) -> str:
     return "fetch-known" if fixed and not call.matched.unknown else "fetch"
 
 
-def _only_reads(call: Invocation, options: list[Option]) -> bool:
+def _only_reads(call: ProgramCall, options: list[Option]) -> bool:
     """Whether the fields of a request are a query of GraphQL, which reads, and variables; and all of it is known."""
     if any(arg.static is None for arg in call.args) or not {option.role for option in options} <= _OF_A_QUERY:
         return False
@@ -80,7 +80,7 @@ def _only_reads(call: Invocation, options: list[Option]) -> bool:
     return _QUERY.match(query) is not None and _ACTS.search(query) is None
 
 
-def _about_own_package(call: Invocation) -> tuple[Effect, ...]:
+def _about_own_package(call: ProgramCall) -> tuple[Effect, ...]:
     """The effects of a question to a registry about packages that the project names; none where it is another one."""
     from lockgate.shell.effects.glob_matches import LOOKING, settled
     from lockgate.shell.programs.package_queries import own_packages

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
-    from lockgate.shell.interpreter.interpreter import Machine
     from lockgate.shell.state.findings import Act
+    from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Arg
 
 _SENDING = frozenset({EffectKind.EGRESS, EffectKind.INGEST, EffectKind.FETCH})

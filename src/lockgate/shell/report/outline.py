@@ -12,13 +12,15 @@ from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.resources.host_view import Surroundings
 from lockgate.shell.grammar.tree import Command, Pipeline, Simple, Unparsed
 from lockgate.shell.grammar.unparse import spelled
-from lockgate.shell.interpreter.interpreter import Machine, reader_for
+from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.knowledge.options import HARMLESS, assign
+from lockgate.shell.programs.invoke import run_program
 from lockgate.shell.state.findings import Findings
+from lockgate.shell.state.machine import reader_for
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _MOST_STEPS = 300
 _MOST_WORDS = 12
@@ -178,9 +180,9 @@ class _Noted(Findings):
         self.machine.now.effects[kept] = None
 
 
-class _Observer(Machine):
+class _Observer(AbstractInterpreter):
     def __init__(self, around: Surroundings) -> None:
-        super().__init__(around)
+        super().__init__(around, run_program)
         self.root = self.now = Step(None)
         self.findings = _Noted(self)
         self.count = 0
@@ -197,7 +199,7 @@ class _Observer(Machine):
         finally:
             self.now = outer
 
-    def perform(self, call: Invocation) -> str:
+    def perform(self, call: ProgramCall) -> str:
         run = self._run(call.what, call.args)
         shape = super().perform(call)
         run.program, run.about = call.what, call.entry.about or _about(call.what)
@@ -213,7 +215,7 @@ class _Observer(Machine):
         return self.now.runs.setdefault(run.words, run)
 
 
-def _uses(call: Invocation) -> list[Use]:
+def _uses(call: ProgramCall) -> list[Use]:
     """The words of a program that matter."""
     found = [
         Use(verb, value.shown, option.name, option.role)

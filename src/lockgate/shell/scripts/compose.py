@@ -18,8 +18,8 @@ from lockgate.shell.knowledge.lookup import role_of
 
 if TYPE_CHECKING:
     from lockgate.resources.host_view import Surroundings
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.options import Option
-    from lockgate.shell.programs.invoke import Invocation
 
 _NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 _OVERRIDES = ("compose.override.yaml", "compose.override.yml", "docker-compose.override.yaml",
@@ -36,7 +36,7 @@ _VARIABLE = lazy_re(
 _NOTHING = lazy_re(r"\s*(?:#.*)?")
 
 
-def takes_in_nothing(call: Invocation, options: list[Option]) -> bool:
+def takes_in_nothing(call: ProgramCall, options: list[Option]) -> bool:
     """Whether all that a command reads of its project's files is known, and none of it leads elsewhere."""
     around, cwds = call.machine.around, call.scope.cwds
     moved = not _MOVING.isdisjoint(option.name for option in options)

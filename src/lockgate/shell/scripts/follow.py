@@ -12,27 +12,24 @@ from collections.abc import Callable
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.model import Effect, EffectKind, Variant
-from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.host_view import Surroundings
 from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute, outside_workspace, read_effects
 from lockgate.shell.expansion.arithmetic import heed_integers
-from lockgate.shell.grammar.tree import Script, Simple, Unparsed
+from lockgate.shell.grammar.tree import Script, Unparsed
 from lockgate.shell.scripts.printing import installs, swallowed, unprinted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN
 from lockgate.shell.state.findings import Act, Findings
+from lockgate.shell.state.followed_files import NO_LINE, SPAN, File, FollowedFiles
 from lockgate.shell.state.scope import Arg, Ever, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
-SPAN = 1 << 20
-"""Positions in the first file count from here, in the second from twice this: more than a file or a text is long."""
-_NO_LINE = SPAN - 1
 _MOST_FILES, _MOST_TEXT = 24, 200_000
 _MOST_TIMES = 4
 """How often one file is followed."""
-_MOST_COMMANDS = 1200
 _MOST_EFFECTS = 40
 _HELD = frozenset({EffectKind.FETCH, EffectKind.EGRESS, EffectKind.PERSIST})
 """What a sandbox keeps a script from doing: it has no network, and what runs or is trusted later cannot be written."""
@@ -45,74 +42,12 @@ _MOST_TRIES, _MOST_TRIED = 3, 20_000
 FOLLOWED, PARTLY = "script:followed", "script:partly"
 
 
-class File(Record):
-    """A file that was opened."""
-
-    name: str
-    """As a person reads it: from the project's root."""
-    text: str
-    changed: float
-    base: int
-    """What positions in it count from."""
-    path: str
-    """Absolute."""
-
-
-class Scripts:
-    """All files that one command runs, and where in them it is."""
-
-    __slots__ = ("depth", "files", "left", "place", "silent", "swallowed")
-
-    def __init__(self) -> None:
-        self.files: list[File] = []
-        self.left = _MOST_COMMANDS
-        self.place = 0
-        """The position of the command that is being followed."""
-        self.depth = 0
-        """How many of them run each other just now."""
-        self.swallowed: dict[int, Simple] = {}
-        """Commands whose output is not printed, by identity."""
-        self.silent = False
-        """Whether the command that is being followed is one of them."""
-
-    def enter(self, node: Simple) -> tuple[int, bool]:
-        """Go to a command; give what `leave` needs to go back to the one around it."""
-        before = (self.at(node.position), self.silent)
-        self.silent = self.silent or id(node) in self.swallowed
-        return before
-
-    def leave(self, before: tuple[int, bool]) -> None:
-        """Go back."""
-        self.place, self.silent = before
-
-    def read(self, tree: Script) -> None:
-        """Take note of a text that is going to be followed."""
-        self.swallowed.update((id(node), node) for node in swallowed(tree))
-
-    def at(self, position: int) -> int:
-        """Go to a position; give the one before. Text that is no file's own leaves it where it is."""
-        before = self.place
-        if position >= SPAN:
-            self.place = position
-        return before
-
-    def where(self) -> str:
-        """The file and the line, for a person."""
-        number, position = divmod(self.place, SPAN)
-        if not 0 < number <= len(self.files):
-            return ""
-        file = self.files[number - 1]
-        if position == _NO_LINE:
-            return file.name
-        return f"{file.name}:{file.text.count(chr(10), 0, position) + 1}"
-
-
 class _Inside(Findings):
     """What is found in one file."""
 
     __slots__ = ("around", "scripts", "unfollowed")
 
-    def __init__(self, scripts: Scripts, around: Surroundings) -> None:
+    def __init__(self, scripts: FollowedFiles, around: Surroundings) -> None:
         super().__init__()
         self.scripts, self.around = scripts, around
         self.unfollowed = ""
@@ -155,7 +90,7 @@ def _is_held(effect: Effect, around: Surroundings) -> bool:
 
 def opened(machine: Machine, scope: Scope, path: str) -> File | None:
     """Open a file to follow it; ``None`` where it cannot be known what it will hold, or nobody may look into it."""
-    scripts = machine.scripts = machine.scripts or Scripts()
+    scripts = machine.scripts = machine.scripts or FollowedFiles()
     if "" in scope.cwds or len(scripts.files) >= _MOST_FILES or sum(len(f.text) for f in scripts.files) > _MOST_TEXT:
         return None
     # Where a ``cd`` may have failed, it is taken to have worked.
@@ -200,14 +135,14 @@ def followed(
     Returns:
         One ``execute`` effect for the file, and what was found in it and in the files that it runs.
     """
-    scripts = machine.scripts = machine.scripts or Scripts()
+    scripts = machine.scripts = machine.scripts or FollowedFiles()
     found = _Inside(scripts, machine.around)
     first = len(scripts.files) - 1
     outer, left, around = machine.findings, machine.left, (scripts.place, scripts.silent)
     state = {name: getattr(machine, name) for name in _OWN_OF_A_PROCESS} if apart else {}
     if apart:
         machine.levels, machine.frames, machine.interrupts, machine.last_in_shell = [], [], [], False
-    machine.findings, machine.left, scripts.place = found, scripts.left, script.base + _NO_LINE
+    machine.findings, machine.left, scripts.place = found, scripts.left, script.base + NO_LINE
     scripts.depth += 1
     try:
         body()
@@ -245,9 +180,14 @@ def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin:
             machine.scripts.place = script.base + tree.position
         machine.not_read(script.name, tree)
         tree = _before(script, tree.position, dialect)
-    if machine.scripts is not None:
-        machine.scripts.read(tree)
+    note_swallowed(machine, tree)
     return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
+
+
+def note_swallowed(machine: Machine, tree: Script) -> None:
+    """Take note of which commands of a text that is going to be followed print nothing."""
+    if machine.scripts is not None:
+        machine.scripts.swallowed.update((id(node), node) for node in swallowed(tree))
 
 
 def _before(script: File, position: int, dialect: str) -> Script:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.shell.scripts.follow import File, followed, opened
+from lockgate.shell.scripts.follow import followed, opened
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.followed_files import File
     from lockgate.shell.state.scope import Arg
 
 _NAMES = ("justfile", "Justfile", ".justfile")
@@ -146,7 +147,7 @@ def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         yield held, begin
 
 
-def run_just(call: Invocation) -> bool:
+def run_just(call: ProgramCall) -> bool:
     """Follow what a justfile runs for the recipes of a command; whether one was read."""
     script = _justfile(call)
     if script is None:
@@ -159,7 +160,7 @@ def run_just(call: Invocation) -> bool:
     return True
 
 
-def _justfile(call: Invocation) -> File | None:
+def _justfile(call: ProgramCall) -> File | None:
     """The nearest justfile, here or above."""
     named = [v for o in call.matched.options if o.name in ("-f", "--justfile") for v in o.value]
     if named:
@@ -175,7 +176,7 @@ def _justfile(call: Invocation) -> File | None:
     return None
 
 
-def _follow(call: Invocation, script: File) -> None:
+def _follow(call: ProgramCall, script: File) -> None:
     machine, scope = call.machine, call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)
 
@@ -196,7 +197,7 @@ def _follow(call: Invocation, script: File) -> None:
             _run(call, made, text, lambda line, dialect: run_line(machine, scope, line, dialect))
 
 
-def _run(call: Invocation, made: Justfile, text: str, run: Callable[[str, str], object]) -> None:
+def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str], object]) -> None:
     first = text.lstrip().partition("\n")[0]
     name = first.split("/")[-1].split()[-1] if first.startswith("#!") else made.shell
     name = name if not name.startswith("-") else "bash"

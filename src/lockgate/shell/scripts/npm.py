@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import inside
-from lockgate.shell.scripts.follow import File, followed, opened
+from lockgate.shell.scripts.follow import followed, opened
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.followed_files import File
 
 _RUN = frozenset({"run", "run-script", "rum", "urn"})
 _SHORT = {"t": "test", "tst": "test"}
@@ -24,7 +25,7 @@ _ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive"
 _MOST_FOLDERS = 12
 
 
-def run_npm(call: Invocation) -> bool:
+def run_npm(call: ProgramCall) -> bool:
     """Follow the script that a command runs; whether there is one."""
     name, args = _asked(call)
     if not name or _ELSEWHERE & call.matched.given:
@@ -46,7 +47,7 @@ def run_npm(call: Invocation) -> bool:
     return True
 
 
-def _asked(call: Invocation) -> tuple[str, list[Arg]]:
+def _asked(call: ProgramCall) -> tuple[str, list[Arg]]:
     """The name of the script, and the words that are handed to it; an empty name where none runs."""
     word = call.entry.name.partition("/")[2]
     operands = [word for word in call.matched.operands if word.text != "--"]
@@ -60,7 +61,7 @@ def _hooks(name: str) -> tuple[str, str, str]:
     return f"pre{name}", name, f"post{name}"
 
 
-def _package(call: Invocation) -> File | None:
+def _package(call: ProgramCall) -> File | None:
     """The nearest ``package.json``, here or above."""
     folder = call.scope.cwds[0] if len(call.scope.cwds) == 1 else ""
     root = call.machine.around.workspace
@@ -83,7 +84,7 @@ def _scripts(text: str) -> Mapping[str, object]:
     return scripts if isinstance(scripts, dict) else {}
 
 
-def _run(call: Invocation, script: File, hook: str, text: str, args: list[Arg]) -> None:
+def _run(call: ProgramCall, script: File, hook: str, text: str, args: list[Arg]) -> None:
     machine = call.machine
     if machine.scripts is not None:
         machine.scripts.at(script.base + _place(script.text, hook))

@@ -15,7 +15,7 @@ from lockgate.shell.knowledge.options import Option
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _UNPACKING = frozenset({"tar", "bsdtar", "unzip", "cpio", "sh", "bash", "zsh", "dash", "python", "python3", "node"})
 """Programs that make files of what they read, or run it, and do not print it."""
@@ -25,7 +25,7 @@ _SHOWN = ("-", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2
 _INSTALLING = frozenset({EffectKind.FETCH, EffectKind.INGEST, EffectKind.EXECUTE})
 
 
-def saves(call: Invocation, options: list[Option]) -> bool:
+def saves(call: ProgramCall, options: list[Option]) -> bool:
     """Whether a program that fetches writes all of it to files."""
     saving = [option for option in options if option.name in call.entry.saves]
     if any(value.text in _SHOWN for option in options for value in option.value):

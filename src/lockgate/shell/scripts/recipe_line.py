@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.grammar.tree import Unparsed
-from lockgate.shell.scripts.follow import process
+from lockgate.shell.scripts.follow import note_swallowed, process
 from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
 
 UNKNOWN = "\x00"
 """Stands in a recipe for text that is only known when it runs."""
@@ -25,7 +25,6 @@ def run_line(machine: Machine, scope: Scope, text: str, dialect: str = "sh") -> 
     tree = read(text.replace(UNKNOWN, _STAND_IN), machine.enter(dialect))
     if isinstance(tree, Unparsed):
         return machine.not_read(text, tree)
-    if machine.scripts is not None:
-        machine.scripts.read(tree)
+    note_swallowed(machine, tree)
     shape = machine.until_left(inner, lambda: machine.run(tree, inner))
     return shape if known(shape) else UNKNOWN

@@ -9,10 +9,10 @@ from __future__ import annotations
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 
-def run_recipes(call: Invocation) -> bool:
+def run_recipes(call: ProgramCall) -> bool:
     """Follow the recipes that a command runs; whether there were any. Then it is said already that it runs code."""
     if call.entry.recipes == "make":
         from lockgate.shell.scripts.make.running import run_make

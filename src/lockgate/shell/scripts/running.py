@@ -8,19 +8,20 @@ from lockgate.core.model import Effect, EffectKind
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.path_spelling import STANDARD_INPUT, absolute, inside
 from lockgate.shell.effects.files import read
-from lockgate.shell.scripts.follow import File, followed, is_written, opened, run_process, run_shell
+from lockgate.shell.scripts.follow import followed, is_written, opened, run_process, run_shell
 from lockgate.shell.state.abstract_text import OPAQUE
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.machine import Machine
 
 _INSTALLED = frozenset({"node_modules", ".venv", "venv", ".tox", "vendor", "Pods"})
 _SHELLS = {"shell": "bash", "sh": "sh", "zsh": "zsh"}
 
 
-def run_by_interpreter(call: Invocation, word: Arg, option: str) -> list[Effect]:
+def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> list[Effect]:
     """Effects of ``bash x.sh``, ``python x.py``, ``sed -f x.sed``."""
     call.machine.note_script(word.text, call.scope, call.what)
     what = f"`{call.what}` runs the file `{word.shown}`"
@@ -46,7 +47,7 @@ def _is_read(language: str) -> bool:
     return language in _SHELLS or language in LANGUAGES
 
 
-def _run_language(call: Invocation, language: str, text: str) -> None:
+def _run_language(call: ProgramCall, language: str, text: str) -> None:
     """Follow a file in a language that is no shell's."""
     from lockgate.shell.programs.roles.running import run_code
 
@@ -114,15 +115,13 @@ def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | No
 
 def _run_by_first_line(machine: Machine, scope: Scope, script: File, args: list[Arg], stdin: str | None) -> None:
     """Run ``#!PROGRAM ARGUMENT`` as the system does: all after the program is one word, and the file comes next."""
-    from lockgate.shell.programs.invoke import invoke
-
     match = re.match(r"#![ \t]*([^ \t\n]+)[ \t]*([^\n]*)", script.text)
     if match is None:
         machine.findings.execute(script.name, "script:first-line", "its first line names no program")
         return
     program, argument = match.groups()
     words = [Arg(program), *([Arg(argument.rstrip(" \t"))] if argument else []), *args]
-    invoke(machine, scope.copy(), words, stdin, functions=False)
+    machine.invoke(scope.copy(), words, stdin, functions=False)
 
 
 def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> str:

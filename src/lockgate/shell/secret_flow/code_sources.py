@@ -21,7 +21,7 @@ from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.grammar.tree import Redirect
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 DOWNLOAD, CONNECTION = "download", "connection"
 _COMMAND = lazy_re(rf"(?:^|[;&|\n({{`]|\b(?:do|then|else|exec|eval|sudo))\s*[\x00-\x02]+([{FIRST_MARK}-\U0010ffff]+)")
@@ -59,7 +59,7 @@ class CodeMachine(SourceMachine):
         """Whether one of these texts comes from a connection."""
         return any(source is not None and source.origin == CONNECTION for source in map(self.source, marks))
 
-    def from_network(self, call: Invocation) -> str:
+    def from_network(self, call: ProgramCall) -> str:
         """Marks of what a program prints, or writes to a file, that comes from the network as it is."""
         program = call.args[0].text.rpartition("/")[2]
         words = call.what.split()
@@ -93,7 +93,7 @@ class CodeMachine(SourceMachine):
         found = "".join(_COMMAND.findall(text)) if in_shell else marks_of(text)
         self._runs(found, program)
 
-    def note_words(self, call: Invocation) -> None:
+    def note_words(self, call: ProgramCall) -> None:
         """A program that is not followed starts another: ``docker run IMAGE sh -c TEXT``."""
         for name, option, text in zip(call.args[1:], call.args[2:], call.args[3:], strict=False):
             if (found := _STARTED.fullmatch(f"{name.text.rpartition('/')[2]} {option.text}")) is not None:

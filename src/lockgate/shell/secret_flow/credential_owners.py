@@ -19,7 +19,7 @@ from lockgate.shell.state.abstract_text import known, shown, without_marks
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 FAR = lazy_re(r"(?:[^@/]*@)?(\[[^\]]+\]|[^/:\[]+):.*", re.DOTALL)
 """A path on another machine, as ``scp`` writes it."""
@@ -58,7 +58,7 @@ class Held(Record):
         return f"{self.name} ".startswith(tuple(f"{store} " for store in table("secret_stores")))
 
 
-def destination(call: Invocation, effect: Effect) -> str:
+def destination(call: ProgramCall, effect: Effect) -> str:
     """Where it goes, for a person."""
     if effect.what != call.what:
         return f"`{effect.what}`"
@@ -69,7 +69,7 @@ def destination(call: Invocation, effect: Effect) -> str:
     return f"`{far[-1]}`" if far else f"the service of `{call.args[0].text.rpartition('/')[2]}`"
 
 
-def is_declared(call: Invocation, effect: Effect) -> bool:
+def is_declared(call: ProgramCall, effect: Effect) -> bool:
     """Whether it goes to this machine, or to a host that a person has declared, by a copy or a shell there."""
     program = call.args[0].text.rpartition("/")[2]
     if program not in FAR_COPIES | FAR_SHELLS or effect.what != call.what:
@@ -90,7 +90,7 @@ def _far_hosts(operands: list[Arg], *, shell: bool) -> list[str]:
     return [match.group(1) if known(match.group(1)) else "" for _, match in found if match is not None]
 
 
-def _host(call: Invocation, effect: Effect) -> str | None:
+def _host(call: ProgramCall, effect: Effect) -> str | None:
     """The host that an effect goes to: ``?`` where it is not known, ``None`` for the program's own service."""
     if effect.what != call.what:
         text = effect.what if "://" in effect.what else f"https://{effect.what}"
@@ -103,7 +103,7 @@ def _host(call: Invocation, effect: Effect) -> str | None:
     return (host_of(addresses[0]) or "?") if addresses else None
 
 
-def belongs(held: Held, call: Invocation, effect: Effect, *, general: bool, host: str | None = None) -> bool:
+def belongs(held: Held, call: ProgramCall, effect: Effect, *, general: bool, host: str | None = None) -> bool:
     """Whether a credential goes to the service that it is for.
 
     With ``general`` a single value that names no service is taken to be for the one that is asked: that is all it can

@@ -15,10 +15,10 @@ from lockgate.system.digests import sha256
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 
-def deployment(call: Invocation) -> str:
+def deployment(call: ProgramCall) -> str:
     """What a deployment is known by; empty where a command is none, or not all of what says who gets what is known."""
     scope = call.scope
     program = call.args[0].text

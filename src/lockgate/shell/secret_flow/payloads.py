@@ -20,7 +20,7 @@ from lockgate.shell.secret_flow.credential_owners import FAR, FAR_COPIES, Held, 
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known, marks_of, without_marks
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _UNKNOWN = re.escape(OPAQUE + ENVIRONMENT + PLAIN)
 _WHERE = lazy_re(rf"(?:[a-z]+://)?[{_UNKNOWN}]+(?:[/:?].*)?", re.DOTALL)
@@ -55,7 +55,7 @@ class Place(Record):
     """The word, or the name of the file."""
 
 
-def is_payload(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+def is_payload(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
     """Whether a secret that reaches a program leaves with what it sends.
 
     Args:
@@ -83,7 +83,7 @@ def is_payload(call: Invocation, place: Place, held: Held, effect: Effect) -> bo
     return _leaves_in_word(call, place, held, effect)
 
 
-def _is_user_of_index(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+def _is_user_of_index(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
     """Whether it is the password in the address of the very machine that an option makes the program go through."""
     user = _user(place.word.removeprefix(f"{place.option}="))
     return place.option in _INDEXES and user is not None and _is_for(user, call, held, effect)
@@ -95,14 +95,14 @@ def _user(text: str) -> re.Match[str] | None:
     return user if user is not None and _unsure(user.group(2)) else None
 
 
-def _is_for(user: re.Match[str], call: Invocation, held: Held, effect: Effect) -> bool:
+def _is_for(user: re.Match[str], call: ProgramCall, held: Held, effect: Effect) -> bool:
     """Whether a password in an address is for the host in it, and stands nowhere else in it."""
     host = host_of(f"https://{without_marks(user.group(3))}/")
     rest = marks_of(user.group(3) + user.group(4))
     return not rest and belongs(held, call, effect, general=True, host=host or "?")
 
 
-def _leaves_in_word(call: Invocation, place: Place, held: Held, effect: Effect) -> bool:
+def _leaves_in_word(call: ProgramCall, place: Place, held: Held, effect: Effect) -> bool:
     text = _UNKNOWNS.sub(OPAQUE, without_marks(place.word))
     role = _role(call, place)
     if role in _NAMING and (held.given or held.name.startswith("$")) and _WHERE.fullmatch(text):
@@ -131,12 +131,12 @@ def _lets_in_only(parameter: re.Pattern[str], text: str, others: frozenset[str] 
     return all(name in (None, "key", "appid") or name in others or _LETS_IN.search(name) for name in found)
 
 
-def _asks_for_token(call: Invocation) -> bool:
+def _asks_for_token(call: ProgramCall) -> bool:
     """Whether what is sent asks an OAuth server for a token (RFC 6749, ``grant_type``)."""
     return any(re.search(r"(?:^|&)grant_type=", without_marks(arg.text)) for arg in call.args[1:])
 
 
-def _is_copied_to(call: Invocation, file: str) -> bool:
+def _is_copied_to(call: ProgramCall, file: str) -> bool:
     """Whether a file of this machine is where a copy goes to."""
     last = call.matched.operands[-1:]
     return [without_marks(arg.text) for arg in last] == [file] and not FAR.fullmatch(file)
@@ -146,7 +146,7 @@ def _unsure(text: str) -> bool:
     return not known(text) or bool(marks_of(text))
 
 
-def _role(call: Invocation, place: Place) -> str:
+def _role(call: ProgramCall, place: Place) -> str:
     """The role of the word in which the secret stands."""
     for option in call.matched.options:
         if option.name == place.option:

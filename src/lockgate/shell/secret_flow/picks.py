@@ -6,7 +6,7 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _GREPS = frozenset({"grep", "egrep", "fgrep", "rg"})
 _AWKS = frozenset({"awk", "gawk", "mawk"})
@@ -19,7 +19,7 @@ _RULE = lazy_re(r"\s*(?:/\^?(?P<name>[A-Za-z]\w{3,})=?/|\$1\s*==\s*\"(?P<first>\
 _FIELD = lazy_re(r"(?:\.[\w\"-]+|\[\"?[\w-]+\"?\])*\.?(?:\[\")?(?P<name>[A-Za-z][\w-]{3,})\"?\]?")
 
 
-def picked(call: Invocation) -> str:
+def picked(call: ProgramCall) -> str:
     """The name of the only value that a command prints of what it reads, empty where there may be more."""
     program = call.args[0].text.rpartition("/")[2]
     words = [arg.static for arg in call.args[1:]]

@@ -14,8 +14,9 @@ from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import read_effects
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.grammar.tree import Param, Script
-from lockgate.shell.interpreter.interpreter import Machine
+from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.interpreter.lookahead import nodes
+from lockgate.shell.programs.invoke import run_program
 from lockgate.shell.secret_flow.credential_owners import Held
 from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, WEAK, known, marks_of, shown, weaker, without_marks
 from lockgate.shell.state.scope import Scope
@@ -41,11 +42,11 @@ def held_as(source: Origin, *, given: bool) -> Held:
     return Held(name, given, plain=_AS_IT_WAS.issuperset(source.through))
 
 
-class SourceMachine(Machine):
+class SourceMachine(AbstractInterpreter):
     """A machine that marks the secrets which a script reads."""
 
     def __init__(self, around: Surroundings) -> None:
-        super().__init__(around)
+        super().__init__(around, run_program)
         self.sources: dict[Origin, str] = {}
         """Each source with its mark."""
         self.by_mark: dict[str, Origin] = {}

@@ -26,7 +26,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, WEAK, marks_
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _OPTION = lazy_re(r"--?[A-Za-z][\w-]*(?<![0-9])")
 _UNKNOWNS = lazy_re("(?:\\$\N{HORIZONTAL ELLIPSIS}){2,}")
@@ -151,7 +151,7 @@ class Tracer(CodeMachine):
         for script, scope in self.writers[:_MOST_WRITERS]:
             self.run(script, scope, every)
 
-    def perform(self, call: Invocation) -> str:
+    def perform(self, call: ProgramCall) -> str:
         """Run one program, and follow what it gets to where that goes."""
         outer, self.read = self.read, []
         around, self.ran = self.ran, ""
@@ -190,7 +190,7 @@ class Tracer(CodeMachine):
             return shape + "".join(sorted(set(marks_of("".join(call.shapes))) - set(shape)))
         return fetched + self._handed_on(call, shape, read, written)
 
-    def pushed(self, call: Invocation) -> str:
+    def pushed(self, call: ProgramCall) -> str:
         """Marks of the secrets in the commits that a push sends."""
         operands = [arg.static or "" for arg in call.matched.operands] if call.what == "git push" else []
         revisions = [refspec.lstrip("+").partition(":")[0] for refspec in operands[1:]] or ["HEAD"]
@@ -206,7 +206,7 @@ class Tracer(CodeMachine):
                 marks += "".join(self.mark(origin) for origin in origins)
         return marks_of(marks)
 
-    def _handed_on(self, call: Invocation, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
+    def _handed_on(self, call: ProgramCall, shape: str, read: list[tuple[str, str]], written: set[str]) -> str:
         """The shape of what a program prints that sends nothing; what it writes is kept."""
         program = _program(call)
         if call.what in listed("committing"):
@@ -230,13 +230,13 @@ class Tracer(CodeMachine):
 
     # ------------------------------------------------------------ flows
 
-    def _own(self, call: Invocation) -> str:
+    def _own(self, call: ProgramCall) -> str:
         """Marks of the secrets that a program shows that are in no file."""
         shows = any(e.kind is EffectKind.READ_SECRET and e.rule.startswith(_SHOWN) for e in call.own)
         name = " ".join([call.what, *(arg.text for arg in call.matched.operands[:1] if arg.static is not None)])
         return self.mark(Origin(name)) if shows else ""
 
-    def _sent(self, call: Invocation, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
+    def _sent(self, call: ProgramCall, read: list[tuple[str, str]], sinks: list[Effect], ran: str) -> None:
         """Keep which secrets a program that sends gets to see."""
         program = _program(call)
         for text, marks in read:
@@ -273,7 +273,7 @@ class Tracer(CodeMachine):
             self._arrive(call, stdin, Place("input", option.name if option else ""), sinks, surely=surely)
 
     def _arrive(
-        self, call: Invocation, marks: str, place: Place, sinks: list[Effect], *, surely: bool, given: bool = False
+        self, call: ProgramCall, marks: str, place: Place, sinks: list[Effect], *, surely: bool, given: bool = False
     ) -> None:
         what = plainly(call.what)
         name = f"{what} {place.option}" if _OPTION.fullmatch(place.option) else what
@@ -310,7 +310,7 @@ def key_of(effect: Effect) -> tuple[EffectKind, str, str]:
     return (effect.kind, plainly(effect.rule), plainly(effect.what))
 
 
-def _option(call: Invocation, text: str) -> Option | None:
+def _option(call: ProgramCall, text: str) -> Option | None:
     """The option that a word belongs to."""
     bare = without_marks(text)
     for option in call.matched.options:
@@ -321,7 +321,7 @@ def _option(call: Invocation, text: str) -> Option | None:
     return None
 
 
-def _program(call: Invocation) -> str:
+def _program(call: ProgramCall) -> str:
     return call.args[0].text.rpartition("/")[2]
 
 
@@ -330,6 +330,6 @@ def _is_input(text: str) -> bool:
     return text in ("-", "/dev/stdin") or text.endswith(("@-", "=-", "=<-", "@/dev/stdin"))
 
 
-def _runs_file(call: Invocation) -> bool:
+def _runs_file(call: ProgramCall) -> bool:
     """Whether a runtime runs a file: what that does with its own settings is not seen, only which calls it has."""
     return call.entry.runtime and any(arg.text.endswith(_SCRIPTS) for arg in call.matched.operands)

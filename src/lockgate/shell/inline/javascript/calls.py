@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _DYNAMIC = "which program this runs is only known when it runs"
 
@@ -24,7 +24,7 @@ _DYNAMIC = "which program this runs is only known when it runs"
 class Calls:
     """The calls of one program that are known by name."""
 
-    def __init__(self, call: Invocation, names: Names, table: Mapping[str, str]) -> None:
+    def __init__(self, call: ProgramCall, names: Names, table: Mapping[str, str]) -> None:
         self.call, self.names, self.table = call, names, table
         self.handled: set[int] = set()
         """Nodes that were judged here."""
@@ -116,18 +116,16 @@ class Calls:
                 call.own += files.write_into(arg, sources, call.machine, call.scope)
 
     def _program(self, program: Any, args: Any) -> None:
-        from lockgate.shell.programs.invoke import invoke
-
         if args is not None and args.type != "array":
             self._opaque(_DYNAMIC)
             return
         words = [self.names.texts(node) for node in (program, *(args.named_children if args is not None else ()))]
         self.call.ran = True
         found = [Arg(texts[0] if len(texts) == 1 else OPAQUE) for texts in words]
-        invoke(self.call.machine, self.call.scope.copy(), found, OPAQUE, functions=False)
+        self.call.machine.invoke(self.call.scope.copy(), found, OPAQUE, functions=False)
 
 
-def environment_effects(call: Invocation, name: str) -> None:
+def environment_effects(call: ProgramCall, name: str) -> None:
     """Keep what reading a variable of the environment shows."""
     if is_secret_name(name):
         call.own += made_by("read-secret", f"process.env.{name}", call.rule)

@@ -17,14 +17,14 @@ from lockgate.system.libraries import library
 if TYPE_CHECKING:
     from typing import Any
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LONGEST = 20_000
 _BEFORE_PATTERN = frozenset("(,=:[!&|?{;\n")
 """What may stand before a slash that begins a pattern; elsewhere it may divide."""
 
 
-def javascript_effects(call: Invocation, text: str) -> None:
+def javascript_effects(call: ProgramCall, text: str) -> None:
     """Keep the effects of a JavaScript program."""
     tree = _tree(text)
     if tree is None:
@@ -48,7 +48,7 @@ def _tree(text: str) -> Any:
 
 
 class _Program:
-    def __init__(self, call: Invocation, root: Any) -> None:
+    def __init__(self, call: ProgramCall, root: Any) -> None:
         self.call, self.root = call, root
         words = language("javascript")
         self.kinds = frozenset(words["nodes"].split())

@@ -13,7 +13,7 @@ from lockgate.shell.inline.data import language
 from lockgate.shell.inline.perl.texts import runs_something
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LONGEST = 4_000
 _DEEPEST = 60
@@ -35,7 +35,7 @@ class _NotReadError(Exception):
     """A construct that is not in the part of Perl that is read."""
 
 
-def perl_effects(call: Invocation, text: str) -> None:
+def perl_effects(call: ProgramCall, text: str) -> None:
     """Keep that a program on the command line cannot be seen through, where that is so.
 
     Perl joins the texts of all ``-e`` with line ends, so they are one program.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.shell.inline.python.names import Names
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 ENVIRONMENT = "os.environ"
 """What holds the variables of the environment."""
@@ -28,7 +28,7 @@ ENVIRONMENT = "os.environ"
 class Calls:
     """The calls of one program that are known by name."""
 
-    def __init__(self, call: Invocation, names: Names, known_of: Mapping[str, Any]) -> None:
+    def __init__(self, call: ProgramCall, names: Names, known_of: Mapping[str, Any]) -> None:
         self.call, self.names, self.ast = call, names, names.ast
         self.table: dict[str, str] = known_of["calls"]
         self.members: dict[str, str] = known_of["members"]
@@ -229,8 +229,6 @@ class Calls:
 
     def _command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
         """The words of a program, or a shell's text where ``shell`` is true."""
-        from lockgate.shell.programs.invoke import invoke
-
         ast, call = self.ast, self.call
         words, flag = given.get("command"), given.get("shell-flag")
         shell = flag.value if isinstance(flag, ast.Constant) else flag is not None
@@ -239,7 +237,7 @@ class Calls:
         elif not shell and isinstance(words, (ast.List, ast.Tuple)) and words.elts:
             args = [Arg(found[0] if len(found := self.texts(item)) == 1 else OPAQUE) for item in words.elts]
             call.ran = True
-            invoke(call.machine, call.scope.copy(), args, OPAQUE, functions=False)
+            call.machine.invoke(call.scope.copy(), args, OPAQUE, functions=False)
         else:
             self._opaque("which program this runs is only known when it runs")
 

@@ -18,7 +18,7 @@ from lockgate.shell.inline.python.names import Names
 if TYPE_CHECKING:
     import ast
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LONGEST = 20_000
 _OTHER = ("python2", "pypy2", "ipython")
@@ -33,7 +33,7 @@ _CAPTURING = frozenset(_WITH_ONE_PATTERN.split())
 _SHOWS_TYPE = frozenset({"print", "str", "repr"})
 
 
-def python_effects(call: Invocation, text: str) -> None:
+def python_effects(call: ProgramCall, text: str) -> None:
     """Keep the effects of a Python program."""
     tree = _tree(call, text)
     if tree is None:
@@ -42,7 +42,7 @@ def python_effects(call: Invocation, text: str) -> None:
         _Program(call, tree).run()
 
 
-def _tree(call: Invocation, text: str) -> ast.Module | None:
+def _tree(call: ProgramCall, text: str) -> ast.Module | None:
     import ast
     import warnings
 
@@ -68,7 +68,7 @@ def _tree(call: Invocation, text: str) -> ast.Module | None:
 class _Program:
     """One program: what it names, what it calls, and what else in it is not known to be harmless."""
 
-    def __init__(self, call: Invocation, tree: ast.Module) -> None:
+    def __init__(self, call: ProgramCall, tree: ast.Module) -> None:
         import ast
 
         self.ast, self.call = ast, call

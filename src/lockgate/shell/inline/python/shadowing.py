@@ -16,7 +16,7 @@ from lockgate.shell.inline.data import language
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Machine
     from lockgate.shell.state.scope import Scope
 
 _ENDINGS = (".py", ".pyc", ".so", ".pyd")

@@ -10,10 +10,10 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
     from lockgate.shell.state.scope import Arg, Scope
 
-    Builtin = Callable[[Machine, Scope, list[Arg], "str | None"], str]
+    Builtin = Callable[[Interpreter, Scope, list[Arg], "str | None"], str]
 
 _QUIET = ": true false disown suspend logout unalias"
 """They neither change what is tracked here nor run or print anything."""

@@ -13,10 +13,10 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 
-def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
+def declare(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
     """``declare`` and ``typeset``; outside of them ``local`` says whether the variables are local to a function."""
     given = [arg.text for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text)]
     flags = "".join(text[1:] for text in given)
@@ -44,7 +44,7 @@ def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, 
     return ""
 
 
-def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> None:
+def _declare_one(machine: Interpreter, scope: Scope, text: str, flags: str) -> None:
     """Give a variable its value and its kind."""
     name, equals, value = text.partition("=")
     append = name.endswith("+")
@@ -62,7 +62,7 @@ def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> None:
         _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
 
 
-def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
+def _hide(machine: Interpreter, scope: Scope, name: str, flags: str) -> None:
     """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
     if not machine.frames or "g" in flags:
         return
@@ -74,7 +74,7 @@ def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
             scope.give_back(kept)
 
 
-def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def local(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``local``: outside a function it fails in bash, and assigns in zsh."""
     kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
     shape = declare(machine, scope, args, stdin)
@@ -84,7 +84,7 @@ def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     return shape
 
 
-def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
+def _refer(machine: Interpreter, scope: Scope, words: list[Arg]) -> None:
     """Let names stand for other variables: from here on an assignment to the one changes the other."""
     for word in words:
         target = word.text.partition("=")[2]
@@ -104,12 +104,12 @@ def _pin(scope: Scope, name: str, read_only: bool) -> None:
         scope.variables[name] = value
 
 
-def readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def readonly(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``readonly``."""
     return declare(machine, scope, [Arg("-r"), *args], stdin, local=False) if args else OPAQUE
 
 
-def export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def export(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``export``: programs see these variables, and shells that are started see their values."""
     if any(arg.text == "-n" for arg in args):
         scope.exported -= {arg.text.partition("=")[0] for arg in args}

@@ -9,13 +9,13 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur,
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.interpreter.interpreter import Machine
+    from lockgate.shell.state.machine import Interpreter
 
 
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
-def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def read(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``read``: variables get what is on standard input."""
     names: list[Arg] = []
     position = 0
@@ -50,7 +50,7 @@ def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     return ""
 
 
-def _is_exact(machine: Machine, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
+def _is_exact(machine: Interpreter, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
     """Whether it is known which words ``read`` finds: there is one line, split at white space."""
     one = stdin is not None and known(stdin) and stdin.count("\n") <= 1
     return one and not cut and not scope.ifs_changed and "\\" not in value and not machine.around.may_be_zsh
@@ -75,7 +75,7 @@ def _line(stdin: str | None) -> str:
     return blur(*(line.strip() for line in lines))
 
 
-def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def mapfile(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``mapfile``: an array gets the lines of standard input."""
     for index, arg in enumerate(args):
         if callback := re.match(r"-[A-Za-z0-9]*C(.*)", arg.text, re.DOTALL):
@@ -101,7 +101,7 @@ def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return ""
 
 
-def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def names(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
     functions = any(arg.text == "-f" for arg in args)
     words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
@@ -121,7 +121,7 @@ def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) ->
     return ""
 
 
-def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def getopts(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``getopts``: variables get options."""
     take_names(machine, scope, args[1:2])
     scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
@@ -130,7 +130,7 @@ def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) 
     return ""
 
 
-def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def wait(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``wait -p NAME``: the name's index is evaluated."""
     if any(re.match(r"-[a-z]*p", arg.text) for arg in args):
         take_names(machine, scope, [Arg(arg.text.removeprefix("-p")) for arg in args])
@@ -140,7 +140,7 @@ def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     return ""
 
 
-def reference(machine: Machine, scope: Scope, target: str) -> None:
+def reference(machine: Interpreter, scope: Scope, target: str) -> None:
     """``declare -n``: from here on another name stands for a variable, which may be one that executes."""
     from lockgate.shell.knowledge.lookup import role_of
 
@@ -152,7 +152,7 @@ def reference(machine: Machine, scope: Scope, target: str) -> None:
         scope.forget({target})
 
 
-def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
+def take_names(machine: Interpreter, scope: Scope, names: list[Arg]) -> None:
     """Keep that words are taken for names of variables, whose index is evaluated."""
     from lockgate.shell.expansion.arithmetic import calculable
 
@@ -165,7 +165,7 @@ def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
             machine.findings.execute(name.shown, "shell:subscript", because)
 
 
-def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def test(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
     from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
     from lockgate.shell.interpreter.compound import safe_number
@@ -179,7 +179,7 @@ def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> 
     return ""
 
 
-def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def let(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``let``: arithmetic."""
     from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
     from lockgate.shell.expansion.words import evaluate

@@ -17,11 +17,11 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.lookup import Entry
     from lockgate.shell.knowledge.options import Option
-    from lockgate.shell.programs.invoke import Invocation
 
-    Player = Callable[[Invocation, list[Arg], str], None]
+    Player = Callable[[ProgramCall, list[Arg], str], None]
 
 ROLES = {
     "name": "files.name",
@@ -148,7 +148,7 @@ ROLES = {
 function is made for."""
 
 
-def play(role: str, call: Invocation, words: list[Arg], option: str) -> None:
+def play(role: str, call: ProgramCall, words: list[Arg], option: str) -> None:
     """Say what the words that have a role do."""
     before = len(call.own)
     _player(role)(call, words, option)
@@ -172,7 +172,7 @@ def _player(role: str) -> Player:
     return player
 
 
-def play_options(call: Invocation, options: list[Option]) -> None:
+def play_options(call: ProgramCall, options: list[Option]) -> None:
     """Say what the options of a command do."""
     acting = [option for option in options if option.role not in HARMLESS]
     if len(acting) > 1:
@@ -185,7 +185,7 @@ def play_options(call: Invocation, options: list[Option]) -> None:
             play(option.role, call, list(option.value), option.name)
 
 
-def play_operands(call: Invocation, options: list[Option]) -> None:
+def play_operands(call: ProgramCall, options: list[Option]) -> None:
     """Say what the operands of a command do, and what it does without one."""
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
@@ -220,13 +220,13 @@ def _left_of(roles: list[str], entry: Entry, given: set[str]) -> list[str]:
     return roles
 
 
-def _means_here(call: Invocation, count: int, roles: list[str]) -> bool:
+def _means_here(call: ProgramCall, count: int, roles: list[str]) -> bool:
     """Whether it takes the folder that it is run in, as it may, since it was given no other."""
     fed = bool(call.stdin) and call.entry.here == "unfed"
     return not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
 
-def play_standard_input(call: Invocation) -> None:
+def play_standard_input(call: ProgramCall) -> None:
     """Say what a command does with its standard input: some run it."""
     operands = call.matched.operands
     if call.stdin and _reads_on(call):
@@ -246,7 +246,7 @@ def play_standard_input(call: Invocation) -> None:
             run_code(call, language, call.stdin)
 
 
-def _reads_on(call: Invocation) -> bool:
+def _reads_on(call: ProgramCall) -> bool:
     """Whether the program may read a part of standard input and leave the rest to others."""
     entry = call.entry
     reads = entry.stdin or entry.feeds or entry.prints in ("input", "cat", "part") or entry.style == "dd"

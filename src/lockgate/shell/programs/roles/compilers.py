@@ -9,7 +9,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LINKING = """
     rpath rpath-link soname install_name z as-needed no-as-needed no-undefined gc-sections start-group end-group s S
@@ -21,7 +21,7 @@ _LINKING = """
 _PASSED = frozenset(_LINKING.split())
 
 
-def passed(call: Invocation, words: list[Arg], option: str) -> None:
+def passed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """What a compiler hands on to a linker or an assembler: some options there load code or write files."""
     for word in words:
         for part in word.text.split(","):
@@ -36,7 +36,7 @@ _LINKED = (".o", ".a", ".so", ".lo", ".la", ".obj", ".lib", ".dylib", ".tbd")
 """Endings of what is only linked."""
 
 
-def compiled(call: Invocation, words: list[Arg], option: str) -> None:
+def compiled(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files that are compiled; ``@file`` holds more options, and a source names the files that it takes in."""
     read(call, words, option)
     if not all(word.text.endswith(_LINKED) or (word.text in _EMPTY and not call.stdin) for word in words):

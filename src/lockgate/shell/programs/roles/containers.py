@@ -15,14 +15,14 @@ from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.knowledge import lookup as knowledge
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.scope import Arg
 
 _READING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
 _SHELLS = frozenset({"shell", "sh"})
 
 
-def argv(call: Invocation, words: list[Arg], option: str) -> None:
+def argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A command up to the end, run in a container."""
     from lockgate.shell.programs.roles.running import argv as run
 

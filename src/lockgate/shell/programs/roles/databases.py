@@ -11,7 +11,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _FILES = frozenset({"sqlite", "sqlite3", "file", "duckdb"})
 _SOCKETS = frozenset({"unix", "redis+socket", "mysqlx+socket"})
@@ -25,7 +25,7 @@ _CLIENTS = frozenset({"sqlite3"})
 _SCRIPTS = (".js", ".mjs", ".mongodb", ".sql", ".db")
 
 
-def dsn(call: Invocation, words: list[Arg], _: str) -> None:
+def dsn(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The name of a database, its address (``postgres://host/name``) or libpq's ``host=... dbname=...``."""
     parts = [Arg(part, word.glob) for word in words for part in _SEVERAL.split(word.text)]
     for word in parts:
@@ -46,7 +46,7 @@ def dsn(call: Invocation, words: list[Arg], _: str) -> None:
             _connect(call, word, hosts_of("", f"//{text}"))
 
 
-def sqlite(call: Invocation, words: list[Arg], _: str) -> None:
+def sqlite(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A SQLite database: its file, or a ``file:`` address of it (https://sqlite.org/uri.html)."""
     opened = read if _only_read(call) else edit
     for word in words:
@@ -60,7 +60,7 @@ def sqlite(call: Invocation, words: list[Arg], _: str) -> None:
         opened(call, [Arg(unquote(address.group("path")).partition("\0")[0], word.glob)], "")
 
 
-def _only_read(call: Invocation) -> bool:
+def _only_read(call: ProgramCall) -> bool:
     """Whether a client of SQLite is told to write nothing, or all that it is given only reads."""
     from lockgate.shell.inline.sql import only_reads
 
@@ -73,7 +73,7 @@ def _only_read(call: Invocation) -> bool:
     return takes and bool(texts) and all(known(text) and only_reads(call, text) for text in (*first, *texts))
 
 
-def _connect(call: Invocation, word: Arg, hosts: list[str]) -> None:
+def _connect(call: ProgramCall, word: Arg, hosts: list[str]) -> None:
     for host in hosts:
         if host == UNCLEAR:
             call.contact.targets.append(("url", Arg(f"database://{word.text}")))

@@ -13,7 +13,7 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _LISTING = frozenset({"-t", "--list", "-O", "--to-stdout", "--to-command"})
 _ANYWHERE = frozenset({"-P", "--absolute-names", "--transform", "--xform", "-s"})
@@ -24,7 +24,7 @@ _KEYS = lazy_re(r"\+{1,2}(?:\d{0,9}[gGFp%]?|[/?][ -~]{0,200})")
 """Keys for a pager that go to a line, to the end or to what is looked for."""
 
 
-def read(call: Invocation, words: list[Arg], option: str) -> None:
+def read(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read. Many a library that opens them opens an address as well, whatever the manual says."""
     call.read_words += words
     for word in words:
@@ -37,7 +37,7 @@ def read(call: Invocation, words: list[Arg], option: str) -> None:
             _listed(call, word)
 
 
-def read_below(call: Invocation, words: list[Arg], _: str) -> None:
+def read_below(call: ProgramCall, words: list[Arg], _: str) -> None:
     """All that lies in folders is read."""
     call.read_words += words
     for word in words:
@@ -45,19 +45,19 @@ def read_below(call: Invocation, words: list[Arg], _: str) -> None:
         _listed(call, word)
 
 
-def _listed(call: Invocation, word: Arg) -> None:
+def _listed(call: ProgramCall, word: Arg) -> None:
     """For many programs ``@file`` is a list of names."""
     if word.text[:1] == "@":
         call.own += files.read(Arg(word.text[1:]), call.machine, call.scope)
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
-def name(call: Invocation, words: list[Arg], _: str) -> None:
+def name(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files are named and not read."""
     call.read_words += words
 
 
-def look(call: Invocation, words: list[Arg], _: str) -> None:
+def look(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files are read, also out of a revision (``HEAD:.env``), by a program whose output does not name them."""
     # What the environment or another command names in one word is taken for a revision, where there can be one.
     plain = "--no-index" not in call.matched.given
@@ -71,7 +71,7 @@ def look(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.read(Arg(path, word.glob), call.machine, call.scope)
 
 
-def write(call: Invocation, words: list[Arg], option: str) -> None:
+def write(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are written; what stands at an address is sent there."""
     for word in words:
         if ADDRESS.match(word.text):
@@ -83,14 +83,14 @@ def write(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.write(word, call.machine, call.scope, below=call.recursive, replaced=bool(option))
 
 
-def folder(call: Invocation, words: list[Arg], _: str) -> None:
+def folder(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Folders are made, with nothing in them that could run: only what they are called counts, and whose they are."""
     for word in words:
         found = files.write(word, call.machine, call.scope)
         call.own += [e for e in found if e.kind is not EffectKind.PERSIST or e.rule == files.OPTION_NAME]
 
 
-def prefix(call: Invocation, words: list[Arg], _: str) -> None:
+def prefix(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The words begin the names of files that are written; an option can end them."""
     endings = [v for o in call.matched.options if o.name == "--additional-suffix" for v in o.value] or [Arg("")]
     for word in words:
@@ -98,7 +98,7 @@ def prefix(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.write(Arg(f"{word.text}{PLAIN}{ending.text}"), call.machine, call.scope)
 
 
-def name_end(call: Invocation, words: list[Arg], _: str) -> None:
+def name_end(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The end of names that are made up: what leads to another folder can lead to any."""
     if any("/" in word.text or not known(word.text) for word in words):
         call.add("write-unnamed")
@@ -108,7 +108,7 @@ _BACKUPS = frozenset({"~", ".bak", ".backup", ".old", ".orig", ".tmp"})
 """Endings with which nothing is run or believed."""
 
 
-def backup(call: Invocation, words: list[Arg], option: str) -> None:
+def backup(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The end of a backup's name; with a slash the backup lies in another folder and may replace anything there."""
     operands = call.matched.operands
     for word in words:
@@ -124,7 +124,7 @@ def backup(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.write(Arg(name + word.text), call.machine, call.scope)
 
 
-def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
+def unpack(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """Files are written whose names no word says.
 
     In the project they can be settings and hooks, in any folder: with a repository in ``out``, ``git add out`` makes
@@ -148,12 +148,12 @@ def unpack(call: Invocation, _words: list[Arg], _: str) -> None:
             call.own += files.write(Arg(f"{cwd}/{PLAIN}"), call.machine, call.scope)
 
 
-def write_first(call: Invocation, words: list[Arg], option: str) -> None:
+def write_first(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The first word is a file that is written."""
     write(call, words[:1], option)
 
 
-def packed(call: Invocation, words: list[Arg], option: str) -> None:
+def packed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files that are packed or unpacked in place: the name gets an ending, or loses it."""
     edit(call, words, option)
     for word in words:
@@ -161,7 +161,7 @@ def packed(call: Invocation, words: list[Arg], option: str) -> None:
         call.own += files.write(Arg(f"{folder}{slash}{name.rpartition('.')[0] or name}"), call.machine, call.scope)
 
 
-def edit(call: Invocation, words: list[Arg], option: str) -> None:
+def edit(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read and written."""
     read(call, words, option)
     for word in words:
@@ -169,7 +169,7 @@ def edit(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.change(word, call.machine, call.scope, below=call.recursive)
 
 
-def edit_below(call: Invocation, words: list[Arg], option: str) -> None:
+def edit_below(call: ProgramCall, words: list[Arg], option: str) -> None:
     """All that lies in folders is read, and files of one kind are written there."""
     before = len(call.own)
     read_below(call, words, option)
@@ -184,7 +184,7 @@ def edit_below(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.change(meant, call.machine, call.scope)
 
 
-def _swept(call: Invocation, word: Arg) -> list[Arg]:
+def _swept(call: ProgramCall, word: Arg) -> list[Arg]:
     """What a pattern over whole folders stands for that a formatter gets (``prettier --write 'src/**/*.ts'``).
 
     Its settings say how it changes what it meets, so it is code of the project. Then ``**`` is the ordinary way to say
@@ -199,7 +199,7 @@ def _swept(call: Invocation, word: Arg) -> list[Arg]:
     return [Arg(deep), Arg(f"{flat}/{last}" if flat or word.text.startswith("/") else last)]
 
 
-def into(call: Invocation, words: list[Arg], _: str) -> None:
+def into(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The destination of a copy: a file, or a folder that takes the names of the sources."""
     sources = [word for word in call.matched.operands if word not in words]
     if call.matched.given & {"-T", "--no-target-directory"}:
@@ -216,14 +216,14 @@ def into(call: Invocation, words: list[Arg], _: str) -> None:
                 call.own += files.write(inside, call.machine, call.scope)
 
 
-def move(call: Invocation, words: list[Arg], option: str) -> None:
+def move(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read, and gone afterwards."""
     read(call, words, option)
     for word in words:
         call.own += files.change(word, call.machine, call.scope, below=True)
 
 
-def link(call: Invocation, words: list[Arg], _: str) -> None:
+def link(call: ProgramCall, words: list[Arg], _: str) -> None:
     """What a link names can be read and written through it; a relative name starts where the link lies."""
     if call.recursive:  # a tree of links is as good as its copy
         read(call, words, "")
@@ -236,7 +236,7 @@ def link(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.write(target, call.machine, call.scope, below=True)
 
 
-def delete(call: Invocation, words: list[Arg], _: str) -> None:
+def delete(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files are removed; whole trees where the recursive option is given."""
     from lockgate.shell.effects import removal as removing
 
@@ -247,12 +247,12 @@ def delete(call: Invocation, words: list[Arg], _: str) -> None:
         call.own += removing.delete(word, call.machine, call.scope, below=call.recursive)
 
 
-def recursive(call: Invocation, _words: list[Arg], _: str) -> None:
+def recursive(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """The option that makes it whole trees."""
     call.recursive = True
 
 
-def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
+def delete_found(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """``find -delete``: what it finds is below the folders, and named like the patterns before it."""
     from lockgate.shell.effects import removal as removing
     from lockgate.shell.programs import find_expression
@@ -268,7 +268,7 @@ def delete_found(call: Invocation, _words: list[Arg], _: str) -> None:
             call.own += removing.delete(Arg(found, glob=True), call.machine, call.scope, below=False)
 
 
-def cwd(call: Invocation, words: list[Arg], _: str) -> None:
+def cwd(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The folder in which all else happens."""
     call.scope = call.scope.copy()
     for word in words:
@@ -276,7 +276,7 @@ def cwd(call: Invocation, words: list[Arg], _: str) -> None:
         call.scope.cwds = tuple(dict.fromkeys(folders))
 
 
-def paged(call: Invocation, words: list[Arg], option: str) -> None:
+def paged(call: ProgramCall, words: list[Arg], option: str) -> None:
     """What a pager shows; after ``+`` stand keys that it is given, and some of them run a command or write a file."""
     for word in words:
         if not word.text.startswith("+"):
@@ -285,7 +285,7 @@ def paged(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"`{word.shown}` are keys for `{call.what}`, and they can run a command")
 
 
-def archive(call: Invocation, words: list[Arg], option: str) -> None:
+def archive(call: ProgramCall, words: list[Arg], option: str) -> None:
     """An archive that is written or read: ``host:path`` lies on another machine, to which ``ssh`` connects."""
     from lockgate.shell.programs.roles.addresses import host
 

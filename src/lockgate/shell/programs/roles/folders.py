@@ -14,7 +14,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _OF_STATE = frozenset({OWN_STATE, OWN_BELOW})
 _SOURCE = frozenset({"source", "src"})
@@ -28,7 +28,7 @@ _EMPTY = frozenset({"-", "/dev/null"})
 """Inputs that name no other file, where nothing is on standard input."""
 
 
-def keep(call: Invocation, words: list[Arg], option: str) -> None:
+def keep(call: ProgramCall, words: list[Arg], option: str) -> None:
     """All that lies in folders is kept in a repository, which shows it to later commands. A flag means this folder.
 
     What a project keeps of its own files is its business; the gate's state is not to be had this way either, nor are
@@ -47,7 +47,7 @@ def keep(call: Invocation, words: list[Arg], option: str) -> None:
         call.machine.stores_secret |= any(effect.kind is EffectKind.READ_SECRET for effect in found)
 
 
-def listed(call: Invocation, words: list[Arg], option: str) -> None:
+def listed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read whose names stand in a file, or come from standard input: so a flag says, and ``-``."""
     from lockgate.shell.programs.roles.files import read
 
@@ -63,14 +63,14 @@ def listed(call: Invocation, words: list[Arg], option: str) -> None:
                 call.own += files.read(Arg(path), call.machine, call.scope)
 
 
-def unnamed(call: Invocation, words: list[Arg], option: str) -> None:
+def unnamed(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are read that no word names: what a source includes, what stands in a list."""
     read(call, words, option)
     if (option and words) or call.stdin or not all(word.text in _EMPTY for word in call.matched.operands):
         call.own += files.read(Arg(OPAQUE), call.machine, call.scope)
 
 
-def manual(call: Invocation, words: list[Arg], option: str) -> None:
+def manual(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Names of manual pages; a word with a slash is a file, which takes in others."""
     if all("/" not in word.text and known(word.text) for word in words):
         read(call, words, option)
@@ -78,7 +78,7 @@ def manual(call: Invocation, words: list[Arg], option: str) -> None:
         unnamed(call, words, option)
 
 
-def either(call: Invocation, words: list[Arg], _: str) -> None:
+def either(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The value that an option has for some of the programs that share an entry: for others it is an operand."""
     below = call.recursive or any(
         role.startswith(("read-below", "edit-below", "source-below")) for role in call.entry.operands
@@ -90,7 +90,7 @@ def either(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.change(word, call.machine, call.scope) if changed else []
 
 
-def source_below(call: Invocation, words: list[Arg], option: str) -> None:
+def source_below(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A folder all of which is sent to what makes an image of it, or an address."""
     from lockgate.shell.programs.roles.network import source
 
@@ -101,7 +101,7 @@ def source_below(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.read(word, call.machine, call.scope, below=True)
 
 
-def mount(call: Invocation, words: list[Arg], _: str) -> None:
+def mount(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A folder of this machine is given to a container: ``SOURCE:TARGET[:OPTIONS]`` or ``type=bind,source=...``.
 
     It is read, and where nobody forbids it, written. What a container of the project may do to the project is said by
@@ -147,7 +147,7 @@ _ANY = frozenset({"*", "**", "."})
 """Names at the end of a path that stand for all that the folder before them holds."""
 
 
-def pathspec(call: Invocation, words: list[Arg], option: str) -> None:
+def pathspec(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files are written that a pathspec of git names: from the root of the repository, too, and with stars.
 
     One that names a folder means all that lies in it. An option's word is a file in which pathspecs stand.
@@ -168,7 +168,7 @@ def pathspec(call: Invocation, words: list[Arg], option: str) -> None:
             _fill_matches(call, Arg(f"{root}/{path}", spelt.glob))
 
 
-def _fill_matches(call: Invocation, spec: Arg) -> None:
+def _fill_matches(call: ProgramCall, spec: Arg) -> None:
     """For git a star also stands for slashes and hidden names, and what a pattern matches may be a folder."""
     _fill(call, spec)
     above, _, name = spec.text.rpartition("/")
@@ -180,13 +180,13 @@ def _fill_matches(call: Invocation, spec: Arg) -> None:
         call.own += files.write(Arg(f"{PLAIN}/{name}"), call.machine, call.scope)
 
 
-def fill(call: Invocation, words: list[Arg], _: str) -> None:
+def fill(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Folders are filled with files that no word names."""
     for word in words:
         _fill(call, word)
 
 
-def _fill(call: Invocation, word: Arg) -> None:
+def _fill(call: ProgramCall, word: Arg) -> None:
     """A file is written, or all that lies in a folder.
 
     What is put over the whole project is what a branch or a repository brings, and switching to it is no more.
@@ -204,7 +204,7 @@ def _fill(call: Invocation, word: Arg) -> None:
         call.own += files.write(Arg(folder, word.glob) if below else word, call.machine, scope, below=below)
 
 
-def container_copy(call: Invocation, words: list[Arg], option: str) -> None:
+def container_copy(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``docker cp``: into a container it changes what runs there; out of one it may bring a folder with any names.
 
     Those can be settings and hooks in the project, as with an archive that is unpacked (:func:`unpack`).

@@ -11,14 +11,14 @@ from lockgate.shell.state.abstract_text import known, shown
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _NOBODY_SAYS = "no table says what the setting `{key}` does to git"
 _KEPT = "a contained command cannot change the settings of git"
 _CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 
 
-def config(call: Invocation, words: list[Arg], _: str) -> None:
+def config(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``git -c key=value``: some keys run what they hold."""
     for word in words:
         key, _, value = word.text.partition("=")
@@ -36,7 +36,7 @@ def config(call: Invocation, words: list[Arg], _: str) -> None:
             call.own.append(unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
 
 
-def _alias(call: Invocation, value: str) -> None:
+def _alias(call: ProgramCall, value: str) -> None:
     if value.startswith("!"):
         call.machine.run_text(value[1:], call.scope.new_shell(), "sh")
     else:
@@ -65,7 +65,7 @@ def is_plain(key: str) -> bool:
     )
 
 
-def config_write(call: Invocation, words: list[Arg], _: str) -> None:
+def config_write(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``git config key value`` with a key that executes leaves something that runs later."""
     if words and words[0].text in ("edit", "rename-section"):
         call.add("persist")
@@ -85,7 +85,7 @@ def config_write(call: Invocation, words: list[Arg], _: str) -> None:
         call.own.append(effect._replace(uncontainable=_KEPT))
 
 
-def strace_expression(call: Invocation, words: list[Arg], option: str) -> None:
+def strace_expression(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``strace -e KEYWORD=...``: two keywords change what calls of the traced program do."""
     for word in words:
         if not known(word.text) or word.text.partition("=")[0].strip() in ("inject", "fault"):

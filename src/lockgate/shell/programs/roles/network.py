@@ -17,7 +17,7 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 
 _RUNNING = """
@@ -39,7 +39,7 @@ _PATTERN = lazy_re(r"(?:[\w.*?+/-]|\[[^\]\s]{1,9}\]){4,}")
 """A word of a command that may be a pattern for the name of a process."""
 
 
-def source(call: Invocation, words: list[Arg], option: str) -> None:
+def source(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file, or an address where the word has a scheme or may turn out to have one."""
     for word in words:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", word.text) or word.text[:1] in (OPAQUE, ENVIRONMENT):
@@ -48,7 +48,7 @@ def source(call: Invocation, words: list[Arg], option: str) -> None:
             read(call, [word], option)
 
 
-def source_run(call: Invocation, words: list[Arg], option: str) -> None:
+def source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file of code that is run, or an address from which code is downloaded and run."""
     source(call, words, option)
     urls = [word.static or "" for word in words if re.match("https?:", word.text)]
@@ -58,7 +58,7 @@ def source_run(call: Invocation, words: list[Arg], option: str) -> None:
         call.machine.downloads.update(dict.fromkeys((url, call.what) for url in undeclared(urls, call.machine.around)))
 
 
-def page(call: Invocation, words: list[Arg], option: str) -> None:
+def page(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The same, where the name of a forge at the beginning makes an address of the word."""
     for word in words:
         forge, slash, _ = word.text.partition("/")
@@ -66,7 +66,7 @@ def page(call: Invocation, words: list[Arg], option: str) -> None:
         source(call, [given], option)
 
 
-def refs(call: Invocation, words: list[Arg], _: str) -> None:
+def refs(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Names of branches that a server is asked for, which it gets to see: one that may hold data is sent as a question.
 
     A hash of a commit is a name like any other.
@@ -80,7 +80,7 @@ def _may_hold_data(name: str) -> bool:
     return len(name) > _LONGEST_REF or any(not _HASH.fullmatch(run) for run in runs)
 
 
-def unlisted(call: Invocation) -> None:
+def unlisted(call: ProgramCall) -> None:
     """Addresses and paths that are values of options which the knowledge does not have (``--config=https://...``)."""
     doubtful = {id(arg) for arg in call.matched.unknown}
     for arg, following in zip(call.args, [*call.args[1:], Arg("")], strict=True):
@@ -91,7 +91,7 @@ def unlisted(call: Invocation) -> None:
                 call.own += files.read(value, call.machine, call.scope)
 
 
-def remote_name(call: Invocation, _words: list[Arg], _: str) -> None:
+def remote_name(call: ProgramCall, _words: list[Arg], _: str) -> None:
     """What is fetched is saved under the last part of its address."""
     words = [*call.matched.operands, *(v for o in call.matched.options if o.name == "--url" for v in o.value)]
     for word in words:
@@ -99,7 +99,7 @@ def remote_name(call: Invocation, _words: list[Arg], _: str) -> None:
         call.own += files.write(Arg(name or PLAIN), call.machine, call.scope)
 
 
-def saved(call: Invocation, words: list[Arg], option: str) -> None:
+def saved(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Addresses that are read and saved under a name of their own (``wget``)."""
     url(call, words, option)
     given = call.matched.given
@@ -113,7 +113,7 @@ def saved(call: Invocation, words: list[Arg], option: str) -> None:
         call.own += files.write(Arg(saved_as or "index.html"), call.machine, call.scope)
 
 
-def format_(call: Invocation, words: list[Arg], _: str) -> None:
+def format_(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A format of ``curl -w``: it can name a file, or stand in one."""
     for word in words:
         for name in re.findall(r"%output\{(?:>>)?([^}]*)", word.text):
@@ -122,18 +122,18 @@ def format_(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque(f"the format in `{word.shown}` can write a file")
 
 
-def lookup(call: Invocation, words: list[Arg], _: str) -> None:
+def lookup(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Names that are looked up."""
     call.contact.targets += [("lookup", word) for word in words]
 
 
-def peer(call: Invocation, words: list[Arg], option: str) -> None:
+def peer(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A filter for connections (``TCP@host:443``, ``dst host``), whose host is looked up where it is a name."""
     text = " ".join(word.text for word in words)
     lookup(call, [Arg(host) for found in _PEER.finditer(text) for host in found.groups() if host], option)
 
 
-def send(call: Invocation, words: list[Arg], option: str) -> None:
+def send(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Data that is sent; ``@file`` names a file."""
     call.contact.sends = call.contact.sends or f"`{call.what} {option}` sends data"
     for word in words:
@@ -143,32 +143,32 @@ def send(call: Invocation, words: list[Arg], option: str) -> None:
             call.own += files.read(Arg(name.group(1)), call.machine, call.scope)
 
 
-def send_file(call: Invocation, words: list[Arg], option: str) -> None:
+def send_file(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files that are sent."""
     send(call, [], option)
     read(call, words, option)
 
 
-def static(call: Invocation, words: list[Arg], option: str) -> None:
+def static(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A header, a cookie, a user name: nothing leaves where it is wholly known, for the person can read it."""
     for word in words:
         if dynamic_value(word) or word.text.startswith("@"):
             send(call, [word], option)
 
 
-def method(call: Invocation, words: list[Arg], option: str) -> None:
+def method(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A request method; most of them send."""
     if not words or words[0].static is None or words[0].text.upper() not in _READING_METHODS:
         send(call, [], f"{option} {words[0].shown if words else ''}".rstrip())
 
 
-def proxy(call: Invocation, words: list[Arg], _: str) -> None:
+def proxy(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The request goes through another machine."""
     call.contact.rerouted = True
     call.contact.sends = call.contact.sends or f"`{call.what}` is told to go through another machine"
 
 
-def remote(call: Invocation, words: list[Arg], _: str) -> None:
+def remote(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A configured name, an address, or a folder; ``ext::`` runs a command."""
     for word in words[:1]:
         text = word.text
@@ -184,13 +184,13 @@ def remote(call: Invocation, words: list[Arg], _: str) -> None:
             call.add("fetch-known")
 
 
-def push_to(call: Invocation, words: list[Arg], _: str) -> None:
+def push_to(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Where ``git push`` sends to: it sends in any case, but ``ext::`` runs a command too."""
     if any("::" in word.text for word in words[:1]):
         call.opaque("a remote helper such as `ext::` runs a command")
 
 
-def transfer(call: Invocation, words: list[Arg], _: str) -> None:
+def transfer(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Operands of ``rsync``: a colon before the first slash names another machine; else files, the last one written."""
     # A dash alone is the input or the output.
     far = [word for word in words if word.text != "-" and (re.match(r"[^/]*:", word.text) or not harmless(word.text))]
@@ -207,7 +207,7 @@ def transfer(call: Invocation, words: list[Arg], _: str) -> None:
         call.own += files.write_into(near[-1], sources, call.machine, call.scope)
 
 
-def picture(call: Invocation, words: list[Arg], option: str) -> None:
+def picture(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files or addresses of pictures: a list names others, also commands, and a script says what is written."""
     for word in words:
         if word.text.startswith("@") or word.text.lower().endswith((".msl", ".mvg")):
@@ -215,7 +215,7 @@ def picture(call: Invocation, words: list[Arg], option: str) -> None:
     transfer(call, words, option)
 
 
-def ssh_option(call: Invocation, words: list[Arg], _: str) -> None:
+def ssh_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``ssh -o Key=value``: some keys run a program."""
     for word in words:
         key = re.split(r"[= ]", word.text, maxsplit=1)[0].lower()
@@ -223,7 +223,7 @@ def ssh_option(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque(f"the ssh option `{word.shown}` runs a program")
 
 
-def apt_option(call: Invocation, words: list[Arg], _: str) -> None:
+def apt_option(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``apt -o``: hooks and methods run programs; the person is told of any such setting."""
     for word in words:
         if not known(word.text) or re.search(
@@ -234,7 +234,7 @@ def apt_option(call: Invocation, words: list[Arg], _: str) -> None:
             call.opaque(f"the setting `{word.shown}` says whether anything is done at all")
 
 
-def process(call: Invocation, words: list[Arg], _: str) -> None:
+def process(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Processes by name, number or file: the gate's own must not be ended."""
     by_number = call.args[0].text.rpartition("/")[2] == "kill"
     for word in words:

@@ -9,13 +9,13 @@ from lockgate.shell.programs.roles.running import argv, command, invoke_words
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _SCRIPT = lazy_re(r"(npm|pnpm|yarn|bun|node):([\w.:*/@-]+)((?: -- | )[^;&|<>`$()\n]*)?")
 """A script of ``package.json`` as ``concurrently`` spells it: ``npm:watch:*``, with words for it."""
 
 
-def package_argv(call: Invocation, words: list[Arg], option: str) -> None:
+def package_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``npx NAME...``: a package that is downloaded where it is missing.
 
     A program that is known by its bare name counts as that program, and so does a package of a well known owner. What
@@ -37,7 +37,7 @@ def package_argv(call: Invocation, words: list[Arg], option: str) -> None:
     invoke_words(call, [Arg(bare), *words[1:]])
 
 
-def project_argv(call: Invocation, words: list[Arg], option: str) -> None:
+def project_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``poetry run NAME...``: a program that the project has installed, or one of its own scripts.
 
     A name that nobody knows is the project's code, as with ``python main.py``.
@@ -56,7 +56,7 @@ def project_argv(call: Invocation, words: list[Arg], option: str) -> None:
         call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
 
 
-def script_command(call: Invocation, words: list[Arg], option: str) -> None:
+def script_command(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Text that a shell runs, or a script of ``package.json`` by its manager (``npm:dev``, ``npm:watch:*``)."""
     for word in words:
         found = _SCRIPT.fullmatch(word.static or "")

@@ -9,7 +9,7 @@ from lockgate.resources.path_spelling import folders, has_state_below
 from lockgate.shell.effects import files
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.scope import Arg
 
 _ABOVE = "the gate's own state lies below it, which this can open to others or close to the gate"
@@ -31,7 +31,7 @@ class _Given(Record):
     """Whether the owner may start it as a program."""
 
 
-def rights(call: Invocation, words: list[Arg], _: str) -> None:
+def rights(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Files get other rights: those of a folder also decide who comes to what lies below it."""
     for word in words:
         call.own += files.change(word, call.machine, call.scope, below=call.recursive)
@@ -40,7 +40,7 @@ def rights(call: Invocation, words: list[Arg], _: str) -> None:
             call.own.append(Effect(EffectKind.TAMPER, word.shown, "place:own/state-above", _ABOVE))
 
 
-def mode(call: Invocation, words: list[Arg], option: str) -> None:
+def mode(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Files get the rights that the first operand says. One that gives nobody else anything changes nothing in them."""
     before = len(call.own)
     rights(call, words, option)
@@ -56,7 +56,7 @@ def mode(call: Invocation, words: list[Arg], option: str) -> None:
     call.own[before:] = kept
 
 
-def _is_secret(call: Invocation, word: Arg) -> bool:
+def _is_secret(call: ProgramCall, word: Arg) -> bool:
     found = files.read(word, call.machine, call.scope, below=call.recursive)
     return any(effect.kind is EffectKind.READ_SECRET for effect in found)
 

@@ -18,10 +18,10 @@ from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, harml
 from lockgate.shell.state.scope import Arg, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 
-Role = Callable[["Invocation", list[Arg], str], None]
+Role = Callable[["ProgramCall", list[Arg], str], None]
 _MOST_LINES = 12
 _BESIDE = frozenset({"-execdir", "-okdir"})
 """Actions of ``find`` that run a command in the folder of what was found."""
@@ -43,13 +43,13 @@ _HARMLESS_SETTINGS = frozenset(_X.split())
 """What ``-X`` sets (``python3 --help-xoptions`` of 3.11 to 3.15), without ``pycache_prefix`` and ``presite``."""
 
 
-def command(call: Invocation, words: list[Arg], _: str) -> None:
+def command(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Text that a shell runs."""
     for word in words:
         call.machine.run_text(word.text, call.scope.new_shell(), "sh", call.stdin)
 
 
-def action(call: Invocation, words: list[Arg], option: str) -> None:
+def action(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``tar --checkpoint-action``: ``exec=command`` runs something, the others print."""
     for word in words:
         if word.text.startswith("exec="):
@@ -58,14 +58,14 @@ def action(call: Invocation, words: list[Arg], option: str) -> None:
             call.opaque(f"what `{option}` does is only known when it runs")
 
 
-def format_shell(call: Invocation, words: list[Arg], option: str) -> None:
+def format_shell(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A format in which ``#(...)`` is a command, as in tmux."""
     for word in words:
         if "#(" in word.text:
             command(call, [Arg(word.text.partition("#(")[2].rpartition(")")[0])], option)
 
 
-def output(call: Invocation, words: list[Arg], option: str) -> None:
+def output(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file that is written, or after ``|`` (``!``, with dvips) a shell's text that gets the output."""
     for word in words:
         if word.text.lstrip().startswith(("|", "!")):
@@ -74,13 +74,13 @@ def output(call: Invocation, words: list[Arg], option: str) -> None:
             write(call, [word], option)
 
 
-def program(call: Invocation, words: list[Arg], _: str) -> None:
+def program(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Words that are run without a shell, with more words after them."""
     for word in words:
         invoke_words(call, [*(Arg(text) for text in word.text.split()), Arg(PLAIN)])
 
 
-def argv(call: Invocation, words: list[Arg], _: str) -> None:
+def argv(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A command, up to the end."""
     before = call.args[1 : len(call.args) - len(words)]
     if words and words == call.args[len(before) + 1 :] and any(word.loose for word in before):
@@ -95,7 +95,7 @@ def argv(call: Invocation, words: list[Arg], _: str) -> None:
             invoke_words(call, each)
 
 
-def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
+def execute_found(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A command for what was found."""
     call.machine.chosen = call.machine.chosen_paths = True
     named = [value for given in call.matched.options if given.role == "name" for value in given.value]
@@ -106,7 +106,7 @@ def execute_found(call: Invocation, words: list[Arg], option: str) -> None:
         _execute_for(call, words, option, roots or ["."])
 
 
-def _execute_beside(call: Invocation, words: list[Arg], option: str, roots: list[str]) -> None:
+def _execute_beside(call: ProgramCall, words: list[Arg], option: str, roots: list[str]) -> None:
     """A command that runs in the folder of what was found: one of those that are searched, or any below it."""
     machine, scope, before = call.machine, call.scope, call.machine.findings.relative_writes
     found = [(absolute(root, cwd, machine.around) or root) for root in roots for cwd in scope.cwds]
@@ -119,7 +119,7 @@ def _execute_beside(call: Invocation, words: list[Arg], option: str, roots: list
         machine.findings.execute(words[0].shown, "shell:unknown-write", because)
 
 
-def _execute_for(call: Invocation, words: list[Arg], option: str, roots: list[str]) -> None:
+def _execute_for(call: ProgramCall, words: list[Arg], option: str, roots: list[str]) -> None:
     from lockgate.shell.programs.output import found_names
 
     marks = re.compile(r"\{(?:|/|//|\.|/\.)\}")
@@ -131,12 +131,12 @@ def _execute_for(call: Invocation, words: list[Arg], option: str, roots: list[st
         invoke_words(call, [Arg(marks.sub(name, word.text), word.glob) for word in words])
 
 
-def shell_argv(call: Invocation, words: list[Arg], _: str) -> None:
+def shell_argv(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Words that are joined and run by a shell."""
     call.machine.run_text(" ".join(word.text for word in words), call.scope.new_shell(), "sh", call.stdin)
 
 
-def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
+def lock_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``flock FILE command...`` or ``flock FILE -c 'text'``; a number instead of the file runs nothing."""
     write(call, words[:1], option)
     rest = words[1:]
@@ -146,24 +146,22 @@ def lock_argv(call: Invocation, words: list[Arg], option: str) -> None:
         invoke_words(call, rest)
 
 
-def split(call: Invocation, words: list[Arg], _: str) -> None:
+def split(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Text that is split into the first words of a command."""
     invoke_words(call, [*(Arg(text) for word in words for text in word.text.split()), *call.matched.operands])
 
 
-def invoke_words(call: Invocation, words: list[Arg]) -> None:
+def invoke_words(call: ProgramCall, words: list[Arg]) -> None:
     """Run a command that a word of another one holds."""
-    from lockgate.shell.programs.invoke import invoke
-
     if words and call.entry.name in ("env", "sudo", "doas"):
         words = leading_assignments(call, words)
     call.ran = True
     # It is another process: what a builtin does there is not done here.
     inner = call.scope.copy()
-    call.shapes.append(invoke(call.machine, inner, words, call.stdin, functions=False) if words else "")
+    call.shapes.append(call.machine.invoke(inner, words, call.stdin, functions=False) if words else "")
 
 
-def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
+def leading_assignments(call: ProgramCall, words: list[Arg]) -> list[Arg]:
     """Keep what ``NAME=value`` words before a command do; return the words after them."""
     position = 0
     call.scope = call.scope.copy()
@@ -178,7 +176,7 @@ def leading_assignments(call: Invocation, words: list[Arg]) -> list[Arg]:
     return words[position:]
 
 
-def script(call: Invocation, words: list[Arg], option: str) -> None:
+def script(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file that is run, or standard input."""
     for word in words[:1]:
         if word.text != "-" and word.text not in STANDARD_INPUT:
@@ -189,7 +187,7 @@ def script(call: Invocation, words: list[Arg], option: str) -> None:
             run_code(call, call.entry.stdin or "code", call.stdin)
 
 
-def run_code(call: Invocation, language: str, text: str) -> None:
+def run_code(call: ProgramCall, language: str, text: str) -> None:
     """Keep what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
     from lockgate.shell.inline import LANGUAGES
 
@@ -236,21 +234,21 @@ def _filled_in(language: str, text: str) -> bool:
 def code(language: str) -> Role:
     """The role of code in a language."""
 
-    def role(call: Invocation, words: list[Arg], _: str) -> None:
+    def role(call: ProgramCall, words: list[Arg], _: str) -> None:
         for word in words:
             run_code(call, language, word.text)
 
     return role
 
 
-def loaded(call: Invocation, words: list[Arg], option: str) -> None:
+def loaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Code that is loaded where the word is a path; a bare name or a version is one of the program's own."""
     for word in words:
         if not re.fullmatch(r"@?[\w-]+|[0-9]+(?:\.[0-9]+)*", word.text):
             call.opaque(f"`{option} {word.shown}` loads code")
 
 
-def perl_file(call: Invocation, words: list[Arg], option: str) -> None:
+def perl_file(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A file that perl opens by itself: a name with ``|`` at an end is a command. With ``-i`` it is changed."""
     from lockgate.shell.inline.perl.texts import is_opened
 
@@ -262,21 +260,21 @@ def perl_file(call: Invocation, words: list[Arg], option: str) -> None:
         write(call, words, option)
 
 
-def perl_separator(call: Invocation, words: list[Arg], option: str) -> None:
+def perl_separator(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``perl -F``: a pattern that perl puts into the program as it is."""
     for word in words:
         if not re.fullmatch(r"(/?)(?:\\[tsdw|.]|[,;:|=+*.&%~-])+\1", word.text):
             call.opaque(f"`{option}` puts this into the program, and it may be more than a pattern")
 
 
-def python_setting(call: Invocation, words: list[Arg], option: str) -> None:
+def python_setting(call: ProgramCall, words: list[Arg], option: str) -> None:
     """``python -X NAME=value``: one says where compiled modules are loaded from, one imports a module first."""
     for word in words:
         if word.text.partition("=")[0] not in _HARMLESS_SETTINGS:
             call.opaque(f"`{option} {word.shown}` can make Python load other code")
 
 
-def module(call: Invocation, words: list[Arg], _: str) -> None:
+def module(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``python -m NAME``: a module that is a known program counts as that program; it may also be the project's own."""
     from lockgate.shell.knowledge.lookup import lookup
 
@@ -304,11 +302,11 @@ def module(call: Invocation, words: list[Arg], _: str) -> None:
         invoke_words(call, [Arg(name), *call.matched.operands])
 
 
-def placeholder(call: Invocation, words: list[Arg], _: str) -> None:
+def placeholder(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The text that stands for a word of the input."""
     call.placeholder = words[0].text if words else "{}"
 
 
-def assignment(call: Invocation, words: list[Arg], _: str) -> None:
+def assignment(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``NAME=value``."""
     leading_assignments(call, words)

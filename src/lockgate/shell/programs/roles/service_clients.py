@@ -18,7 +18,7 @@ from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp")  # noqa: S108 - where programs put sockets that others may use
 _STREAMS = frozenset({"-", "STDIO", "STDIN", "STDOUT", "STDERR"})
@@ -46,7 +46,7 @@ _ARCHIVES = (
 _CONNECTING = lazy_re(r"(TCP|TCP[46]|UDP|UDP[46]|OPENSSL|SSL|SCTP|SCTP[46])(-CONNECT)?", re.IGNORECASE)
 
 
-def httpie(call: Invocation, words: list[Arg], _: str) -> None:
+def httpie(call: ProgramCall, words: list[Arg], _: str) -> None:
     """``http [METHOD] URL [ITEM...]``: items are data, and so is a standard input."""
     doubt_place(call, "")
     rest = list(words)
@@ -70,7 +70,7 @@ def _of_this_machine(text: str) -> str:
     return f"localhost{text[1:]}" if text[1:2] in ("/", "") else f"localhost{text}"
 
 
-def recipient(call: Invocation, words: list[Arg], option: str) -> None:
+def recipient(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Whose key is meant: that of an address which is not known here is asked for at its domain.
 
     Source: ``auto-key-locate`` in gpg(1), by default ``local,wkd``.
@@ -79,7 +79,7 @@ def recipient(call: Invocation, words: list[Arg], option: str) -> None:
     lookup(call, [Arg(word.text.strip("<>").rpartition("@")[2]) for word in asked], option)
 
 
-def repository(call: Invocation, words: list[Arg], _: str) -> None:
+def repository(call: ProgramCall, words: list[Arg], _: str) -> None:
     """A repository of a forge: ``OWNER/NAME`` on the configured one, ``HOST/OWNER/NAME`` or an address on any."""
     for word in words:
         name = word.text
@@ -91,7 +91,7 @@ def repository(call: Invocation, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", Arg(re.sub(r"^[\w.+-]+@([^:/]+):", r"ssh://\1/", name), word.glob)))
 
 
-def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
+def downloaded(call: ProgramCall, words: list[Arg], option: str) -> None:
     """Patterns for the names of files that are fetched into this folder."""
     call.machine.may_save = True
     for word in words:
@@ -102,7 +102,7 @@ def downloaded(call: Invocation, words: list[Arg], option: str) -> None:
             unpack(call, [word], option)
 
 
-def shown(call: Invocation, words: list[Arg], _: str) -> None:
+def shown(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The form of a result; ``go-template-file=FILE`` and its kin print what stands in a file."""
     for word in words:
         form, _, file = word.text.partition("=")
@@ -110,7 +110,7 @@ def shown(call: Invocation, words: list[Arg], _: str) -> None:
             call.own += files.read(Arg(file or word.text, word.glob), call.machine, call.scope)
 
 
-def image(call: Invocation, words: list[Arg], _: str) -> None:
+def image(call: ProgramCall, words: list[Arg], _: str) -> None:
     """Pictures of systems: a registry's where a name begins with a machine, else files or what is here already."""
     for word in words:
         name = re.sub(r"^(?:registry|docker|podman|containerd):(?!//)", "", word.text)
@@ -118,7 +118,7 @@ def image(call: Invocation, words: list[Arg], _: str) -> None:
             call.contact.targets.append(("url", Arg(name, word.glob)))
 
 
-def endpoint(call: Invocation, words: list[Arg], option: str) -> None:
+def endpoint(call: ProgramCall, words: list[Arg], option: str) -> None:
     """The address that all requests go to instead of their own; one of this machine asks nobody else."""
     from lockgate.resources.own_ports import at_url
     from lockgate.resources.relays import leads_elsewhere
@@ -133,7 +133,7 @@ def endpoint(call: Invocation, words: list[Arg], option: str) -> None:
             call.own.append(own)
 
 
-def socket(call: Invocation, words: list[Arg], option: str) -> None:
+def socket(call: ProgramCall, words: list[Arg], option: str) -> None:
     """A socket of this machine that is talked to instead of what the address names."""
     # What follows ``--next`` is asked in the usual way.
     several = {"--next", "-:"} & {*call.matched.given, *(arg.text for arg in call.args)}
@@ -143,7 +143,7 @@ def socket(call: Invocation, words: list[Arg], option: str) -> None:
         reroute(call, words, option)
 
 
-def _is_plain_socket(call: Invocation, word: Arg) -> bool:
+def _is_plain_socket(call: ProgramCall, word: Arg) -> bool:
     """Whether a socket lies in the project or among temporary files, where no service that acts for others is."""
     around, cwd = call.machine.around, call.scope.cwds[0]
     path = absolute(word.text, cwd, around) if word.static is not None else None
@@ -154,13 +154,13 @@ def _is_plain_socket(call: Invocation, word: Arg) -> bool:
     return own and not re.search(r"/\.|/ssh-|docker|containerd|podman|buildkit", path.removeprefix(around.workspace))
 
 
-def socat(call: Invocation, words: list[Arg], _: str) -> None:
+def socat(call: ProgramCall, words: list[Arg], _: str) -> None:
     """The two ends of ``socat``: ``TYPE:ADDRESS,OPTION...``."""
     for word in words:
         _end(call, word)
 
 
-def _end(call: Invocation, word: Arg) -> None:
+def _end(call: ProgramCall, word: Arg) -> None:
     kind, colon, rest = word.text.partition(":")
     address = Arg(rest.partition(",")[0])
     if word.static is None or re.search(r"[\\\"'(\[{]|!!", word.text):
@@ -183,6 +183,6 @@ def _end(call: Invocation, word: Arg) -> None:
         call.add("connect")
 
 
-def _file(call: Invocation, word: Arg) -> None:
+def _file(call: ProgramCall, word: Arg) -> None:
     call.own += files.read(word, call.machine, call.scope)
     call.own += files.write(word, call.machine, call.scope)

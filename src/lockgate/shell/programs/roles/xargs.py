@@ -8,7 +8,7 @@ from lockgate.shell.state.abstract_text import OPAQUE, blur, known, unknown
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
 
 _MOST_LINES = 12
 _MOST_WORDS = 100
@@ -19,7 +19,7 @@ _COUNT = frozenset({"-n", "--max-args"})
 _DELIMITER = frozenset({"-d", "--delimiter"})
 
 
-def commands(call: Invocation, words: list[Arg]) -> list[list[Arg]]:
+def commands(call: ProgramCall, words: list[Arg]) -> list[list[Arg]]:
     """The commands that are run.
 
     Args:
@@ -67,7 +67,7 @@ def _pieces(text: str, given: set[str]) -> list[str] | None:
     return pieces if len(pieces) <= _MOST_WORDS else None
 
 
-def _size(call: Invocation) -> int:
+def _size(call: ProgramCall) -> int:
     """How many words a command gets at most; 0 where that is not known."""
     counts = [arg.static for option in call.matched.options if option.name in _COUNT for arg in option.value]
     return number(counts[0]) or 0 if len(counts) == 1 else 0

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.shell.scripts.follow import File, followed, opened
+from lockgate.shell.scripts.follow import followed, opened
 from lockgate.shell.scripts.make.files import Makefile, Source
 from lockgate.shell.scripts.make.words import UNKNOWN
 from lockgate.shell.scripts.recipe_line import run_line
@@ -15,7 +15,8 @@ from lockgate.shell.state.abstract_text import known
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
-    from lockgate.shell.programs.invoke import Invocation
+    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.followed_files import File
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _ONLY_TOLD = frozenset({"-n", "--just-print", "--dry-run", "--recon", "-q", "--question", "-t", "--touch"})
@@ -23,7 +24,7 @@ _ONLY_TOLD = frozenset({"-n", "--just-print", "--dry-run", "--recon", "-q", "--q
 _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 
 
-def run_make(call: Invocation) -> bool:
+def run_make(call: ProgramCall) -> bool:
     """Follow what a makefile runs for the goals of a command; whether one was read."""
     goals, given = _words(call)
     texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
@@ -44,7 +45,7 @@ def run_make(call: Invocation) -> bool:
     return True
 
 
-def _words(call: Invocation) -> tuple[list[str], list[tuple[str, str]]]:
+def _words(call: ProgramCall) -> tuple[list[str], list[tuple[str, str]]]:
     """The goals, and the variables that are given a value."""
     goals: list[str] = []
     given: list[tuple[str, str]] = []
@@ -57,18 +58,18 @@ def _words(call: Invocation) -> tuple[list[str], list[tuple[str, str]]]:
     return goals, given
 
 
-def _values(call: Invocation, *names: str) -> list[str]:
+def _values(call: ProgramCall, *names: str) -> list[str]:
     """The values of an option."""
     return [value.text for option in call.matched.options if option.name in names for value in option.value]
 
 
-def _from_stdin(call: Invocation) -> list[str]:
+def _from_stdin(call: ProgramCall) -> list[str]:
     """A makefile that the command line hands in."""
     named = _values(call, "-f", "--file", "--makefile")
     return [call.stdin] if call.stdin is not None and {"-", "/dev/stdin"} & set(named) else []
 
 
-def _makefile(call: Invocation) -> File | None:
+def _makefile(call: ProgramCall) -> File | None:
     named = _values(call, "-f", "--file", "--makefile")
     if named:
         return opened(call.machine, call.scope, named[0]) if known(named[0]) else None
@@ -76,7 +77,7 @@ def _makefile(call: Invocation) -> File | None:
     return next((script for script in found if script is not None), None)
 
 
-def _new(call: Invocation, given: list[tuple[str, str]]) -> Makefile:
+def _new(call: ProgramCall, given: list[tuple[str, str]]) -> Makefile:
     machine, scope = call.machine, call.scope
 
     def shell(text: str) -> str:
@@ -99,7 +100,7 @@ def _new(call: Invocation, given: list[tuple[str, str]]) -> Makefile:
     return made
 
 
-def _typed(call: Invocation, given: list[tuple[str, str]], texts: list[str]) -> None:
+def _typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str]) -> None:
     """Follow what the command line itself brings: these words are no file's."""
     made = _new(call, given)
     for _, value in given:
@@ -109,7 +110,7 @@ def _typed(call: Invocation, given: list[tuple[str, str]], texts: list[str]) -> 
     _run(call, made, made.rules.targets())
 
 
-def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
+def _run(call: ProgramCall, made: Makefile, goals: list[str]) -> None:
     """Run the recipes that some goals lead to."""
     machine = call.machine
     if made.problem:
@@ -130,7 +131,7 @@ def _run(call: Invocation, made: Makefile, goals: list[str]) -> None:
             _by_program(call, [shell, *flags, step.text])
 
 
-def _is_there(call: Invocation) -> Callable[[str], bool]:
+def _is_there(call: ProgramCall) -> Callable[[str], bool]:
     """Whether there is a file, as make looks for it; never where all is to be made anew."""
     cwds = call.scope.cwds
     if {"-B", "--always-make"} & call.matched.given or len(cwds) != 1 or not cwds[0]:
@@ -138,8 +139,6 @@ def _is_there(call: Invocation) -> Callable[[str], bool]:
     return lambda name: call.machine.around.is_there(posixpath.normpath(posixpath.join(cwds[0], name)))
 
 
-def _by_program(call: Invocation, words: list[str]) -> None:
+def _by_program(call: ProgramCall, words: list[str]) -> None:
     """Run a line with what stands for a shell."""
-    from lockgate.shell.programs.invoke import invoke
-
-    invoke(call.machine, call.scope.copy(), [Arg(word) for word in words], None, functions=False)
+    call.machine.invoke(call.scope.copy(), [Arg(word) for word in words], None, functions=False)

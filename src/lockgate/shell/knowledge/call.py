@@ -1,0 +1,109 @@
+"""A command of a program as data: its words matched with what the knowledge says, and what it was found to do."""
+
+from __future__ import annotations
+
+import re
+
+from lockgate.core.model import Effect, EffectKind
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.state.findings import Act, made_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lockgate.shell.knowledge.lookup import Entry
+    from lockgate.shell.knowledge.options import Matched, Option
+    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.scope import Arg, Scope
+
+_PLAIN = frozenset({"local", "cwd", "read", "repository"})
+"""Roles of options with which no other program, server or file of settings is named."""
+
+
+class Contact:
+    """What is known of a command's dealings with other machines."""
+
+    __slots__ = ("here", "rerouted", "sends", "targets")
+
+    def __init__(self) -> None:
+        self.targets: list[tuple[str, Arg]] = []
+        """What kind of name (url, host, lookup), and the word."""
+        self.sends = ""
+        """Why more than the address is sent, empty where it is not."""
+        self.rerouted = False
+        """Whether an option can send the request elsewhere than the address says."""
+        self.here = False
+        """Whether an option sends all requests to a program of this machine."""
+
+
+class ProgramCall:
+    """One command of a program: what is known of it, and what it was found to do so far."""
+
+    def __init__(
+        self, machine: Interpreter, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
+    ) -> None:
+        self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
+        self.own = own
+        self.started = scope
+        """The state of the shell before an option names another folder."""
+        self.before = len(machine.findings.programs)
+        """How many programs were met up to this one."""
+        self.made = machine.made  # before this runs
+        self.contact = Contact()
+        self.recursive = False
+        self.ran = False
+        self.descended = 0
+        """How many subcommands were gone down."""
+        self.named: list[Arg] = []
+        """Words in the place of a subcommand that no table names in full."""
+        self.read_words: list[Arg] = []
+        self.placeholder = ""
+        self.shapes: list[str] = []
+        self.found: dict[frozenset[str], list[str]] = {}
+        """What was worked out of the names that some actions of ``find`` are for: each asks."""
+        self.matched: Matched
+        self.given: list[Option] = []
+        """All options, those before a subcommand too."""
+        self.not_listed: list[Arg] = []
+        """Options that neither the entry nor one above it lists."""
+
+    @property
+    def what(self) -> str:
+        """The command in short, for a person."""
+        return self.entry.name.replace("/", " ")
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        return f"program:{self.entry.name}"
+
+    def add(self, word: str) -> None:
+        """Add the effects that a word of the vocabulary stands for."""
+        self.own += made_by(word, self.what, self.rule)
+
+    def act(self, own: Sequence[Effect]) -> Act | None:
+        """What tells whether the answer is a receipt, after it was run; ``None`` where a word is not understood."""
+        entry, matched = self.entry, self.matched
+        if matched.unknown or matched.surprises or self.not_listed or self.named:
+            return None
+        if any(option.role not in _PLAIN or option.name in entry.answers["unless"] for option in self.given):
+            return None
+        named = [word for option in self.given if option.role == "repository" for word in option.value]
+        program, folders = self.args[0].text, self.scope.cwds
+        return Act(program, entry.name, entry.effects, entry.answers, matched.operands, named, folders, own)
+
+    def opaque(self, because: str) -> None:
+        """Add that something runs that cannot be seen through."""
+        self.own.append(Effect(EffectKind.EXECUTE, self.what, self.rule, because))
+        for role in answering(" ".join(arg.text for arg in self.args)):
+            self.add(role)
+
+    def run(self) -> str:
+        """Find all effects; give the shape of what is printed. What knows all roles does so."""
+        raise NotImplementedError
+
+
+def answering(text: str) -> set[str]:
+    """The roles of what a text shows that answers the gate for a person; most often none."""
+    return {role for word, role in table("answering_words").items() if re.search(word, text, re.IGNORECASE)}
