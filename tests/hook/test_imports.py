@@ -23,13 +23,13 @@ HEAVY = frozenset(
 """Modules that cost more than they would bring."""
 
 EVENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 139),
-    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 140),
+    "a plain command": ({"tool_name": "Bash", "tool_input": {"command": "git status --short | head -20"}}, 134),
+    "a search": ({"tool_name": "Bash", "tool_input": {"command": "grep -rn 'def main' src"}}, 138),
     "a script": (
         {"tool_name": "Bash", "tool_input": {"command": 'for f in *.py; do [[ -f $f ]] && wc -l "$f"; done >out.txt'}},
         148,
     ),
-    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 142),
+    "a refusal": ({"tool_name": "Bash", "tool_input": {"command": "lockgate approve 1"}}, 138),
     "a file": ({"tool_name": "Read", "tool_input": {"file_path": "/home/user/project/a.py"}}, 105),
     "a result": (
         {

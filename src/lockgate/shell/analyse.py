@@ -8,7 +8,7 @@ from lockgate.resources.path_spelling import somewhere
 from lockgate.shell.grammar.reader import read
 from lockgate.shell.grammar.tree import Pipeline, Script, Simple, Unparsed
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
-from lockgate.shell.programs.invoke import run_program
+from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.state.machine import Machine
 from lockgate.shell.state.scope import Scope
 
@@ -37,7 +37,7 @@ def analyse_shell(text: str, cwd: str, around: Surroundings, dialect: str = "bas
 
 
 def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysis:
-    machine = AbstractInterpreter(around, run_program)
+    machine = AbstractInterpreter(around, PROGRAMS)
     machine.texts.append(text)
     scope = beginning(cwd, around)
     began = dict(scope.variables) if around.shell_stays else {}
@@ -54,7 +54,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     if scope.ever.given:
         from lockgate.shell.effects.variables import heed_given
 
-        heed_given(machine, scope)
+        machine.drive(heed_given(machine, scope))
     if not scope.ever.integers.isdisjoint(scope.ever.given):
         from lockgate.shell.expansion.arithmetic import heed_integers
 
@@ -71,7 +71,7 @@ def _analyse(text: str, cwd: str, around: Surroundings, dialect: str) -> Analysi
     if isinstance(script, Script) and (sends or runs or _may_keep(machine, text, effects)):
         effects, flows, left = _followed(script, cwd, machine.around, effects, sends=sends)
     if machine.shells:
-        from lockgate.shell.programs.network_shells import shell_effects
+        from lockgate.shell.inline.network_shells import shell_effects
 
         effects = (*effects, *shell_effects(machine.shells))
     if machine.downloads:

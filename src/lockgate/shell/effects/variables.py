@@ -9,10 +9,12 @@ from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.knowledge.lookup import role_of, table
 from lockgate.shell.state.abstract_text import ENVIRONMENT, harmless, known
+from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 _SECRET = lazy_re(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|CREDENTIAL|ACCESS_?KEY", re.IGNORECASE)
 
@@ -27,7 +29,7 @@ _LOCAL = ("/", ":", "unix:", "npipe:")
 """How an address begins that is a socket or a display of this machine."""
 
 
-def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> None:
+def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> Running[None]:
     """Keep what setting a variable does. ``text`` is the value's shape."""
     role = role_of(name)
     if not role or not (text or name == "PATH"):
@@ -37,7 +39,7 @@ def variable_effects(name: str, text: str, machine: Machine, scope: Scope) -> No
     rule = f"variable:{name}"
     if role == "command" and known(text):
         found = machine.findings.found
-        machine.run_text(text, scope.new_shell(), "sh")
+        yield RunText(text, scope.new_shell(), "sh")
         # It runs inside of a program that gets the variable, be that an act.
         machine.findings.mixed |= machine.findings.found > found
     elif role == "search":
@@ -65,7 +67,7 @@ def _as_usual(role: str, text: str) -> bool:
     return role in forms and forms[role].fullmatch(text) is not None
 
 
-def heed_given(machine: Machine, scope: Scope) -> None:
+def heed_given(machine: Machine, scope: Scope) -> Running[None]:
     """Keep what the variables do that got a value by something else than an assignment (``read PATH``)."""
     for name, texts in list(scope.ever.given.items()):
         if scope.ever.exporting or machine.around.exported(name):
@@ -75,7 +77,7 @@ def heed_given(machine: Machine, scope: Scope) -> None:
         if role_of(name):
             for text in sorted(texts):
                 if (name, text) not in machine.heeded:
-                    variable_effects(name, text, machine, scope)
+                    yield from variable_effects(name, text, machine, scope)
 
 
 def _usual(place: str, machine: Machine) -> bool:

@@ -18,6 +18,7 @@ from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 
 def _sed(call: ProgramCall, text: str) -> None:
@@ -26,10 +27,10 @@ def _sed(call: ProgramCall, text: str) -> None:
     sed_effects(call, text)
 
 
-def _python(call: ProgramCall, text: str) -> None:
+def _python(call: ProgramCall, text: str) -> Running[None]:
     from lockgate.shell.inline.python.program import python_effects
 
-    python_effects(call, text)
+    return python_effects(call, text)
 
 
 def _perl(call: ProgramCall, text: str) -> None:
@@ -38,10 +39,10 @@ def _perl(call: ProgramCall, text: str) -> None:
     perl_effects(call, text)
 
 
-def _javascript(call: ProgramCall, text: str) -> None:
+def _javascript(call: ProgramCall, text: str) -> Running[None]:
     from lockgate.shell.inline.javascript.program import javascript_effects
 
-    javascript_effects(call, text)
+    return javascript_effects(call, text)
 
 
 def _sql(client: str) -> Callable[[ProgramCall, str], None]:
@@ -207,7 +208,7 @@ def _patch(call: ProgramCall, text: str) -> None:
         call.opaque("this patch writes too many files")
 
 
-LANGUAGES: dict[str, Callable[[ProgramCall, str], None]] = {
+LANGUAGES: dict[str, Callable[[ProgramCall, str], Running[None] | None]] = {
     "python": _python,
     "sed": _sed,
     "awk": _awk,

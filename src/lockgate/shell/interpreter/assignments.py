@@ -30,7 +30,7 @@ def assign(assignment: Assignment, machine: Interpreter, scope: Scope) -> None:
     if name in scope.pinned and not calculable(text, scope):
         # An integer, or a reference to another variable: its value is evaluated.
         unsafe_arithmetic(machine)
-    variable_effects(name, text, machine, scope)
+    machine.drive(variable_effects(name, text, machine, scope))
     if assignment.append and name in scope.arrays:
         scope.forget({name})
         return

@@ -24,7 +24,7 @@ def define(function: Function, machine: Interpreter, scope: Scope) -> str:
         from lockgate.shell.interpreter.traps import interrupt
 
         for text in machine.interrupts:
-            interrupt(text, machine, scope)
+            machine.drive(interrupt(text, machine, scope))
     if function.name in _CALLED_BY_ITSELF or function.name.startswith("TRAP"):
         machine.call(function, [Arg(OPAQUE)], scope.copy(), None)
     return ""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lockgate.core.record import TYPE_CHECKING
+from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.grammar.tree import AndOr, Command, Function, Pipeline, Redirect, Script, Simple, Unparsed
 from lockgate.shell.interpreter.builtins import builtin
 from lockgate.shell.interpreter.lookahead import changes_folder, in_parts, takes_output
 from lockgate.shell.interpreter.simple import run_simple
 from lockgate.shell.state.abstract_text import ENVIRONMENT, LONGEST, OPAQUE, PLAIN, blur, unknown
 from lockgate.shell.state.machine import Interpreter
+from lockgate.shell.state.run import RunFile, RunInside, RunScript, RunText, drive
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from lockgate.resources.host_view import Surroundings
     from lockgate.shell.knowledge.call import ProgramCall
-
-    Programs = Callable[[Interpreter, Scope, str, list[Arg], "str | None"], str]
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Request, Running, T
 
 _DEEPEST = 16
 _DEEPEST_COMMAND = 40
@@ -36,13 +37,24 @@ _OTHER_IN_ZSH = frozenset(_ZSH.split())
 """Builtins whose words zsh evaluates as bash does not."""
 
 
+class Programs(Record):
+    """What lies above the interpreter and is run by it."""
+
+    run: Callable[[Machine, Scope, str, list[Arg], str | None, Callable[[ProgramCall], str]], Running[str]]
+    """A program: the state, its name without a folder, its words with itself first, its standard input.
+
+    The last one performs a command whose entry is known, and gives the shape of what it prints.
+    """
+    source: Callable[[Machine, Scope, list[Arg], str | None], Running[str]]
+    """A file that this shell runs: the state, its name with the words behind it, and the standard input."""
+
+
 class AbstractInterpreter(Interpreter):
     """Runs the commands of a script, of which it knows only what can be known before they run."""
 
     def __init__(self, around: Surroundings, programs: Programs) -> None:
         super().__init__(around)
         self._programs = programs
-        """What a program does that is no function and no builtin: that lies above the interpreter."""
 
     # ------------------------------------------------------------ entry points
 
@@ -66,7 +78,25 @@ class AbstractInterpreter(Interpreter):
         if self.traps:
             from lockgate.shell.interpreter.traps import run_later
 
-            run_later(self)
+            self.drive(run_later(self))
+
+    def drive(self, running: Running[T]) -> T:
+        """Run what a generator asks for until it is done; give what it gives."""
+        return drive(running, self._asked)
+
+    def _asked(self, request: Request) -> str:
+        """Run what one request is for; give the shape of what it prints."""
+        if isinstance(request, RunText):
+            return self.run_text(request.text, request.scope, request.dialect, request.stdin)
+        if isinstance(request, RunScript):
+            script, scope, stdin = request
+            return self.until_left(scope, lambda: self.run(script, scope, stdin))
+        if isinstance(request, RunFile):
+            return self.drive(self._programs.source(self, request.scope, request.words, request.stdin))
+        if isinstance(request, RunInside):
+            request.body(self._asked)
+            return ""
+        return self.invoke(request.scope, request.words, request.stdin, functions=request.functions)
 
     def until_left(self, scope: Scope, once: Callable[[], str]) -> str:
         """Run a body that may be left early; what holds afterwards is what may hold in each of these places."""
@@ -80,7 +110,7 @@ class AbstractInterpreter(Interpreter):
 
     def perform(self, call: ProgramCall) -> str:
         """Run one program; give the shape of what it prints."""
-        return call.run()
+        return self.drive(call.find_effects())
 
     def capture(self, script: Script, scope: Scope, *, writing: bool = False) -> str:
         """Run a script in a subshell of its own and give the shape of what it prints."""
@@ -237,7 +267,8 @@ class AbstractInterpreter(Interpreter):
         self.findings.programs.append(name)
         handler = builtin(word)
         if handler is None:
-            return self._programs(self, scope, name, args, stdin)
+            return self.drive(self._programs.run(self, scope, name, args, stdin, self.perform))
         # A builtin's own effects are the shell's, and no configuration takes them away; it can add to them.
         self.keep(scope, args, [], ())
-        return self.said(word, args[1:], stdin, handler(self, scope, args[1:], stdin))
+        shape = handler(self, scope, args[1:], stdin)
+        return self.said(word, args[1:], stdin, shape if isinstance(shape, str) else self.drive(shape))

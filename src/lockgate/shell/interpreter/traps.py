@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 
-def run_later(machine: Interpreter) -> None:
+def run_later(machine: Machine) -> Running[None]:
     """Run what was said to run later, with all that the script may have changed until then."""
     while machine.traps:
         text, scope = machine.traps.pop()
-        machine.run_text(text, scope.later())
+        yield RunText(text, scope.later())
 
 
-def interrupt(text: str, machine: Interpreter, scope: Scope) -> None:
+def interrupt(text: str, machine: Machine, scope: Scope) -> Running[None]:
     """Run text that may run between any two commands from here on: what it assigns is never known again."""
     before, scope.ever.touched = scope.ever.touched, set()
     inner = scope.copy()
-    machine.run_text(text, inner)
+    yield RunText(text, inner)
     for name in scope.ever.touched:
         scope.pinned.add(name)
     scope.forget(scope.ever.touched.copy())

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from lockgate.shell.knowledge.lookup import Entry
     from lockgate.shell.knowledge.options import Matched, Option
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
     from lockgate.shell.state.scope import Arg, Scope
 
 _PLAIN = frozenset({"local", "cwd", "read", "repository"})
@@ -41,7 +42,7 @@ class ProgramCall:
     """One command of a program: what is known of it, and what it was found to do so far."""
 
     def __init__(
-        self, machine: Interpreter, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
+        self, machine: Machine, scope: Scope, entry: Entry, args: list[Arg], stdin: str | None, own: list[Effect]
     ) -> None:
         self.machine, self.scope, self.entry, self.args, self.stdin = machine, scope, entry, args, stdin
         self.own = own
@@ -99,7 +100,7 @@ class ProgramCall:
         for role in answering(" ".join(arg.text for arg in self.args)):
             self.add(role)
 
-    def run(self) -> str:
+    def find_effects(self) -> Running[str]:
         """Find all effects; give the shape of what is printed. What knows all roles does so."""
         raise NotImplementedError
 

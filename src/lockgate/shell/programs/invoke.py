@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockgate.core.model import Effect, EffectKind, Label
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.interpreter.interpreter import Programs
 from lockgate.shell.knowledge import lookup as knowledge
 from lockgate.shell.knowledge.call import ProgramCall
 from lockgate.shell.knowledge.lookup import Entry
@@ -15,9 +16,10 @@ from lockgate.shell.state.findings import NEEDS, by_runtime
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 _ROOTS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/opt/homebrew/bin/",
           "/opt/local/bin/", "/snap/bin/", "/run/current-system/sw/bin/")  # fmt: skip
@@ -32,7 +34,14 @@ _HELP = frozenset({"--help", "-help", "-h", "help"})
 _RUNNING = frozenset({"command", "program", "exec", "code", "execute", "execute-unknown", "config", "script"})
 
 
-def run_program(machine: Interpreter, scope: Scope, name: str, args: list[Arg], stdin: str | None) -> str:
+def run_program(
+    machine: Machine,
+    scope: Scope,
+    name: str,
+    args: list[Arg],
+    stdin: str | None,
+    perform: Callable[[ProgramCall], str],
+) -> Running[str]:
     """Run a program given by its words; give the shape of what it prints.
 
     Args:
@@ -41,6 +50,7 @@ def run_program(machine: Interpreter, scope: Scope, name: str, args: list[Arg], 
         name: What it is called, without the folder.
         args: Its words, itself first.
         stdin: What is known of its standard input.
+        perform: Runs a command whose entry is known.
     """
     word = args[0].text
     if scope.ever.exported:
@@ -67,14 +77,14 @@ def run_program(machine: Interpreter, scope: Scope, name: str, args: list[Arg], 
         if own:
             from lockgate.shell.scripts.running import run_by_path
 
-            own = run_by_path(machine, scope, args, stdin, own)
+            own = yield from run_by_path(machine, scope, args, stdin, own)
         else:
             because = f"nothing is known about `{name}`"
             own.append(Effect(EffectKind.EXECUTE, name, "shell:unknown-program", because, gives=Label.UNTRUSTED))
         machine.keep(scope, args, own, (), apart=len(machine.findings.acts) == acts)
         return machine.unknown(args, stdin)
     invocation = Invocation(machine, scope, entry, args, stdin, own)
-    shape = machine.perform(invocation)
+    shape = perform(invocation)
     own = by_runtime(invocation.own) if invocation.entry.runtime else invocation.own
     if in_project:
         from lockgate.shell.programs.own_programs import by_path
@@ -109,7 +119,7 @@ def _about_subcommand(call: Invocation) -> bool:
 class Invocation(ProgramCall):
     """A command with its entry: words are matched, then each role says what its words do."""
 
-    def run(self) -> str:
+    def find_effects(self) -> Running[str]:
         """Find all effects; give the shape of what is printed."""
         options = self.given = self._descend(self.args[1:])
         # What the shell splits may hold more words than one, also where one is expected.
@@ -123,12 +133,12 @@ class Invocation(ProgramCall):
         self.not_listed += self.matched.unknown
         if not (entry.operands or entry.effects):
             self.not_listed += self.matched.operands
-        play_options(self, options)
+        yield from play_options(self, options)
         if self.args[0].text.rpartition("/")[2] == "git" and self.scope.cwds != (self.machine.around.workspace,):
             self._disguised()
-        play_operands(self, options)
-        play_standard_input(self)
-        words = self._always(options)
+        yield from play_operands(self, options)
+        yield from play_standard_input(self)
+        words = yield from self._always(options)
         self.machine.may_save |= "connect" in words and not entry.operands  # of its files nothing is known
         if self.matched.surprises:
             self._surprised()
@@ -167,7 +177,7 @@ class Invocation(ProgramCall):
 
     def _connected(self, reached: list[Effect]) -> None:
         """Keep that a client of any port runs a program for whoever is at the other end."""
-        from lockgate.shell.programs.network_shells import connected_by
+        from lockgate.shell.inline.network_shells import connected_by
 
         because = connected_by(self.what, self.given, self.matched.operands)
         if because and any(effect.kind is EffectKind.EGRESS for effect in (*reached, *self.own)):
@@ -183,13 +193,13 @@ class Invocation(ProgramCall):
             found = read(Arg(name), self.machine, self.scope, below=True)
             self.own += [effect for effect in found if effect.kind is EffectKind.READ_SECRET]
 
-    def _always(self, options: list[Option]) -> Sequence[str]:
+    def _always(self, options: list[Option]) -> Running[Sequence[str]]:
         """Add what every invocation of this entry does; give the words that stand for it."""
         words = self.entry.effects
         if self.entry.recipes:
             from lockgate.shell.scripts.recipes import run_recipes
 
-            words = [word for word in words if word != "execute"] if run_recipes(self) else words
+            words = [word for word in words if word != "execute"] if (yield from run_recipes(self)) else words
         for word in words:
             if word in _ASKED:
                 from lockgate.shell.programs.queries import asked
@@ -279,3 +289,13 @@ class Invocation(ProgramCall):
         known = all(arg.static is not None for arg in self.args) and not self.matched.unknown
         composed = any(option.role == "composed" or option.name in self.entry.composes for option in options)
         self.machine.faithful = known and not composed
+
+
+def _source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> Running[str]:
+    from lockgate.shell.scripts.running import source
+
+    return source(machine, scope, words, stdin)
+
+
+PROGRAMS = Programs(run_program, _source)
+"""What an interpreter is given to run."""

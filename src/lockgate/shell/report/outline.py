@@ -14,7 +14,7 @@ from lockgate.shell.grammar.tree import Command, Pipeline, Simple, Unparsed
 from lockgate.shell.grammar.unparse import spelled
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.knowledge.options import HARMLESS, assign
-from lockgate.shell.programs.invoke import run_program
+from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.state.findings import Findings
 from lockgate.shell.state.machine import reader_for
 from lockgate.shell.state.scope import Arg, Scope
@@ -182,7 +182,7 @@ class _Noted(Findings):
 
 class _Observer(AbstractInterpreter):
     def __init__(self, around: Surroundings) -> None:
-        super().__init__(around, run_program)
+        super().__init__(around, PROGRAMS)
         self.root = self.now = Step(None)
         self.findings = _Noted(self)
         self.count = 0

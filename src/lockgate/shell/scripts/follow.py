@@ -18,14 +18,17 @@ from lockgate.resources.path_spelling import inside
 from lockgate.resources.paths import absolute, outside_workspace, read_effects
 from lockgate.shell.expansion.arithmetic import heed_integers
 from lockgate.shell.grammar.tree import Script, Unparsed
+from lockgate.shell.interpreter.traps import run_later
 from lockgate.shell.scripts.printing import installs, swallowed, unprinted
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN
 from lockgate.shell.state.findings import Act, Findings
 from lockgate.shell.state.followed_files import NO_LINE, SPAN, File, FollowedFiles
+from lockgate.shell.state.run import RunScript
 from lockgate.shell.state.scope import Arg, Ever, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 _MOST_FILES, _MOST_TEXT = 24, 200_000
 _MOST_TIMES = 4
@@ -121,15 +124,15 @@ def is_written(machine: Machine, cwd: str, full: str) -> bool:
 
 
 def followed(
-    machine: Machine, script: File, what: str, body: Callable[[], None], *, apart: bool = True
-) -> list[Effect]:
+    machine: Machine, script: File, what: str, body: Callable[[], Running[None]], *, apart: bool = True
+) -> Running[list[Effect]]:
     """Follow a file that is open, and say what it does.
 
     Args:
         machine: The analysis.
         script: The file.
         what: Who runs it, for a person: a sentence that the evidence begins with.
-        body: Follows it; whatever it finds is kept here.
+        body: Follows it, and asks for what is to be run; whatever is found is kept here.
         apart: Whether a process of its own runs it, so that leaving a loop or setting a trap in it means nothing here.
 
     Returns:
@@ -145,7 +148,7 @@ def followed(
     machine.findings, machine.left, scripts.place = found, scripts.left, script.base + NO_LINE
     scripts.depth += 1
     try:
-        body()
+        yield from body()
     except Exception as error:  # noqa: BLE001 - a fault of ours must not hide what the rest of the command does
         found.unfollowed = found.unfollowed or f"not all of it was followed ({type(error).__name__})"
     finally:
@@ -169,7 +172,7 @@ def _told(found: _Inside, what: str, script: File, changed: float) -> list[Effec
     return [run, *(effect._replace(changed=changed) for effect in found.effects)]
 
 
-def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> str:
+def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin: str | None = None) -> Running[str]:
     """Follow the text of a file as a shell reads it; give the shape of what it prints."""
     from lockgate.shell.grammar.reader import read
 
@@ -181,7 +184,7 @@ def run_shell(machine: Machine, script: File, scope: Scope, dialect: str, stdin:
         machine.not_read(script.name, tree)
         tree = _before(script, tree.position, dialect)
     note_swallowed(machine, tree)
-    return machine.until_left(scope, lambda: machine.run(tree, scope, stdin))
+    return (yield RunScript(tree, scope, stdin))
 
 
 def note_swallowed(machine: Machine, tree: Script) -> None:
@@ -211,14 +214,14 @@ def process(scope: Scope) -> Scope:
     return inner
 
 
-def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, dialect: str) -> None:
+def run_process(machine: Machine, script: File, args: list[Arg], scope: Scope, dialect: str) -> Running[None]:
     """Follow a file that a new shell runs with some arguments."""
     inner = process(scope)
     inner.positional = tuple(args)
     inner.variables["0"] = script.path
     inner.arrays["BASH_SOURCE"] = (Arg(script.path),)
     outer, machine.traps = machine.traps, []
-    run_shell(machine, script, inner, dialect)
-    machine.run_traps()
+    yield from run_shell(machine, script, inner, dialect)
+    yield from run_later(machine)
     machine.traps = outer
     heed_integers(machine, inner.ever)

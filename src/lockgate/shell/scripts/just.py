@@ -10,10 +10,12 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.shell.scripts.follow import followed, opened
 from lockgate.shell.scripts.recipe_line import UNKNOWN, run_line
+from lockgate.shell.state.run import RunInside, drive
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.run import Run, Running
     from lockgate.shell.state.scope import Arg
 
 _NAMES = ("justfile", "Justfile", ".justfile")
@@ -147,16 +149,18 @@ def _joined(rows: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         yield held, begin
 
 
-def run_just(call: ProgramCall) -> bool:
+def run_just(call: ProgramCall) -> Running[bool]:
     """Follow what a justfile runs for the recipes of a command; whether one was read."""
     script = _justfile(call)
     if script is None:
         return False
 
-    def body() -> None:
-        _follow(call, script)
+    def body() -> Running[None]:
+        yield RunInside(lambda run: _follow(call, script, run))
 
-    call.own += followed(call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body)
+    call.own += yield from followed(
+        call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body
+    )
     return True
 
 
@@ -176,7 +180,7 @@ def _justfile(call: ProgramCall) -> File | None:
     return None
 
 
-def _follow(call: ProgramCall, script: File) -> None:
+def _follow(call: ProgramCall, script: File, run: Run) -> None:
     machine, scope = call.machine, call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)
 
@@ -184,7 +188,10 @@ def _follow(call: ProgramCall, script: File) -> None:
         if machine.scripts is not None:
             machine.scripts.at(place)
 
-    made = Justfile(lambda text: run_line(machine, scope, text))
+    def run_text(text: str, dialect: str = "sh") -> str:
+        return drive(run_line(machine, scope, text, dialect), run)
+
+    made = Justfile(run_text)
     words = [word for word in call.matched.operands if not _gives(made, word)]
     made.read(script.text, script.base, at)
     if made.problem:
@@ -194,7 +201,7 @@ def _follow(call: ProgramCall, script: File) -> None:
     for name, args in _asked(made, [word.static or UNKNOWN for word in words]):
         for text, place in made.steps(name, args, set()):
             at(place)
-            _run(call, made, text, lambda line, dialect: run_line(machine, scope, line, dialect))
+            _run(call, made, text, run_text)
 
 
 def _run(call: ProgramCall, made: Justfile, text: str, run: Callable[[str, str], object]) -> None:

@@ -17,6 +17,7 @@ from lockgate.shell.state.scope import Arg
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.run import Running
 
 _RUN = frozenset({"run", "run-script", "rum", "urn"})
 _SHORT = {"t": "test", "tst": "test"}
@@ -25,7 +26,7 @@ _ELSEWHERE = frozenset({"-w", "--workspace", "--workspaces", "-r", "--recursive"
 _MOST_FOLDERS = 12
 
 
-def run_npm(call: ProgramCall) -> bool:
+def run_npm(call: ProgramCall) -> Running[bool]:
     """Follow the script that a command runs; whether there is one."""
     name, args = _asked(call)
     if not name or _ELSEWHERE & call.matched.given:
@@ -37,13 +38,15 @@ def run_npm(call: ProgramCall) -> bool:
     if not any(isinstance(held.get(hook), str) for hook in _hooks(name)):
         return False
 
-    def body() -> None:
+    def body() -> Running[None]:
         for hook in _hooks(name):
             text = held.get(hook)
             if isinstance(text, str):
-                _run(call, script, hook, text, args if hook == name else [])
+                yield from _run(call, script, hook, text, args if hook == name else [])
 
-    call.own += followed(call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body)
+    call.own += yield from followed(
+        call.machine, script, f"`{call.what}` runs a script of the file `{script.name}`", body
+    )
     return True
 
 
@@ -84,14 +87,14 @@ def _scripts(text: str) -> Mapping[str, object]:
     return scripts if isinstance(scripts, dict) else {}
 
 
-def _run(call: ProgramCall, script: File, hook: str, text: str, args: list[Arg]) -> None:
+def _run(call: ProgramCall, script: File, hook: str, text: str, args: list[Arg]) -> Running[None]:
     machine = call.machine
     if machine.scripts is not None:
         machine.scripts.at(script.base + _place(script.text, hook))
     words = [shlex.quote(arg.text) if arg.static is not None else UNKNOWN for arg in args]
     scope = call.scope.copy()
     scope.cwds = (posixpath.dirname(script.path),)
-    run_line(machine, scope, " ".join([text, *words]))
+    yield from run_line(machine, scope, " ".join([text, *words]))
 
 
 def _place(text: str, hook: str) -> int:

@@ -10,9 +10,10 @@ from lockgate.core.record import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 
-def run_recipes(call: ProgramCall) -> bool:
+def run_recipes(call: ProgramCall) -> Running[bool]:
     """Follow the recipes that a command runs; whether there were any. Then it is said already that it runs code."""
     if call.entry.recipes == "make":
         from lockgate.shell.scripts.make.running import run_make

@@ -10,18 +10,20 @@ from lockgate.resources.path_spelling import STANDARD_INPUT, absolute, inside
 from lockgate.shell.effects.files import read
 from lockgate.shell.scripts.follow import followed, is_written, opened, run_process, run_shell
 from lockgate.shell.state.abstract_text import OPAQUE
+from lockgate.shell.state.run import RunWords
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.followed_files import File
     from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 _INSTALLED = frozenset({"node_modules", ".venv", "venv", ".tox", "vendor", "Pods"})
 _SHELLS = {"shell": "bash", "sh": "sh", "zsh": "zsh"}
 
 
-def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> list[Effect]:
+def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> Running[list[Effect]]:
     """Effects of ``bash x.sh``, ``python x.py``, ``sed -f x.sed``."""
     call.machine.note_script(word.text, call.scope, call.what)
     what = f"`{call.what}` runs the file `{word.shown}`"
@@ -32,13 +34,13 @@ def run_by_interpreter(call: ProgramCall, word: Arg, option: str) -> list[Effect
     operands = call.matched.operands
     args = [] if option else operands[1:]
 
-    def body() -> None:
+    def body() -> Running[None]:
         if language in _SHELLS:
-            run_process(call.machine, script, args, call.scope, _SHELLS[language])
+            yield from run_process(call.machine, script, args, call.scope, _SHELLS[language])
         else:
-            _run_language(call, language, script.text)
+            yield from _run_language(call, language, script.text)
 
-    return followed(call.machine, script, what, body)
+    return (yield from followed(call.machine, script, what, body))
 
 
 def _is_read(language: str) -> bool:
@@ -47,13 +49,13 @@ def _is_read(language: str) -> bool:
     return language in _SHELLS or language in LANGUAGES
 
 
-def _run_language(call: ProgramCall, language: str, text: str) -> None:
+def _run_language(call: ProgramCall, language: str, text: str) -> Running[None]:
     """Follow a file in a language that is no shell's."""
-    from lockgate.shell.programs.roles.running import run_code
+    from lockgate.shell.inline.running import run_code
 
     outer, call.own = call.own, []
     try:
-        run_code(call, language, text)
+        yield from run_code(call, language, text)
         call.machine.findings.merge(call.own, ())
     finally:
         call.own = outer
@@ -89,7 +91,9 @@ def is_script(machine: Machine, scope: Scope, word: str) -> bool:
     return bool(scope.cwds)
 
 
-def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, own: list[Effect]) -> list[Effect]:
+def run_by_path(
+    machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, own: list[Effect]
+) -> Running[list[Effect]]:
     """Effects of ``./x``: what its first line names runs it, or without such a line a shell.
 
     Args:
@@ -104,16 +108,18 @@ def run_by_path(machine: Machine, scope: Scope, args: list[Arg], stdin: str | No
         return own
     what = f"this runs the file `{script.name}`"
 
-    def body() -> None:
+    def body() -> Running[None]:
         if not script.text.startswith("#!"):
-            run_process(machine, script, args[1:], scope, "sh")
+            yield from run_process(machine, script, args[1:], scope, "sh")
         else:
-            _run_by_first_line(machine, scope, script, args, stdin)
+            yield from _run_by_first_line(machine, scope, script, args, stdin)
 
-    return followed(machine, script, what, body)
+    return (yield from followed(machine, script, what, body))
 
 
-def _run_by_first_line(machine: Machine, scope: Scope, script: File, args: list[Arg], stdin: str | None) -> None:
+def _run_by_first_line(
+    machine: Machine, scope: Scope, script: File, args: list[Arg], stdin: str | None
+) -> Running[None]:
     """Run ``#!PROGRAM ARGUMENT`` as the system does: all after the program is one word, and the file comes next."""
     match = re.match(r"#![ \t]*([^ \t\n]+)[ \t]*([^\n]*)", script.text)
     if match is None:
@@ -121,10 +127,10 @@ def _run_by_first_line(machine: Machine, scope: Scope, script: File, args: list[
         return
     program, argument = match.groups()
     words = [Arg(program), *([Arg(argument.rstrip(" \t"))] if argument else []), *args]
-    machine.invoke(scope.copy(), words, stdin, functions=False)
+    yield RunWords(words, scope.copy(), stdin)
 
 
-def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> str:
+def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) -> Running[str]:
     """Run a file in this shell; give the shape of what it prints."""
     shape = OPAQUE
     for word in words[:1]:
@@ -137,21 +143,21 @@ def source(machine: Machine, scope: Scope, words: list[Arg], stdin: str | None) 
         if script is None:
             machine.findings.execute(word.shown, "shell:source", because)
         else:
-            shape = _in_this_shell(machine, scope, script, words[1:], because, stdin)
+            shape = yield from _in_this_shell(machine, scope, script, words[1:], because, stdin)
     scope.forget(set(scope.variables) - {"HOME", "PWD"})
     return shape
 
 
 def _in_this_shell(
     machine: Machine, scope: Scope, script: File, args: list[Arg], because: str, stdin: str | None
-) -> str:
+) -> Running[str]:
     inner = scope.copy()
     inner.positional = tuple(args) if args else scope.positional
 
-    def body() -> None:
-        run_shell(machine, script, inner, "bash", stdin)
+    def body() -> Running[None]:
+        yield from run_shell(machine, script, inner, "bash", stdin)
 
-    machine.findings.merge(followed(machine, script, because, body, apart=False), ())
+    machine.findings.merge((yield from followed(machine, script, because, body, apart=False)), ())
     for name, meanings in inner.functions.items():
         # The file may be another one by then: what a name meant before it can mean still.
         scope.functions[name] = tuple(dict.fromkeys((*meanings, *scope.functions.get(name, (None,)))))

@@ -16,7 +16,7 @@ from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.grammar.tree import Param, Script
 from lockgate.shell.interpreter.interpreter import AbstractInterpreter
 from lockgate.shell.interpreter.lookahead import nodes
-from lockgate.shell.programs.invoke import run_program
+from lockgate.shell.programs.invoke import PROGRAMS
 from lockgate.shell.secret_flow.credential_owners import Held
 from lockgate.shell.state.abstract_text import FIRST_MARK, OPAQUE, WEAK, known, marks_of, shown, weaker, without_marks
 from lockgate.shell.state.scope import Scope
@@ -46,7 +46,7 @@ class SourceMachine(AbstractInterpreter):
     """A machine that marks the secrets which a script reads."""
 
     def __init__(self, around: Surroundings) -> None:
-        super().__init__(around, run_program)
+        super().__init__(around, PROGRAMS)
         self.sources: dict[Origin, str] = {}
         """Each source with its mark."""
         self.by_mark: dict[str, Origin] = {}

@@ -158,7 +158,7 @@ class Tracer(CodeMachine):
         before, self.written = self.written, set()
         unpacked, self.unpacked = self.unpacked, False
         try:
-            shape = call.run()
+            shape = self.drive(call.find_effects())
         finally:
             here, self.unpacked = self.unpacked, unpacked or self.unpacked
             read, self.read = self.read, outer

@@ -8,7 +8,6 @@ stands above (:mod:`lockgate.shell.interpreter.interpreter`).
 from __future__ import annotations
 
 from lockgate.core.record import TYPE_CHECKING, Record
-from lockgate.resources.categories import overrule
 from lockgate.resources.host_view import Surroundings, no_category
 from lockgate.shell.state.abstract_text import OPAQUE, unknown
 from lockgate.shell.state.findings import Act, Findings
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from lockgate.core.model import Effect
     from lockgate.shell.grammar.tree import Command, Function, Pipeline, Redirect, Script, Unparsed
     from lockgate.shell.state.followed_files import FollowedFiles
+    from lockgate.shell.state.run import Running, T
 
 _MOST_COMMANDS = 1500
 
@@ -127,6 +127,8 @@ class Machine:
         if category is not no_category:  # few have such rules
             text = " ".join(arg.shown for arg in args)
             if (rule := category(text, tuple(arg.static for arg in args))) is not None:
+                from lockgate.resources.categories import overrule
+
                 own, act = [*overrule(own, rule, text)], None
         self.findings.merge(own, quiet, act, apart=apart)
 
@@ -223,6 +225,10 @@ class Interpreter(Machine):
 
     def run_traps(self) -> None:
         """Run what was said to run later."""
+        raise NotImplementedError
+
+    def drive(self, running: Running[T]) -> T:
+        """Run what a generator asks for until it is done; give what it gives."""
         raise NotImplementedError
 
 

@@ -10,6 +10,7 @@ from lockgate.shell.inline.javascript.names import FUNCTIONS, Names, literal, te
 from lockgate.shell.inline.python.calls import is_here
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _DYNAMIC = "which program this runs is only known when it runs"
 
@@ -40,7 +42,7 @@ class Calls:
         for word in call.matched.operands if self._reads_unknown else ():
             call.own += files.read(word, call.machine, call.scope)
 
-    def visit(self, node: Any) -> None:
+    def visit(self, node: Any) -> Running[None]:
         """Keep what a call does."""
         function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
         if arguments is None or arguments.type != "arguments":
@@ -50,7 +52,7 @@ class Calls:
             self._require(node, function, arguments)
         elif full in self.table:
             self.handled.update((function.id, *(child.id for child in function.named_children)))
-            self._play(self.table[full], arguments.named_children)
+            yield from self._play(self.table[full], arguments.named_children)
 
     def is_nearby(self, node: Any) -> bool:
         """Whether a function is called for an address of this machine."""
@@ -78,7 +80,7 @@ class Calls:
     def _opaque(self, because: str) -> None:
         self.problem = self.problem or because
 
-    def _play(self, spec: str, arguments: list[Any]) -> None:
+    def _play(self, spec: str, arguments: list[Any]) -> Running[None]:
         """Give each argument its role."""
         roles = [word.partition("=")[2] for word in spec.split()]
         if len(arguments) > len(roles) or any(argument.type == "spread_element" for argument in arguments):
@@ -94,9 +96,9 @@ class Calls:
                 self._listed += self.names.texts(given[role])
         if "shell" in given:
             for text in self.names.texts(given["shell"]):
-                self.call.machine.run_text(text, self.call.scope.new_shell(), "sh", OPAQUE)
+                yield RunText(text, self.call.scope.new_shell(), "sh", OPAQUE)
         if "program" in given:
-            self._program(given["program"], given.get("args"))
+            yield from self._program(given["program"], given.get("args"))
 
     def _touch(self, role: str, given: Mapping[str, Any]) -> None:
         call = self.call
@@ -115,14 +117,14 @@ class Calls:
                 sources = [Arg(source) for source in self.names.texts(given.get("source") or given["move"])]
                 call.own += files.write_into(arg, sources, call.machine, call.scope)
 
-    def _program(self, program: Any, args: Any) -> None:
+    def _program(self, program: Any, args: Any) -> Running[None]:
         if args is not None and args.type != "array":
             self._opaque(_DYNAMIC)
             return
         words = [self.names.texts(node) for node in (program, *(args.named_children if args is not None else ()))]
         self.call.ran = True
         found = [Arg(texts[0] if len(texts) == 1 else OPAQUE) for texts in words]
-        self.call.machine.invoke(self.call.scope.copy(), found, OPAQUE, functions=False)
+        yield RunWords(found, self.call.scope.copy(), OPAQUE)
 
 
 def environment_effects(call: ProgramCall, name: str) -> None:

@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _LONGEST = 20_000
 _BEFORE_PATTERN = frozenset("(,=:[!&|?{;\n")
 """What may stand before a slash that begins a pattern; elsewhere it may divide."""
 
 
-def javascript_effects(call: ProgramCall, text: str) -> None:
+def javascript_effects(call: ProgramCall, text: str) -> Running[None]:
     """Keep the effects of a JavaScript program."""
     tree = _tree(text)
     if tree is None:
         call.opaque("this JavaScript cannot be read here")
     else:
-        _Program(call, tree.root_node).run()
+        yield from _Program(call, tree.root_node).effects()
 
 
 def _tree(text: str) -> Any:
@@ -65,11 +66,11 @@ class _Program:
         self.names = Names(self.nodes, frozenset({*self.modules, *self.sinks, "child_process"}))
         self.calls = Calls(call, self.names, words["calls"])
 
-    def run(self) -> None:
+    def effects(self) -> Running[None]:
         call = self.call
         for node in self.nodes:
             if node.type == "call_expression":
-                self.calls.visit(node)
+                yield from self.calls.visit(node)
             self._sink(node)
         self.calls.finish()
         problem = self.calls.problem or next((why for node in self.nodes if (why := self._problem(node))), "")

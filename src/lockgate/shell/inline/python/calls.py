@@ -11,15 +11,17 @@ from lockgate.shell.effects.copies import Copied, Copy, copied
 from lockgate.shell.effects.variables import is_secret_name
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, known
 from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.run import RunText, RunWords
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from lockgate.shell.inline.python.names import Names
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 ENVIRONMENT = "os.environ"
 """What holds the variables of the environment."""
@@ -48,7 +50,7 @@ class Calls:
         self.operands = operands if inline else operands[1:]
         self.argv = ("", *(word.text for word in self.operands)) if names.plain_argv else ()
 
-    def visit(self, node: ast.AST) -> None:
+    def visit(self, node: ast.AST) -> Running[None]:
         """Keep what a call, or a look into the environment, does."""
         ast = self.ast
         if isinstance(node, ast.Subscript) and self.names.qualified(node.value) == ENVIRONMENT:
@@ -56,9 +58,9 @@ class Calls:
                 self.handled.update((id(node.value), id(getattr(node.value, "value", None))))
                 self._environment(self.texts(node.slice))
         elif isinstance(node, ast.Call):
-            self._call(node, node.func)
+            yield from self._call(node, node.func)
 
-    def _call(self, node: ast.Call, function: ast.expr) -> None:
+    def _call(self, node: ast.Call, function: ast.expr) -> Running[None]:
         ast, full = self.ast, self.names.qualified(function)
         own = {*self.names.bound, *self.names.modules}
         if isinstance(function, ast.Name) and function.id == "open" and "open" not in own:
@@ -67,13 +69,13 @@ class Calls:
             self.handled.add(id(function))
             if isinstance(function, ast.Attribute):
                 self.handled.add(id(function.value))
-            self._play(self.table[full], node, None)
+            yield from self._play(self.table[full], node, None)
         elif full is not None and full.rpartition(".")[0] in self.sinks:
             self._near(node, node.args[:1])
         elif isinstance(function, ast.Attribute):
             if function.attr in self.connecting:
                 self._near(node, node.args)
-            self._member(node, function, full)
+            yield from self._member(node, function, full)
 
     def _near(self, node: ast.Call, places: list[ast.expr]) -> None:
         """Note that a function is called for an address of this machine: an address, a name, or a name and a port."""
@@ -95,7 +97,7 @@ class Calls:
         written = str(port.value) if isinstance(port, self.ast.Constant) else "?"
         return any(at_port(text, written, around) for text in self.texts(place))
 
-    def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> None:
+    def _member(self, node: ast.Call, function: ast.Attribute, full: str | None) -> Running[None]:
         plain = not node.keywords and not any(isinstance(argument, self.ast.Starred) for argument in node.args)
         if function.attr == "format":
             if all(known(text) and _is_template(text) for text in self.texts(function.value)):
@@ -106,7 +108,7 @@ class Calls:
             # handed around.
             others = {"replace": len(node.args) > 1, "copy": not node.args}.get(function.attr, False)
             if not (others and plain):
-                self._play(self.members[function.attr], node, function.value)
+                yield from self._play(self.members[function.attr], node, function.value)
 
     def finish(self) -> None:
         """Where it reads files whose names it makes: what it lists is read, and what it is given."""
@@ -124,7 +126,7 @@ class Calls:
 
     # ------------------------------------------------------------ parameters
 
-    def _play(self, spec: str, node: ast.Call, base: ast.expr | None) -> None:
+    def _play(self, spec: str, node: ast.Call, base: ast.expr | None) -> Running[None]:
         """Give each argument its role."""
         params = [(word.partition("=")[0], word.partition("=")[2]) for word in spec.split()]
         given: dict[str, ast.expr] = {}
@@ -144,7 +146,9 @@ class Calls:
         by_role = {role: given[name] for name, role in roles.items() if name in given}
         for role in dict.fromkeys(roles.values()):
             if role in _ROLES:
-                _ROLES[role](self, self.texts(by_role.get(role)) if role in by_role else None, by_role)
+                running = _ROLES[role](self, self.texts(by_role.get(role)) if role in by_role else None, by_role)
+                if running is not None:
+                    yield from running
 
     def _opaque(self, because: str) -> None:
         self.problem = self.problem or because
@@ -222,27 +226,27 @@ class Calls:
             if not known(text) or is_secret_name(text):
                 self.call.own += made_by("read-secret", f"os.environ[{Arg(text).shown}]", self.call.rule)
 
-    def _shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> None:
+    def _shell(self, texts: list[str] | None, _: dict[str, ast.expr]) -> Running[None]:
         call = self.call
         for text in texts or [OPAQUE]:
-            call.machine.run_text(text, call.scope.new_shell(), "sh", OPAQUE)
+            yield RunText(text, call.scope.new_shell(), "sh", OPAQUE)
 
-    def _command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> None:
+    def _command(self, texts: list[str] | None, given: dict[str, ast.expr]) -> Running[None]:
         """The words of a program, or a shell's text where ``shell`` is true."""
         ast, call = self.ast, self.call
         words, flag = given.get("command"), given.get("shell-flag")
         shell = flag.value if isinstance(flag, ast.Constant) else flag is not None
         if shell is True and texts != [OPAQUE] and not isinstance(words, (ast.List, ast.Tuple)):
-            self._shell(texts, given)
+            yield from self._shell(texts, given)
         elif not shell and isinstance(words, (ast.List, ast.Tuple)) and words.elts:
             args = [Arg(found[0] if len(found := self.texts(item)) == 1 else OPAQUE) for item in words.elts]
             call.ran = True
-            call.machine.invoke(call.scope.copy(), args, OPAQUE, functions=False)
+            yield RunWords(args, call.scope.copy(), OPAQUE)
         else:
             self._opaque("which program this runs is only known when it runs")
 
 
-_ROLES = {
+_ROLES: dict[str, Callable[[Calls, list[str] | None, dict[str, ast.expr]], Running[None] | None]] = {
     "file": Calls._file,
     "read": Calls._read,
     "source": Calls._read,

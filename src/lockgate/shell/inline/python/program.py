@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import ast
 
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _LONGEST = 20_000
 _OTHER = ("python2", "pypy2", "ipython")
@@ -33,13 +34,13 @@ _CAPTURING = frozenset(_WITH_ONE_PATTERN.split())
 _SHOWS_TYPE = frozenset({"print", "str", "repr"})
 
 
-def python_effects(call: ProgramCall, text: str) -> None:
+def python_effects(call: ProgramCall, text: str) -> Running[None]:
     """Keep the effects of a Python program."""
     tree = _tree(call, text)
     if tree is None:
         call.opaque("this Python cannot be read here")
     else:
-        _Program(call, tree).run()
+        yield from _Program(call, tree).effects()
 
 
 def _tree(call: ProgramCall, text: str) -> ast.Module | None:
@@ -85,10 +86,10 @@ class _Program:
         self.names = Names(self.nodes)
         self.calls = Calls(call, self.names, known)
 
-    def run(self) -> None:
+    def effects(self) -> Running[None]:
         call = self.call
         for node in self.nodes:
-            self.calls.visit(node)
+            yield from self.calls.visit(node)
         self.calls.finish()
         self._types()
         for node in self.nodes:

@@ -10,10 +10,11 @@ from lockgate.core.record import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
     from lockgate.shell.state.scope import Arg, Scope
 
-    Builtin = Callable[[Interpreter, Scope, list[Arg], "str | None"], str]
+    Builtin = Callable[[Machine, Scope, list[Arg], "str | None"], "str | Running[str]"]
 
 _QUIET = ": true false disown suspend logout unalias"
 """They neither change what is tracked here nor run or print anything."""
@@ -65,7 +66,10 @@ BUILTINS = {
     **dict.fromkeys(_QUIET.split(), "state.nothing"),
     **dict.fromkeys(_TALKING.split(), "state.anything"),
 }
-"""Name to the function that plays it, as ``state.cd`` for ``cd`` in ``state.py``."""
+"""Name to the function that plays it, as ``state.cd`` for ``cd`` in ``state.py``.
+
+It gives the shape of what is printed, or is a generator that asks for what has to be run before it does.
+"""
 
 
 def builtin(word: str) -> Builtin | None:

@@ -13,10 +13,11 @@ from lockgate.shell.state.findings import made_by
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 
-def declare(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> str:
+def declare(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None, *, local: bool = True) -> Running[str]:
     """``declare`` and ``typeset``; outside of them ``local`` says whether the variables are local to a function."""
     given = [arg.text for arg in args if re.fullmatch(r"[-+][A-Za-z]+", arg.text)]
     flags = "".join(text[1:] for text in given)
@@ -31,7 +32,7 @@ def declare(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | No
         name = word.text.partition("=")[0].removesuffix("+")
         if name.isidentifier():
             _hide(machine, scope, name, flags if local else "g")
-            _declare_one(machine, scope, word.text, flags)
+            yield from _declare_one(machine, scope, word.text, flags)
             if "x" in flags:
                 scope.ever.exported[name] = word.text.partition("=")[2]
                 scope.ever.exporting |= "f" in flags
@@ -44,7 +45,7 @@ def declare(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | No
     return ""
 
 
-def _declare_one(machine: Interpreter, scope: Scope, text: str, flags: str) -> None:
+def _declare_one(machine: Machine, scope: Scope, text: str, flags: str) -> Running[None]:
     """Give a variable its value and its kind."""
     name, equals, value = text.partition("=")
     append = name.endswith("+")
@@ -52,7 +53,7 @@ def _declare_one(machine: Interpreter, scope: Scope, text: str, flags: str) -> N
     if "i" in flags:
         scope.ever.integers.add(name)
     if equals:
-        variable_effects(name, value, machine, scope)
+        yield from variable_effects(name, value, machine, scope)
         scope.assign(name, scope.value(name) + value if append and name not in scope.ever.integers else value)
     if "i" in flags and not calculable(value, scope):
         unsafe_arithmetic(machine)
@@ -62,7 +63,7 @@ def _declare_one(machine: Interpreter, scope: Scope, text: str, flags: str) -> N
         _pin(scope, name, "r" in flags and not set(flags) & set("inulc"))
 
 
-def _hide(machine: Interpreter, scope: Scope, name: str, flags: str) -> None:
+def _hide(machine: Machine, scope: Scope, name: str, flags: str) -> None:
     """Let a variable be local to the function: it is empty, and one of the same name is seen again afterwards."""
     if not machine.frames or "g" in flags:
         return
@@ -74,17 +75,17 @@ def _hide(machine: Interpreter, scope: Scope, name: str, flags: str) -> None:
             scope.give_back(kept)
 
 
-def local(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def local(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``local``: outside a function it fails in bash, and assigns in zsh."""
     kept = [] if machine.frames else [scope.kept(arg.text.partition("=")[0].removesuffix("+")) for arg in args]
-    shape = declare(machine, scope, args, stdin)
+    shape = yield from declare(machine, scope, args, stdin)
     for item in kept:
         if item.name.isidentifier():
             scope.give_back(item)
     return shape
 
 
-def _refer(machine: Interpreter, scope: Scope, words: list[Arg]) -> None:
+def _refer(machine: Machine, scope: Scope, words: list[Arg]) -> None:
     """Let names stand for other variables: from here on an assignment to the one changes the other."""
     for word in words:
         target = word.text.partition("=")[2]
@@ -104,16 +105,18 @@ def _pin(scope: Scope, name: str, read_only: bool) -> None:
         scope.variables[name] = value
 
 
-def readonly(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def readonly(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``readonly``."""
-    return declare(machine, scope, [Arg("-r"), *args], stdin, local=False) if args else OPAQUE
+    if not args:
+        return OPAQUE
+    return (yield from declare(machine, scope, [Arg("-r"), *args], stdin, local=False))
 
 
-def export(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def export(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``export``: programs see these variables, and shells that are started see their values."""
     if any(arg.text == "-n" for arg in args):
         scope.exported -= {arg.text.partition("=")[0] for arg in args}
         return ""
     # Without a name it prints.
     flag = [Arg("-x")] if any(not arg.text.startswith("-") for arg in args) else []
-    return declare(machine, scope, [*flag, *args], stdin, local=False)
+    return (yield from declare(machine, scope, [*flag, *args], stdin, local=False))

@@ -12,16 +12,18 @@ from lockgate.shell.interpreter.builtins import printing
 from lockgate.shell.interpreter.builtins import variables as names
 from lockgate.shell.state.abstract_text import OPAQUE, PLAIN, harmless, known
 from lockgate.shell.state.findings import made_by
+from lockgate.shell.state.run import RunFile, RunText, RunWords
 from lockgate.shell.state.scope import Arg, Scope, positional
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 _SHORT_GLOB_DOTS = lazy_re(r"[-+][A-Za-z0-9]*4[A-Za-z0-9]*")
 """``-4`` among short options, which zsh takes for ``globdots`` (zshoptions(1), "SINGLE LETTER OPTIONS")."""
 
 
-def cd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def cd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``cd``: the folder, which may not be there."""
     words = [arg for arg in args if arg.text not in ("-L", "-P", "-e", "-@", "--")]
     before = scope.cwds
@@ -40,7 +42,7 @@ def cd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -
     return OPAQUE if "CDPATH" in scope.variables or any(arg.text == "-" for arg in words) else ""
 
 
-def pushd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def pushd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``pushd``."""
     folder = args[0].static if args else None
     if folder is None or folder[:1] in "+-":
@@ -50,18 +52,18 @@ def pushd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None
     return f"{PLAIN}\n"
 
 
-def popd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def popd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``popd``: the folder from before, which is not known."""
     scope.enter("")
     return f"{PLAIN}\n"
 
 
-def pwd(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def pwd(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``pwd``."""
     return f"{scope.value('PWD')}\n"
 
 
-def print_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def print_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``print`` of zsh; with ``-P`` it expands what stands in a prompt, commands too."""
     if any(re.match(r"-[A-Za-z]*[PS]", arg.text) for arg in args) and not all(
         harmless(arg.text.lstrip("-")) for arg in args
@@ -70,7 +72,7 @@ def print_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | Non
     return echo(machine, scope, args, stdin)
 
 
-def echo(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def echo(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``echo``."""
     shape = printing.echo(args)
     if known(shape):
@@ -80,7 +82,7 @@ def echo(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None)
     return shape
 
 
-def printf(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def printf(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``printf``, also into a variable."""
     if args and args[0].text.startswith("-v"):
         attached = args[0].text[2:]
@@ -92,53 +94,51 @@ def printf(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | Non
     return printing.printf([arg for index, arg in enumerate(args) if index or arg.text != "--"])
 
 
-def eval_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def eval_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``eval``: text that this shell runs."""
     words = args[1:] if args and args[0].text == "--" else args
     text = " ".join(arg.text for arg in words)
     if not known(text):
         # It could have assigned anything.
-        machine.run_text(text, scope)
+        yield RunText(text, scope)
         scope.forget(set(scope.variables))
         return OPAQUE
-    return machine.run_text(text, scope, stdin=stdin)
+    return (yield RunText(text, scope, stdin=stdin))
 
 
-def source(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def source(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``source``: a file that this shell runs."""
-    from lockgate.shell.scripts.running import source
-
-    return source(machine, scope, args[1:] if args and args[0].text == "--" else args, stdin)
+    return (yield RunFile(args[1:] if args and args[0].text == "--" else args, scope, stdin))
 
 
-def trap(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def trap(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``trap``: text that runs later, or between any two commands."""
     from lockgate.shell.interpreter.traps import interrupt
 
     words = [arg for arg in args if not re.fullmatch(r"-[lp-]+", arg.text)]
     if len(words) > 1 and words[0].text not in ("-", ""):
-        machine.run_text(words[0].text, scope.copy())
+        yield RunText(words[0].text, scope.copy())
         machine.traps.append((words[0].text, scope.copy()))
         if any(word.text not in ("EXIT", "0") for word in words[1:]):
             machine.interrupts.append(words[0].text)
-            interrupt(words[0].text, machine, scope)
+            yield from interrupt(words[0].text, machine, scope)
     return "" if words else OPAQUE
 
 
-def leave(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def leave(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``break``, ``continue``, ``return``: a loop or a function is left."""
     machine.cuts += 1
     machine.leave(scope)
     return ""
 
 
-def exit_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def exit_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``exit``: what follows may not run."""
     machine.cuts += 1
     return ""
 
 
-def shopt(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def shopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``shopt``: how this shell works from here on."""
     if any(arg.static in (None, "localvar_inherit", "localvar_unset", "cdable_vars") for arg in args):
         machine.findings.execute("shopt", "shell:shopt", "from here on functions or `cd` take variables in another way")
@@ -148,21 +148,21 @@ def shopt(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None
     return "" if len(args) > 1 and args[0].text in ("-s", "-u", "-qs", "-qu") else OPAQUE
 
 
-def setopt(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def setopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``setopt``: options of zsh, whose names may be written in capitals and with underscores."""
     if any(_means_hidden_too(arg) for arg in args):
         _hidden_too(machine, "setopt")
     return OPAQUE
 
 
-def unsetopt(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def unsetopt(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``unsetopt``: the same the other way round; ``noglobdots`` switched off is ``globdots`` switched on."""
     if any(_means_hidden_too(arg, negated=True) for arg in args):
         _hidden_too(machine, "unsetopt")
     return OPAQUE
 
 
-def heed_start(machine: Interpreter, args: list[Arg]) -> None:
+def heed_start(machine: Machine, args: list[Arg]) -> None:
     """Keep what the options say that zsh is started with, each spelt in one of many ways: ``-4``, ``--glob-dots``."""
     if any(_means_hidden_too(arg) or _means_hidden_too(arg, negated=True) for arg in args):
         _hidden_too(machine, "zsh")
@@ -178,23 +178,23 @@ def _means_hidden_too(arg: Arg, *, negated: bool = False) -> bool:
     return (name.removeprefix("no") if negated else name) in ("globdots", "dotglob")
 
 
-def _hidden_too(machine: Interpreter, what: str) -> None:
+def _hidden_too(machine: Machine, what: str) -> None:
     because = "from here on a star also stands for hidden names: `*/settings.json` can be `.claude/settings.json`"
     machine.findings.execute(what, "shell:option", because)
 
 
-def alias(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def alias(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``alias``: what a name may mean from here on."""
     for arg in args:
         name, equals, value = arg.text.partition("=")
         if equals:
-            machine.run_text(value, scope.copy())
+            yield RunText(value, scope.copy())
             because = f"from here on `{name}` may mean something else"
             machine.findings.execute(arg.shown, "shell:alias", because)
     return "" if args and all("=" in arg.text for arg in args) else OPAQUE
 
 
-def set_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def set_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``set``: options and positional parameters."""
     if not args:
         machine.findings.merge(list(made_by("read-secret", "set", "shell:list-variables")), ())
@@ -222,7 +222,7 @@ def set_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None)
     return shape
 
 
-def shift(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def shift(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``shift``."""
     from lockgate.resources.digits import number
 
@@ -235,28 +235,28 @@ def shift(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None
     return ""
 
 
-def hash_(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def hash_(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``hash``: which file a program's name means."""
     if any(re.match(r"-[a-z]*p", arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("hash -p", "shell:hash", "from here on a program's name may mean another file")
     return "" if args and not re.match(r"-[a-z]*[tl]", args[0].text) else OPAQUE
 
 
-def enable(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def enable(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``enable``: builtins, also loaded ones."""
     if any((arg.text.startswith("-") and "f" in arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("enable -f", "shell:enable", "this loads code into the shell")
     return OPAQUE
 
 
-def completion(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def completion(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``complete`` and its kin: text that the shell may evaluate."""
     if any(re.match(r"-[A-Za-z]*[CFWPSGxesf]", arg.text) or not known(arg.text) for arg in args):
         machine.findings.execute("completion", "shell:completion", "this lets the shell evaluate text that it is given")
     return OPAQUE
 
 
-def history(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def history(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``history -w FILE`` writes lines that ``history -s`` can have made."""
     flags = "".join(arg.text[1:] for arg in args if arg.text.startswith("-") or not known(arg.text))
     names = [arg for arg in args if not arg.text.startswith("-")]
@@ -269,18 +269,20 @@ def history(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | No
     return OPAQUE
 
 
-def jobs(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def jobs(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``jobs -x``: a command, which may be a function, too."""
     if args and args[0].text != "-x" and not known(args[0].text):
         machine.findings.execute("jobs", "shell:dynamic-command", "which program this runs is only known when it runs")
-    return machine.invoke(scope, args[1:], stdin) if args[:1] == [Arg("-x")] else OPAQUE
+    if args[:1] != [Arg("-x")]:
+        return OPAQUE
+    return (yield RunWords(args[1:], scope, stdin, functions=True))
 
 
-def nothing(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def nothing(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """Builtins that neither change what is tracked here nor run or print anything."""
     return ""
 
 
-def anything(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def anything(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """The same, but they print."""
     return OPAQUE

@@ -6,16 +6,18 @@ import re
 
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, blur, harmless, known, unknown
+from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg, Scope
 
 if TYPE_CHECKING:
-    from lockgate.shell.state.machine import Interpreter
+    from lockgate.shell.state.machine import Machine
+    from lockgate.shell.state.run import Running
 
 
 _COMPARING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
-def read(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def read(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``read``: variables get what is on standard input."""
     names: list[Arg] = []
     position = 0
@@ -50,7 +52,7 @@ def read(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None)
     return ""
 
 
-def _is_exact(machine: Interpreter, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
+def _is_exact(machine: Machine, scope: Scope, value: str, stdin: str | None, *, cut: bool) -> bool:
     """Whether it is known which words ``read`` finds: there is one line, split at white space."""
     one = stdin is not None and known(stdin) and stdin.count("\n") <= 1
     return one and not cut and not scope.ifs_changed and "\\" not in value and not machine.around.may_be_zsh
@@ -75,12 +77,12 @@ def _line(stdin: str | None) -> str:
     return blur(*(line.strip() for line in lines))
 
 
-def mapfile(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def mapfile(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> Running[str]:
     """``mapfile``: an array gets the lines of standard input."""
     for index, arg in enumerate(args):
         if callback := re.match(r"-[A-Za-z0-9]*C(.*)", arg.text, re.DOTALL):
             following = args[index + 1].text if index + 1 < len(args) else OPAQUE
-            machine.run_text(callback.group(1) or following, scope.copy())
+            yield RunText(callback.group(1) or following, scope.copy())
     names = [arg for arg in args[-1:] if not arg.text.startswith("-")] or [Arg("MAPFILE")]
     take_names(machine, scope, names)
     machine.take(stdin)
@@ -101,7 +103,7 @@ def mapfile(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | No
     return ""
 
 
-def names(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def names(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``unset``, ``getopts``, ``wait``: their operands are names, whose index is evaluated."""
     functions = any(arg.text == "-f" for arg in args)
     words = [arg for arg in args if not re.fullmatch(r"-[a-zA-Z]+", arg.text)]
@@ -121,7 +123,7 @@ def names(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None
     return ""
 
 
-def getopts(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def getopts(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``getopts``: variables get options."""
     take_names(machine, scope, args[1:2])
     scope.forget({arg.text for arg in args[1:2]} | {"OPTARG", "OPTIND"})
@@ -130,7 +132,7 @@ def getopts(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | No
     return ""
 
 
-def wait(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def wait(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``wait -p NAME``: the name's index is evaluated."""
     if any(re.match(r"-[a-z]*p", arg.text) for arg in args):
         take_names(machine, scope, [Arg(arg.text.removeprefix("-p")) for arg in args])
@@ -140,7 +142,7 @@ def wait(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None)
     return ""
 
 
-def reference(machine: Interpreter, scope: Scope, target: str) -> None:
+def reference(machine: Machine, scope: Scope, target: str) -> None:
     """``declare -n``: from here on another name stands for a variable, which may be one that executes."""
     from lockgate.shell.knowledge.lookup import role_of
 
@@ -152,7 +154,7 @@ def reference(machine: Interpreter, scope: Scope, target: str) -> None:
         scope.forget({target})
 
 
-def take_names(machine: Interpreter, scope: Scope, names: list[Arg]) -> None:
+def take_names(machine: Machine, scope: Scope, names: list[Arg]) -> None:
     """Keep that words are taken for names of variables, whose index is evaluated."""
     from lockgate.shell.expansion.arithmetic import calculable
 
@@ -165,7 +167,7 @@ def take_names(machine: Interpreter, scope: Scope, names: list[Arg]) -> None:
             machine.findings.execute(name.shown, "shell:subscript", because)
 
 
-def test(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def test(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``test -v``: a name whose index is evaluated."""
     from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
     from lockgate.shell.interpreter.compound import safe_number
@@ -179,14 +181,10 @@ def test(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None)
     return ""
 
 
-def let(machine: Interpreter, scope: Scope, args: list[Arg], stdin: str | None) -> str:
+def let(machine: Machine, scope: Scope, args: list[Arg], stdin: str | None) -> str:
     """``let``: arithmetic."""
-    from lockgate.shell.expansion.arithmetic import unsafe_arithmetic
-    from lockgate.shell.expansion.words import evaluate
-    from lockgate.shell.grammar.tree import Arith, Literal
+    from lockgate.shell.expansion.arithmetic import evaluated
 
     for arg in args:
-        if not harmless(arg.text.lstrip("-")):
-            unsafe_arithmetic(machine)
-        evaluate(Arith((Literal(arg.text),)), machine, scope)
+        evaluated(arg.text, machine, scope)
     return ""

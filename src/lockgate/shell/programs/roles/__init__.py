@@ -1,6 +1,7 @@
 """What a word does in its place: the roles that the knowledge gives to options and operands.
 
-A role is a function of the invocation, the words that have it and the option's name (empty for operands).
+A role is a function of the command, the words that have it and the option's name (empty for operands). Where it runs
+something it is a generator that asks for that (:mod:`lockgate.shell.state.run`).
 ``docs/knowledge.md`` lists them all; a test holds that list to this table.
 """
 
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.knowledge.lookup import Entry
     from lockgate.shell.knowledge.options import Option
+    from lockgate.shell.state.run import Running
 
-    Player = Callable[[ProgramCall, list[Arg], str], None]
+    Player = Callable[[ProgramCall, list[Arg], str], Running[None] | None]
 
 ROLES = {
     "name": "files.name",
@@ -148,10 +150,12 @@ ROLES = {
 function is made for."""
 
 
-def play(role: str, call: ProgramCall, words: list[Arg], option: str) -> None:
+def play(role: str, call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """Say what the words that have a role do."""
     before = len(call.own)
-    _player(role)(call, words, option)
+    running = _player(role)(call, words, option)
+    if running is not None:
+        yield from running
     if role.endswith("-but"):
         if len(call.own) > before:
             from lockgate.shell.programs.folder_walks import leave_out
@@ -172,7 +176,7 @@ def _player(role: str) -> Player:
     return player
 
 
-def play_options(call: ProgramCall, options: list[Option]) -> None:
+def play_options(call: ProgramCall, options: list[Option]) -> Running[None]:
     """Say what the options of a command do."""
     acting = [option for option in options if option.role not in HARMLESS]
     if len(acting) > 1:
@@ -182,10 +186,10 @@ def play_options(call: ProgramCall, options: list[Option]) -> None:
         if option.role in WORDS:
             call.add(option.role)
         else:
-            play(option.role, call, list(option.value), option.name)
+            yield from play(option.role, call, list(option.value), option.name)
 
 
-def play_operands(call: ProgramCall, options: list[Option]) -> None:
+def play_operands(call: ProgramCall, options: list[Option]) -> Running[None]:
     """Say what the operands of a command do, and what it does without one."""
     entry, operands = call.entry, call.matched.operands
     roles = list(entry.operands)
@@ -194,7 +198,7 @@ def play_operands(call: ProgramCall, options: list[Option]) -> None:
     if roles and roles[0] == "assignments":
         from lockgate.shell.programs.roles.running import leading_assignments
 
-        operands, roles = leading_assignments(call, operands), roles[1:]
+        operands, roles = (yield from leading_assignments(call, operands)), roles[1:]
     if not operands and not call.ran:
         for word in entry.bare:
             call.add(word)
@@ -208,7 +212,7 @@ def play_operands(call: ProgramCall, options: list[Option]) -> None:
         if role in WORDS and values:
             call.add(role)
         elif role not in HARMLESS and values:
-            play(role, call, values, "")
+            yield from play(role, call, values, "")
 
 
 def _left_of(roles: list[str], entry: Entry, given: set[str]) -> list[str]:
@@ -226,7 +230,7 @@ def _means_here(call: ProgramCall, count: int, roles: list[str]) -> bool:
     return not fed and count == len(roles) - 1 and roles[-1].endswith("...")
 
 
-def play_standard_input(call: ProgramCall) -> None:
+def play_standard_input(call: ProgramCall) -> Running[None]:
     """Say what a command does with its standard input: some run it."""
     operands = call.matched.operands
     if call.stdin and _reads_on(call):
@@ -241,9 +245,9 @@ def play_standard_input(call: ProgramCall) -> None:
             call.machine.findings.listens[call.what] = None
             call.opaque(f"`{call.what}` runs what it is given on standard input")
         else:
-            from lockgate.shell.programs.roles.running import run_code
+            from lockgate.shell.inline.running import run_code
 
-            run_code(call, language, call.stdin)
+            yield from run_code(call, language, call.stdin)
 
 
 def _reads_on(call: ProgramCall) -> bool:

@@ -16,13 +16,14 @@ from lockgate.shell.knowledge import lookup as knowledge
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
     from lockgate.shell.state.scope import Arg
 
 _READING = frozenset({EffectKind.READ_SECRET, EffectKind.INGEST})
 _SHELLS = frozenset({"shell", "sh"})
 
 
-def argv(call: ProgramCall, words: list[Arg], option: str) -> None:
+def argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """A command up to the end, run in a container."""
     from lockgate.shell.programs.roles.running import argv as run
 
@@ -31,7 +32,7 @@ def argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     programs, traps = len(findings.programs), len(machine.traps)
     findings.effects, machine.written = {}, set()
     try:
-        run(call, words, option)
+        yield from run(call, words, option)
     finally:
         inner, changed = findings.effects, machine.written
         findings.effects, machine.written = {**effects, **inner}, written

@@ -8,17 +8,19 @@ from lockgate.shell.effects.unlisted import OPTION, unlisted
 from lockgate.shell.knowledge.lookup import table
 from lockgate.shell.programs.roles.running import invoke_words
 from lockgate.shell.state.abstract_text import known, shown
+from lockgate.shell.state.run import RunText
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _NOBODY_SAYS = "no table says what the setting `{key}` does to git"
 _KEPT = "a contained command cannot change the settings of git"
 _CONFIG_VERBS = frozenset({"set", "list", "get", "unset", "rename-section", "remove-section"})
 
 
-def config(call: ProgramCall, words: list[Arg], _: str) -> None:
+def config(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """``git -c key=value``: some keys run what they hold."""
     for word in words:
         key, _, value = word.text.partition("=")
@@ -26,21 +28,21 @@ def config(call: ProgramCall, words: list[Arg], _: str) -> None:
         if not known(key):
             call.opaque("which setting this changes is only known when it runs, and some run a program")
         elif kind == "alias":
-            _alias(call, value)
+            yield from _alias(call, value)
         elif kind == "command" and known(value):
             if value:
-                call.machine.run_text(value, call.scope.new_shell(), "sh")
+                yield RunText(value, call.scope.new_shell(), "sh")
         elif kind:
             call.opaque(f"the setting `{key}` decides what runs or where data goes")
         elif "." in key and not is_plain(key):
             call.own.append(unlisted(word.shown, OPTION, _NOBODY_SAYS.format(key=shown(key)[:80])))
 
 
-def _alias(call: ProgramCall, value: str) -> None:
+def _alias(call: ProgramCall, value: str) -> Running[None]:
     if value.startswith("!"):
-        call.machine.run_text(value[1:], call.scope.new_shell(), "sh")
+        yield RunText(value[1:], call.scope.new_shell(), "sh")
     else:
-        invoke_words(call, [Arg("git"), *(Arg(text) for text in value.split())])
+        yield from invoke_words(call, [Arg("git"), *(Arg(text) for text in value.split())])
 
 
 def config_kind(key: str) -> str:

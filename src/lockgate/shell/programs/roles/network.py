@@ -53,7 +53,7 @@ def source_run(call: ProgramCall, words: list[Arg], option: str) -> None:
     source(call, words, option)
     urls = [word.static or "" for word in words if re.match("https?:", word.text)]
     if urls:
-        from lockgate.shell.programs.code_downloads import undeclared
+        from lockgate.shell.inline.code_downloads import undeclared
 
         call.machine.downloads.update(dict.fromkeys((url, call.what) for url in undeclared(urls, call.machine.around)))
 

@@ -10,12 +10,13 @@ from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _SCRIPT = lazy_re(r"(npm|pnpm|yarn|bun|node):([\w.:*/@-]+)((?: -- | )[^;&|<>`$()\n]*)?")
 """A script of ``package.json`` as ``concurrently`` spells it: ``npm:watch:*``, with words for it."""
 
 
-def package_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
+def package_argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """``npx NAME...``: a package that is downloaded where it is missing.
 
     A program that is known by its bare name counts as that program, and so does a package of a well known owner. What
@@ -23,21 +24,21 @@ def package_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     """
     name = words[0].static or ""
     if name.startswith((".", "/")):
-        argv(call, words, option)
+        yield from argv(call, words, option)
         return
     if owned := table("scoped_packages").get(name):
-        argv(call, [Arg(owned), *words[1:]], option)
+        yield from argv(call, [Arg(owned), *words[1:]], option)
         return
     scope, _, rest = name.rpartition("/")
     bare, at, _ = rest.partition("@")
     if not bare or not (scope or at):
-        argv(call, words, option)
+        yield from argv(call, words, option)
         return
     call.add("execute-unknown")
-    invoke_words(call, [Arg(bare), *words[1:]])
+    yield from invoke_words(call, [Arg(bare), *words[1:]])
 
 
-def project_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
+def project_argv(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """``poetry run NAME...``: a program that the project has installed, or one of its own scripts.
 
     A name that nobody knows is the project's code, as with ``python main.py``.
@@ -48,23 +49,23 @@ def project_argv(call: ProgramCall, words: list[Arg], option: str) -> None:
     name = words[0].static or ""
     before = call.args[1 : len(call.args) - len(words)]
     if not name or "/" in name or lookup(name) or builtin(name) or any(word.loose for word in before):
-        argv(call, words, option)
+        yield from argv(call, words, option)
     elif name.endswith(".py"):
-        invoke_words(call, [Arg("python3"), *words])
+        yield from invoke_words(call, [Arg("python3"), *words])
     else:
         call.ran = True
         call.opaque(f"`{call.what}` runs what the project has under the name `{name}`")
 
 
-def script_command(call: ProgramCall, words: list[Arg], option: str) -> None:
+def script_command(call: ProgramCall, words: list[Arg], option: str) -> Running[None]:
     """Text that a shell runs, or a script of ``package.json`` by its manager (``npm:dev``, ``npm:watch:*``)."""
     for word in words:
         found = _SCRIPT.fullmatch(word.static or "")
         if found is None:
-            command(call, [word], option)
+            yield from command(call, [word], option)
         elif "*" in found.group(2):
             call.ran = True
             call.opaque(f"`{call.what}` runs scripts of `package.json` by the pattern `{found.group(2)}`")
         else:
             manager = found.group(1).replace("node", "npm")
-            command(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)
+            yield from command(call, [Arg(f"{manager} run {found.group(2)}{found.group(3) or ''}")], option)

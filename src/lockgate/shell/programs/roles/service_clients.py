@@ -19,11 +19,12 @@ from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
 
 _TEMPORARY = ("/tmp", "/private/tmp", "/var/tmp")  # noqa: S108 - where programs put sockets that others may use
 _STREAMS = frozenset({"-", "STDIO", "STDIN", "STDOUT", "STDERR"})
 _FILES = frozenset({"FILE", "OPEN", "GOPEN", "CREATE", "CREAT", "PIPE", "FIFO"})
-_RUNNING = {"EXEC": "program", "SYSTEM": "command", "SHELL": "command"}
+_RUNNING = frozenset({"EXEC", "SYSTEM", "SHELL"})
 _ARCHIVES = (
     ".gz",
     ".tgz",
@@ -154,13 +155,13 @@ def _is_plain_socket(call: ProgramCall, word: Arg) -> bool:
     return own and not re.search(r"/\.|/ssh-|docker|containerd|podman|buildkit", path.removeprefix(around.workspace))
 
 
-def socat(call: ProgramCall, words: list[Arg], _: str) -> None:
+def socat(call: ProgramCall, words: list[Arg], _: str) -> Running[None]:
     """The two ends of ``socat``: ``TYPE:ADDRESS,OPTION...``."""
     for word in words:
-        _end(call, word)
+        yield from _end(call, word)
 
 
-def _end(call: ProgramCall, word: Arg) -> None:
+def _end(call: ProgramCall, word: Arg) -> Running[None]:
     kind, colon, rest = word.text.partition(":")
     address = Arg(rest.partition(",")[0])
     if word.static is None or re.search(r"[\\\"'(\[{]|!!", word.text):
@@ -176,9 +177,9 @@ def _end(call: ProgramCall, word: Arg) -> None:
     elif kind.upper() in ("UNIX", "UNIX-CONNECT", "UNIX-CLIENT") and _is_plain_socket(call, address):
         return
     elif kind.upper() in _RUNNING:
-        from lockgate.shell.programs.roles import running as roles_running
+        from lockgate.shell.programs.roles.running import command, program
 
-        getattr(roles_running, _RUNNING[kind.upper()])(call, [address], "")
+        yield from (program if kind.upper() == "EXEC" else command)(call, [address], "")
     else:
         call.add("connect")
 

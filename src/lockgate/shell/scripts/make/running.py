@@ -12,11 +12,13 @@ from lockgate.shell.scripts.make.files import Makefile, Source
 from lockgate.shell.scripts.make.words import UNKNOWN
 from lockgate.shell.scripts.recipe_line import run_line
 from lockgate.shell.state.abstract_text import known
+from lockgate.shell.state.run import RunInside, RunWords, drive
 from lockgate.shell.state.scope import Arg
 
 if TYPE_CHECKING:
     from lockgate.shell.knowledge.call import ProgramCall
     from lockgate.shell.state.followed_files import File
+    from lockgate.shell.state.run import Run, Running
 
 _NAMES = ("GNUmakefile", "makefile", "Makefile")
 _ONLY_TOLD = frozenset({"-n", "--just-print", "--dry-run", "--recon", "-q", "--question", "-t", "--touch"})
@@ -24,24 +26,29 @@ _ONLY_TOLD = frozenset({"-n", "--just-print", "--dry-run", "--recon", "-q", "--q
 _SHELLS = {"sh": "sh", "dash": "sh", "bash": "bash", "zsh": "zsh"}
 
 
-def run_make(call: ProgramCall) -> bool:
+def run_make(call: ProgramCall) -> Running[bool]:
     """Follow what a makefile runs for the goals of a command; whether one was read."""
     goals, given = _words(call)
     texts = [*_values(call, "--eval", "-E"), *_from_stdin(call)]
     if texts or any("$" in value for _, value in given):
-        _typed(call, given, texts)
+        yield RunInside(lambda run: _typed(call, given, texts, run))
     script = _makefile(call)
     if script is None:
         return False
 
-    def body() -> None:
-        made = _new(call, given)
+    def follow(run: Run) -> None:
+        made = _new(call, given, run)
         made.read(Source(script.text, script.base))
         for text in texts:
             made.read(Source(text))
-        _run(call, made, goals)
+        _run(call, made, goals, run)
 
-    call.own += followed(call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body)
+    def body() -> Running[None]:
+        yield RunInside(follow)
+
+    call.own += yield from followed(
+        call.machine, script, f"`{call.what}` runs recipes of the file `{script.name}`", body
+    )
     return True
 
 
@@ -77,11 +84,11 @@ def _makefile(call: ProgramCall) -> File | None:
     return next((script for script in found if script is not None), None)
 
 
-def _new(call: ProgramCall, given: list[tuple[str, str]]) -> Makefile:
+def _new(call: ProgramCall, given: list[tuple[str, str]], run: Run) -> Makefile:
     machine, scope = call.machine, call.scope
 
     def shell(text: str) -> str:
-        shape = run_line(machine, scope, text)
+        shape = drive(run_line(machine, scope, text), run)
         return shape.rstrip("\n").replace("\n", " ")
 
     def include(name: str) -> Source | None:
@@ -100,17 +107,17 @@ def _new(call: ProgramCall, given: list[tuple[str, str]]) -> Makefile:
     return made
 
 
-def _typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str]) -> None:
+def _typed(call: ProgramCall, given: list[tuple[str, str]], texts: list[str], run: Run) -> None:
     """Follow what the command line itself brings: these words are no file's."""
-    made = _new(call, given)
+    made = _new(call, given, run)
     for _, value in given:
         made.words.expand(value)
     for text in texts:
         made.read(Source(text))
-    _run(call, made, made.rules.targets())
+    _run(call, made, made.rules.targets(), run)
 
 
-def _run(call: ProgramCall, made: Makefile, goals: list[str]) -> None:
+def _run(call: ProgramCall, made: Makefile, goals: list[str], run: Run) -> None:
     """Run the recipes that some goals lead to."""
     machine = call.machine
     if made.problem:
@@ -126,9 +133,9 @@ def _run(call: ProgramCall, made: Makefile, goals: list[str]) -> None:
         if machine.left <= 0:
             break
         if plain:
-            run_line(machine, call.scope, step.text, _SHELLS[name])
+            drive(run_line(machine, call.scope, step.text, _SHELLS[name]), run)
         else:
-            _by_program(call, [shell, *flags, step.text])
+            run(RunWords([Arg(word) for word in (shell, *flags, step.text)], call.scope.copy()))
 
 
 def _is_there(call: ProgramCall) -> Callable[[str], bool]:
@@ -137,8 +144,3 @@ def _is_there(call: ProgramCall) -> Callable[[str], bool]:
     if {"-B", "--always-make"} & call.matched.given or len(cwds) != 1 or not cwds[0]:
         return lambda _: False
     return lambda name: call.machine.around.is_there(posixpath.normpath(posixpath.join(cwds[0], name)))
-
-
-def _by_program(call: ProgramCall, words: list[str]) -> None:
-    """Run a line with what stands for a shell."""
-    call.machine.invoke(call.scope.copy(), [Arg(word) for word in words], None, functions=False)

@@ -12,8 +12,8 @@ from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.resources.addresses import host_of, normalise
 from lockgate.resources.hosts import is_here, trusted
+from lockgate.shell.inline.network_shells import imported_by_call
 from lockgate.shell.knowledge.lookup import table
-from lockgate.shell.programs.network_shells import imported_by_call
 
 if TYPE_CHECKING:
     import ast

@@ -1,0 +1,68 @@
+"""Code on the command line, or in a file that is followed: who reads it, and what runs where nobody can."""
+
+from __future__ import annotations
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.shell.inline import LANGUAGES
+from lockgate.shell.inline.attacker_names import breaks_out
+from lockgate.shell.knowledge.lookup import table
+from lockgate.shell.state.abstract_text import ENVIRONMENT, OPAQUE, PLAIN, known
+from lockgate.shell.state.run import RunText
+from lockgate.shell.state.scope import positional
+
+if TYPE_CHECKING:
+    from lockgate.shell.knowledge.call import ProgramCall
+    from lockgate.shell.state.run import Running
+
+SHELLS = {"shell": "bash", "sh": "sh", "bash": "bash", "zsh": "zsh", "dash": "sh"}
+_CONNECTING = frozenset({"code", "python", "perl", "javascript", "awk"})
+"""Languages in which a program can connect a shell to the network by itself."""
+
+
+def run_code(call: ProgramCall, language: str, text: str) -> Running[None]:
+    """Keep what inline code does, in a language that can be read; otherwise that it cannot be seen through."""
+    if language not in SHELLS and language not in table("network_code")["not_code"]:
+        call.machine.note_code(text, call.what, in_shell=False)
+    if language in _CONNECTING:
+        from lockgate.shell.inline.network_shells import connected_in
+
+        if because := connected_in(call.what, language, text):
+            call.machine.shells[call.what] = because
+        from lockgate.shell.inline.code_downloads import downloaded_in
+
+        for address in downloaded_in(language, text, call.machine.around):
+            call.machine.downloads[address, call.what] = None
+    if language in SHELLS:
+        scope = call.scope.new_shell()
+        words = call.matched.operands
+        if language == "zsh":
+            from lockgate.shell.interpreter.builtins.state import heed_start
+
+            heed_start(call.machine, [arg for arg in call.args[1:] if arg not in words])
+        if len(words) > 1 and "".join(call.entry.operands[:1]).startswith("code"):
+            # ``sh -c TEXT NAME ARGUMENT...``
+            scope.variables["0"] = words[1].text
+            scope.positional = positional(words[2:])
+        call.shapes.append((yield RunText(text, scope, SHELLS[language])))
+    elif language in LANGUAGES and known(text):
+        yield from read_code(call, language, text)
+    elif language == "patch":
+        call.opaque(f"`{call.what}` writes files whose names nobody knows: they can be settings or hooks")
+    elif not _filled_in(language, text) or breaks_out(call, language, text):
+        from lockgate.shell.inline.opaque import unread
+
+        unread(call, language, text)
+    else:
+        yield from read_code(call, language, text.replace(PLAIN, "1").replace(ENVIRONMENT, "1"))
+
+
+def read_code(call: ProgramCall, language: str, text: str) -> Running[None]:
+    """Keep what the reader of a language finds in a text."""
+    reading = LANGUAGES[language](call, text)
+    if reading is not None:
+        yield from reading
+
+
+def _filled_in(language: str, text: str) -> bool:
+    """Whether the unknown parts of a small program are only names and numbers."""
+    return OPAQUE not in text and language in ("awk", "sed", "jq")
