@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lockgate.analysis.prompts.instructions import instructions_effects
 from lockgate.core.model import EffectKind, Variant
+from lockgate.gate.host.host_view import surroundings_of
 from lockgate.resources.host_view import Rules, Surroundings
 from lockgate.resources.paths import (
     absolute,
@@ -18,6 +19,7 @@ from lockgate.resources.paths import (
     replace_effects,
     write_effects,
 )
+from lockgate.system.folders import Folders
 
 WORK = "/home/user/work"
 
@@ -142,6 +144,27 @@ def test_a_glob_that_names_the_folder_of_packages_reads_their_text(path, around)
 )
 def test_written_place_in_any_spelling(path, rule, around):
     assert f"place:{rule}" in writes(path, around)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "found"),
+    [
+        pytest.param("git", True, True, id="a program that is known"),
+        pytest.param("my-own-tool", True, False, id="a name of the project's own"),
+        pytest.param("my-own-tool", False, True, id="any name where nobody says what is known"),
+    ],
+)
+def test_programs_in_a_folder_of_path_that_is_the_projects(name, told, found, around):
+    if not told:
+        around = around._replace(is_known_program=Surroundings().is_known_program)
+    assert ("place:persist/programs" in writes(f".venv/bin/{name}", around)) == found
+
+
+def test_the_machine_around_knows_the_programs_of_the_tables(tmp_path):
+    where = Folders(str(tmp_path), f"{tmp_path}/state", f"{tmp_path}/config")
+    known = surroundings_of(where, str(tmp_path), "", Rules()).is_known_program
+    assert known("git")
+    assert not known("my-own-tool")
 
 
 def test_gates_own_files_are_never_written_and_its_state_never_read(around):
