@@ -69,7 +69,7 @@ def migrate(url: str | None, gate_roles: tuple[str, ...], reader_roles: tuple[st
 
     Its owner does this, once and after an upgrade. Without URL it is the store that this gate uses. Gates wait for it;
     those of an older version refuse everything afterwards, and say why. A store of this gate's own is upgraded by
-    itself, and needs this only where it is so large that a hook has no time for it.
+    itself. It needs this only where it is so large that a hook has no time for it.
 
     Exit status: 0 done, or nothing to do; 1 no URL, or not a person's shell; 2 usage; 3 it cannot be made.
     """
