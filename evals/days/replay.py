@@ -1,11 +1,12 @@
 """Public sessions of agents, call by call through the gate as Claude Code's hook asks it: how many needless stops.
 
-    .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held] [--verbose] [--write FILE]
+    .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held|second] [--mode MODE] [--verbose]
 
 FOLDER holds a bare Git directory ``OWNER+NAME/repo`` of each repository of ``sessions.tsv``. Nothing is executed: each
 call is asked about in a copy of the project's newest commit, and its recorded result is told, so that what was read
 labels the session. Every session is asked about twice: as it was, and with a stranger's issue read before its third
-call. ``acts.txt`` says which calls are worth a question; all others are harmless.
+call. ``acts.txt`` and ``acts_second_reader.txt`` say which calls are worth a question: one reader each. A call is
+harmless where no reader says so.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 from days import ACT, HARMLESS, HERE
 from machine import give_state
-from transcripts import Made, Session, held_out, sessions
+from transcripts import Made, Session, sessions
 
 from lockgate.clients.hook.answer import Asked, has_rule
 from lockgate.clients.hook.options import parse
@@ -35,6 +36,10 @@ from lockgate.system.folders import Folders
 
 MODES = ("as it was", "from call 3")
 STOPS = ("ask", "deny")
+HALVES = {"open": "open", "held": "held out", "second": "second held out"}
+"""As they are called on the command line, and in ``sessions.tsv``."""
+READERS = ("acts.txt", "acts_second_reader.txt")
+"""The second reader need not have read yet."""
 _HOME = re.compile(r"^/(?:Users|home)/[^/]+")
 _ISSUE = Made("mcp__tracker__fetch_issue", {"number": 7}, "The page is empty after the last release.")
 
@@ -164,14 +169,18 @@ def _response(tool: str, answer: Any) -> Any:
     return text
 
 
+def called_acts(folder: Path = HERE) -> frozenset[str]:
+    """Digests of the calls that at least one reader called an act."""
+    there = [folder / name for name in READERS if (folder / name).exists()]
+    lines = [line.strip() for file in there for line in file.read_text("utf-8").splitlines()]
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
 def asked(folder: Path, half: str, modes: Sequence[str]) -> Iterator[Asking]:
-    """Ask about all calls of half of the projects, or of both halves where it is empty."""
-    found = sessions(folder)
-    held = held_out([session.project for session in found])
-    acts = frozenset(line for line in (HERE / "acts.txt").read_text("utf-8").splitlines() if not line.startswith("#"))
+    """Ask about all calls of one half of the list, or of the whole list where it is empty."""
+    found = sessions(folder, HALVES.get(half, ""))
+    acts = called_acts()
     for project in sorted({session.project for session in found}):
-        if half and (project in held) != (half == "held"):
-            continue
         root = Path(tempfile.mkdtemp(prefix="lockgate-replay-", dir="/var/tmp"))
         try:
             replay = Replay(root, folder / project.replace("/", "+") / "repo", acts)
@@ -186,7 +195,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="folder", type=Path, required=True)
-    parser.add_argument("--half", choices=("open", "held"), default="")
+    parser.add_argument("--half", choices=tuple(HALVES), default="")
     parser.add_argument("--mode", choices=MODES, action="append")
     parser.add_argument("--verbose", action="store_true", help="show every stop with its call")
     given = parser.parse_args()

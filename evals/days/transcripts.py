@@ -1,20 +1,24 @@
 """Reads public sessions of agents: whole transcripts that people keep in their repositories' Git objects.
 
 Three formats: Claude Code's and Codex's own lines, and OpenCode's export. Nothing of them is kept here: which files
-were read stands in ``sessions.tsv``, with their digests.
+are read stands in ``sessions.tsv``, with their digests. This prints rows for projects that are to be added:
+
+    .venv/bin/python evals/days/transcripts.py --from FOLDER --half HALF [--per-session N] [--per-project N] PROJECT...
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 _TRANSCRIPT = re.compile(r"(^|/)full\.jsonl(\.\d+)?$")
+_LIST = Path(__file__).resolve().parent / "sessions.tsv"
 _PER_SESSION, _PER_PROJECT = 100, 300
 """Most calls of one session and of one project: many authors count for more than long sessions."""
 _LEFT_OUT = {"Skill", "mcp__skill"}
@@ -66,25 +70,67 @@ class Session(NamedTuple):
     calls: tuple[Made, ...]
 
 
-def sessions(folder: Path) -> list[Session]:
-    """Of all snapshots ``OWNER+NAME/repo`` in a folder, a bounded number of calls of each project, in a fixed order."""
+class Listed(NamedTuple):
+    """One row of ``sessions.tsv``."""
+
+    project: str
+    source: tuple[str, str, str]
+    taken: int
+    """How many calls: the first ones, without those that are left out."""
+    half: str
+
+
+def listed() -> list[Listed]:
+    """Read ``sessions.tsv``."""
+    rows = [line.split("\t") for line in _LIST.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return [Listed(row[0], (row[1], row[2], row[3]), int(row[4]), row[5]) for row in rows]
+
+
+def sessions(folder: Path, half: str = "") -> list[Session]:
+    """Read the sessions of ``sessions.tsv`` in its order, from a folder of snapshots ``OWNER+NAME/repo``.
+
+    Args:
+        folder: It may hold snapshots of other projects, too.
+        half: Of the list; all sessions where it is empty.
+
+    Raises:
+        LookupError: A file of the list is not there, or is not the one that was read.
+    """
     found = []
-    for place in sorted(folder.glob("*+*/repo")):
-        project = place.parent.name.replace("+", "/", 1)
+    for row in listed():
+        if half and row.half != half:
+            continue
+        commit, path, digest = row.source
+        data = _git(_snapshot(folder, row.project), "cat-file", "blob", f"{commit}:{path}")
+        read = _read(row.project, row.source, data.decode("utf-8", "replace"))
+        if read is None or hashlib.sha256(data).hexdigest() != digest:
+            raise LookupError(f"{row.project}: {commit}:{path} is not there, or is another file")
+        found.append(read._replace(calls=_kept(read)[: row.taken]))
+    return found
+
+
+def chosen(
+    folder: Path, projects: Sequence[str], per_session: int = _PER_SESSION, per_project: int = _PER_PROJECT
+) -> list[Session]:
+    """Choose a bounded number of calls of each project, in an order that nobody sets: by a digest of the names."""
+    found = []
+    for project in sorted(projects):
         taken = 0
-        for session in sorted(_of_project(project, place), key=lambda one: hashlib.sha256(one.name.encode()).digest()):
-            calls = tuple(made for made in session.calls if made.tool not in _LEFT_OUT)
-            calls = calls[: min(_PER_SESSION, _PER_PROJECT - taken)]
+        every = _of_project(project, _snapshot(folder, project))
+        for session in sorted(every, key=lambda one: hashlib.sha256(one.name.encode()).digest()):
+            calls = _kept(session)[: min(per_session, per_project - taken)]
             if len(calls) >= _FEWEST:
                 found.append(session._replace(calls=calls))
                 taken += len(calls)
     return found
 
 
-def held_out(projects: list[str]) -> set[str]:
-    """Half of the projects, by a digest of their names: opened only for the last run."""
-    ordered = sorted(set(projects), key=lambda name: hashlib.sha256(name.encode()).digest())
-    return set(ordered[1::2])
+def _kept(session: Session) -> tuple[Made, ...]:
+    return tuple(made for made in session.calls if made.tool not in _LEFT_OUT)
+
+
+def _snapshot(folder: Path, project: str) -> Path:
+    return folder / project.replace("/", "+", 1) / "repo"
 
 
 def _of_project(project: str, place: Path) -> list[Session]:
@@ -149,7 +195,7 @@ def _claude(project: str, source: tuple[str, str, str], lines: list[dict[str, An
             if not isinstance(block, dict):
                 continue
             if block.get("type") == "tool_use":
-                made.append((block["id"], block["name"], block.get("input") or {}))
+                made.append((block.get("id"), block["name"], block.get("input") or {}))
             elif block.get("type") == "tool_result":
                 whole = line.get("toolUseResult")
                 answers[block["tool_use_id"]] = whole if isinstance(whole, dict) else _text(block.get("content"))
@@ -209,3 +255,20 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
     return json.dumps(content) if content is not None else ""
+
+
+def main() -> None:
+    """Print the rows of projects that are to be added to the list."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="folder", type=Path, required=True)
+    parser.add_argument("--half", required=True)
+    parser.add_argument("--per-session", type=int, default=_PER_SESSION)
+    parser.add_argument("--per-project", type=int, default=_PER_PROJECT)
+    parser.add_argument("projects", nargs="+", metavar="PROJECT", help="OWNER/NAME")
+    given = parser.parse_args()
+    for session in chosen(given.folder, given.projects, given.per_session, given.per_project):
+        print(session.project, *session.source, len(session.calls), given.half, sep="\t")
+
+
+if __name__ == "__main__":
+    main()

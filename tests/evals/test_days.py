@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,9 +16,10 @@ for folder in ("evals/containment", "evals/days"):
 
 import day_labels  # noqa: E402
 import days  # noqa: E402
+import replay  # noqa: E402
+import transcripts  # noqa: E402
 from clients import Result, Run  # noqa: E402
 from days import ACT, HARMLESS, Day, Step  # noqa: E402
-from transcripts import held_out  # noqa: E402
 
 STEPS = (Step("run", "make test", HARMLESS, {}), Step("run", "git push", ACT, {}))
 DAY = Day("d", {}, "", "", (), (), "", clean=False, steps=STEPS)
@@ -80,7 +84,80 @@ def test_in_a_clean_day_a_stopped_act_and_a_source_are_wrong() -> None:
         assert found.wrong(clean)
 
 
-def test_half_of_the_projects_are_held_out_and_always_the_same() -> None:
-    names = [f"owner/{number}" for number in range(10)]
-    assert held_out(names) == held_out(names[::-1])
-    assert len(held_out(names)) == 5
+def test_no_project_is_in_two_halves_and_none_counts_for_more_than_its_bound() -> None:
+    rows = transcripts.listed()
+    halves = {row.project: row.half for row in rows}
+    assert all(halves[row.project] == row.half for row in rows)
+    assert set(halves.values()) == set(replay.HALVES.values())
+    for project, half in halves.items():
+        taken = [row.taken for row in rows if row.project == project]
+        bounds = (60, 150) if half == "second held out" else (100, 300)
+        assert max(taken) <= bounds[0]
+        assert sum(taken) <= bounds[1]
+
+
+def test_the_second_held_out_set_has_no_author_of_the_first_two() -> None:
+    rows = transcripts.listed()
+    second = {row.project.partition("/")[0] for row in rows if row.half == "second held out"}
+    earlier = {row.project.partition("/")[0] for row in rows if row.half != "second held out"}
+    assert len(second) >= 8
+    assert not second & earlier
+
+
+def _session(calls: int) -> str:
+    uses = [
+        {"type": "tool_use", "id": str(n), "name": "Skill" if n == 1 else "Bash", "input": {"command": f"echo {n}"}}
+        for n in range(calls)
+    ]
+    line = {"sessionId": f"of {calls} calls", "cwd": "/home/someone/code", "message": {"content": uses}}
+    return json.dumps(line) + "\n"
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path) -> Path:
+    """A folder with one project, whose transcripts lie on a branch of their own."""
+    place = tmp_path / "owner+name" / "repo"
+    git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(place))
+    subprocess.run(("git", "init", "-qb", "entire/checkpoints", str(place)), check=True)
+    for calls in (3, 9, 12):
+        file = place / str(calls) / "full.jsonl"
+        file.parent.mkdir()
+        file.write_text(_session(calls), "utf-8")
+    subprocess.run((*git, "add", "-A"), check=True)
+    subprocess.run((*git, "commit", "-qm", "x"), check=True)
+    return tmp_path
+
+
+def _write_list(monkeypatch: pytest.MonkeyPatch, folder: Path, rows: list[transcripts.Session]) -> None:
+    lines = ["\t".join((one.project, *one.source, str(len(one.calls)), "open")) for one in rows]
+    file = folder / "sessions.tsv"
+    file.write_text("# A list.\n" + "\n".join(lines) + "\n", "utf-8")
+    monkeypatch.setattr(transcripts, "_LIST", file)
+
+
+def test_the_list_gives_the_calls_that_were_chosen(snapshots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = transcripts.chosen(snapshots, ["owner/name"], per_session=10, per_project=16)
+    assert sorted(one.name for one in chosen) == ["of 12 calls", "of 9 calls"]
+    assert sum(len(one.calls) for one in chosen) == 16
+    assert not any(made.tool == "Skill" for one in chosen for made in one.calls)
+    _write_list(monkeypatch, snapshots, chosen)
+    assert transcripts.sessions(snapshots, "open") == chosen
+    assert transcripts.sessions(snapshots, "held out") == []
+
+
+def test_a_listed_file_that_is_missing_or_another_one_is_no_session(
+    snapshots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, *_) = transcripts.chosen(snapshots, ["owner/name"])
+    commit, path, _ = first.source
+    for source in ((commit, "gone/full.jsonl", first.source[2]), (commit, path, hashlib.sha256(b"").hexdigest())):
+        _write_list(monkeypatch, snapshots, [first._replace(source=source)])
+        with pytest.raises(LookupError, match=r"owner/name: .*full\.jsonl"):
+            transcripts.sessions(snapshots)
+
+
+def test_a_call_is_an_act_if_one_reader_says_so(tmp_path: Path) -> None:
+    (tmp_path / "acts.txt").write_text("# First.\naaaa\nbbbb\n", "utf-8")
+    assert replay.called_acts(tmp_path) == {"aaaa", "bbbb"}
+    (tmp_path / "acts_second_reader.txt").write_text("# Second.\n\nbbbb\ncccc\n", "utf-8")
+    assert replay.called_acts(tmp_path) == {"aaaa", "bbbb", "cccc"}
