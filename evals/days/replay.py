@@ -1,6 +1,7 @@
 """Public sessions of agents, call by call through the gate as Claude Code's hook asks it: how many needless stops.
 
-    .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held|second] [--mode MODE] [--verbose]
+    .venv/bin/python evals/days/replay.py --from FOLDER [--half open|held|second] [--mode MODE] [--in-front]
+        [--verbose]
 
 FOLDER holds a bare Git directory ``OWNER+NAME/repo`` of each repository of ``sessions.tsv``. Nothing is executed: each
 call is asked about in a copy of the project's newest commit, and its recorded result is told, so that what was read
@@ -69,10 +70,11 @@ class Replay:
         root: A folder that nothing else is in.
         snapshot: The project's bare Git directory.
         acts: Digests of calls that are worth a question.
+        in_front: Whether a person sits before the client's dialog, and says yes.
     """
 
-    def __init__(self, root: Path, snapshot: Path, acts: frozenset[str]) -> None:
-        self._home, self._acts = root / "home", acts
+    def __init__(self, root: Path, snapshot: Path, acts: frozenset[str], *, in_front: bool = False) -> None:
+        self._home, self._acts, self._in_front = root / "home", acts, in_front
         self._place = self._home / "code" / snapshot.parent.name.partition("+")[2]
         self._fill(snapshot)
         state = self._home / ".local" / "state" / "lockgate"
@@ -123,7 +125,8 @@ class Replay:
             client = asked.client
             files = client.parents_of, client.has_history
             rule = has_rule(client, self._where)
-            self._gate = open_gate(self._where, lambda _: None, *files, rule, float, client.together)
+            asking = client.together, *([_nobody_else] if self._in_front else [])
+            self._gate = open_gate(self._where, lambda _: None, *files, rule, float, *asking)
         answer: Answer = self._gate.handle(event)
         return answer
 
@@ -153,6 +156,11 @@ class Replay:
             subprocess.run(["git", *words], cwd=self._place, check=False, stdout=subprocess.DEVNULL)
 
 
+def _nobody_else(*_: object) -> str:
+    """The person in front answers what the client's dialog asks."""
+    return ""
+
+
 def _rule(row: str, effect: Effect) -> str:
     return f"{row} by {effect.rule}: {effect.because}"
 
@@ -176,14 +184,14 @@ def called_acts(folder: Path = HERE) -> frozenset[str]:
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def asked(folder: Path, half: str, modes: Sequence[str]) -> Iterator[Asking]:
+def asked(folder: Path, half: str, modes: Sequence[str], *, in_front: bool = False) -> Iterator[Asking]:
     """Ask about all calls of one half of the list, or of the whole list where it is empty."""
     found = sessions(folder, HALVES.get(half, ""))
     acts = called_acts()
     for project in sorted({session.project for session in found}):
         root = Path(tempfile.mkdtemp(prefix="lockgate-replay-", dir="/var/tmp"))
         try:
-            replay = Replay(root, folder / project.replace("/", "+") / "repo", acts)
+            replay = Replay(root, folder / project.replace("/", "+") / "repo", acts, in_front=in_front)
             for session in (session for session in found if session.project == project):
                 for mode in modes:
                     yield from replay.ask(session, mode)
@@ -197,11 +205,12 @@ def main() -> None:
     parser.add_argument("--from", dest="folder", type=Path, required=True)
     parser.add_argument("--half", choices=tuple(HALVES), default="")
     parser.add_argument("--mode", choices=MODES, action="append")
+    parser.add_argument("--in-front", action="store_true", help="a person sits before the dialog, and says yes")
     parser.add_argument("--verbose", action="store_true", help="show every stop with its call")
     given = parser.parse_args()
     began = time.monotonic()
     found = []
-    for one in asked(given.folder, given.half, given.mode or MODES):
+    for one in asked(given.folder, given.half, given.mode or MODES, in_front=given.in_front):
         found.append(one)
         if given.verbose and one.verdict in STOPS:
             _show(one)
