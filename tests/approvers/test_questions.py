@@ -237,7 +237,7 @@ def test_what_was_shown_whole_is_forgotten_with_the_question(store: SqliteStore)
     decide(store, row)
     settle(store, row)
     with store.reading() as tx:
-        assert [each.about for each in tx.approvals()] == [{"tool": "Bash"}]
+        assert [each.about for each in tx.approvals()] == [{"tool": "Bash", "answer": [tx.gate, 1]}]
 
 
 def test_what_nobody_waits_for_any_more_is_ended_by_the_next_question(store: SqliteStore) -> None:
@@ -248,7 +248,7 @@ def test_what_nobody_waits_for_any_more_is_ended_by_the_next_question(store: Sql
         rows = [row for row in tx.approvals() if row.approval in (left.approval, answered.approval)]
     assert [(row.state, row.about, row.decided_at) for row in rows] == [
         ("expired", {"tool": "Bash"}, NOW + SECONDS),
-        ("expired", {"tool": "Bash"}, NOW + 1),
+        ("expired", {"tool": "Bash", "answer": [store.gate, 1]}, NOW + 1),
     ]
 
 

@@ -204,6 +204,7 @@ def test_verify_prints_the_head(state: Path) -> None:
         "head": {"seq": COUNT, "digest": told["head"]["digest"]},
         "begins_after": 0,
         "seal_checked": True,
+        "against": [],
     }
 
 

@@ -328,7 +328,7 @@ def test_each_question_and_its_answer_is_in_the_audit(asking: Court) -> None:
 
     asking.deliberate(PUSH, reply, waits=True)
     told = [(record["event"], record.get("state", "")) for record in asking.records()]
-    assert told == [("asked", ""), ("answered", "used"), ("decision", "")]
+    assert told == [("asked", ""), ("approve", ""), ("answered", "used"), ("decision", "")]
 
 
 def test_a_person_after_the_judge(court: Court) -> None:

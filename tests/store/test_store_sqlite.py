@@ -371,12 +371,15 @@ def test_a_transaction_inside_a_transaction_is_an_error(folder: Path) -> None:
     store.close()
 
 
+SEALED = '{"agent":"","client":"","event":"sealed","session":"","subjects":1}'
+
+
 def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tmp_path / "state")
     _upgrade(monkeypatch, schema.MIGRATIONS[:1])
     old = SqliteStore.open(folder)
     with old.transaction() as tx:
-        tx.put_session(SESSION)
+        tx._write(f"INSERT INTO sessions VALUES ({', '.join('?' * len(SESSION))})", SESSION)  # as that version did
         tx.put_setting("x", "y")
         record = tx.append_audit(1.0, {"event": "old"})
     with pytest.raises(StoreError, match="no such table"), old.reading() as tx:
@@ -386,7 +389,8 @@ def test_a_database_of_the_first_version_keeps_its_data(tmp_path: Path, monkeypa
     for _ in range(2):  # what was migrated is opened like any other
         new = SqliteStore.open(folder)
         with new.transaction() as tx:
-            assert (tx.session("s1"), tx.setting("x"), tx.audit()) == (SESSION, "y", [record])
+            assert (tx.session("s1"), tx.setting("x"), tx.audit(limit=1)) == (SESSION, "y", [record])
+            assert [row.body for row in tx.audit(after=1)] == [SEALED]
             tx.put_approval(APPROVAL)
             assert tx.approvals() == [APPROVAL]
         new.close()

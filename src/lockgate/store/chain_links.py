@@ -31,6 +31,10 @@ _HEAD = b"lockgate head 1"  # blake2b takes at most 16 bytes of personalisation
 _CUT = b"lockgate cut 1"
 _GATE = b"lockgate gate"
 _FLEET = b"lockgate fleet"
+PURPOSE_LABELS = b"lockgate label 1"
+"""For how many taints a subject has: `lockgate.store.sqlite.labels`."""
+PURPOSE_YES = b"lockgate yes 1"
+"""For what a person's yes is bound to: `lockgate.gate.approvals.proof`."""
 
 PRUNED = "pruned"
 """The event of the record that tells of a cut. Nothing else writes one: ``Transaction.cut_audit`` does."""
@@ -59,6 +63,11 @@ def seal(key: bytes, seq: int, digest: str) -> str:
     Without it the newest records could be cut off and what is left would still be a chain.
     """
     return blake2b(f"{seq}\n{digest}".encode(), key=key, person=_HEAD, digest_size=32).hexdigest()
+
+
+def keyed(key: bytes, purpose: bytes, text: str) -> str:
+    """A keyed hash of a text for one purpose, so that none of one purpose passes for one of another."""
+    return blake2b(text.encode(), key=key, person=purpose, digest_size=32).hexdigest()
 
 
 def checkpoint(key: bytes, seq: int, digest: str, removed: int, at: float) -> AuditCheckpoint:

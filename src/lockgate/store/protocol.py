@@ -67,6 +67,15 @@ class Transaction(Protocol):
         Only for a person's word: see ``session.endorsements``.
         """
 
+    def label_contradictions(self) -> list[tuple[Subject, str]]:
+        """The subjects whose labels something else has changed, each with what is wrong.
+
+        Where the database's roles guard them there are none.
+        """
+
+    def mend_labels(self, subject: Subject, at: float) -> None:
+        """Let a subject have every label that it seems to have, from ``at`` on as if that had always been so."""
+
     def call(self, session: str, call_id: str) -> CallRow | None:
         """The call, or ``None``."""
 
@@ -114,6 +123,18 @@ class Transaction(Protocol):
 
     def copy_addresses(self, source: str, target: str, *, human_only: bool) -> None:
         """Let one session know what another has seen."""
+
+    @property
+    def gate(self) -> str:
+        """The id of this gate, whose chain ``append_audit`` appends to."""
+
+    def keyed(self, purpose: bytes, text: str) -> str:
+        """A keyed hash of a text that nobody can make without the key of this installation.
+
+        Args:
+            purpose: One of ``chain_links``, so that a hash of one purpose passes for none of another.
+            text: What is to be bound. It must be ASCII, as canonical JSON is.
+        """
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from lockgate.cli.audit.accept_state import accept, problems
 from lockgate.cli.audit.export_records import export
 from lockgate.cli.audit.keep import archive, prune
 from lockgate.cli.common.state import WRONG, clock, iso, looking, opened, paint
@@ -22,6 +23,7 @@ from lockgate.store.protocol import Transaction
 from lockgate.store.rows import AuditRow
 
 _PAGE = 500
+_MEND = "lockgate audit accept"
 _UNSAID = frozenset({"event", "client", "session", "agent", "brief", "call", "digest", "cascade"})
 """Who and what is shown by other words, or only in ``--json``: a line is for a person."""
 _LONG = 10_000
@@ -34,6 +36,7 @@ def audit() -> None:
     """Show, verify, export and shorten the record of decisions."""
 
 
+audit.add_command(accept)
 audit.add_command(archive)
 audit.add_command(export)
 audit.add_command(prune)
@@ -67,34 +70,43 @@ def show(session: str, limit: int, as_json: bool) -> None:
 def verify_command(files: tuple[str, ...], foreign: bool, then_state: bool, as_json: bool) -> None:
     """Check that no record was changed, removed, added or moved.
 
-    Without FILE the installation's own chain is checked, else an export of it, or an archive. Several files, oldest
-    first, are checked as one chain.
+    Without FILE the installation's own chain is checked, and the state against it; else an export of it, or an archive.
+    Several files, oldest first, are checked as one chain.
 
-    Exit status: 0 the chain holds, 1 it does not, 2 usage, 3 state not readable.
+    Exit status: 0 the chain and the state hold, 1 they do not, 2 usage, 3 state not readable.
     """
     if (foreign or then_state) and not files:
         raise click.UsageError("--foreign and --then-state need a FILE")
     if foreign and then_state:
         raise click.UsageError("what another installation recorded cannot go on here: say --foreign or --then-state")
-    found = _verify_files(files, foreign=foreign, then_state=then_state) if files else _verify_state()
+    against: list[str] = []
+    if files:
+        found = _verify_files(files, foreign=foreign, then_state=then_state)
+    else:
+        found, against = _verify_state()
     sealed = not foreign and (found.records > 0 or found.head.seal != "")
     if as_json:
         told = {
-            "ok": found.ok,
+            "ok": found.ok and not against,
             "records": found.records,
             "problem": visible(found.problem) or None,
             "seq": found.seq or None,
             "head": {"seq": found.head.seq, "digest": found.head.digest} if found.head.digest else None,
             "begins_after": found.base.seq,
             "seal_checked": sealed,
+            "against": against,
         }
         click.echo(json.dumps(told, indent=2))
     elif found.ok:
         click.echo(_holds(found, sealed=sealed))
+        if against:
+            click.echo(f"{paint('the state is not what the audit tells', 'red')}; look at it, and run: {_MEND}")
+        for each in against:
+            click.echo(f"  {each}")
     else:
         click.echo(f"{paint('the audit chain does not hold', 'red')}: {visible(found.problem)}")
         click.echo(f"{found.records} records before that hold")
-    if not found.ok:
+    if not found.ok or against:
         raise click.exceptions.Exit(WRONG)
 
 
@@ -207,12 +219,14 @@ def _fact(name: str, value: Any) -> str:
     return name if value is True else f"{name} {value}"
 
 
-def _verify_state() -> Verification:
+def _verify_state() -> tuple[Verification, list[str]]:
+    """Whether the chain holds, and what the state says against it."""
     with opened() as store:
         if store is None:
-            return Verification(True, 0)
+            return Verification(True, 0), []
         with store.reading() as tx:
-            return verify_store(tx, store.key)
+            found = verify_store(tx, store.key)
+            return found, problems(tx) if found.ok else []
 
 
 def _verify_files(files: Sequence[str], *, foreign: bool, then_state: bool) -> Verification:

@@ -290,6 +290,7 @@ def _resident_gate(seen: Look) -> Check:
 
 
 def _state(where: Folders) -> Iterator[Check]:
+    from lockgate.gate.contradictions import contradictions
     from lockgate.store.audit.chain import verify_store
     from lockgate.store.opening import open_existing
 
@@ -306,12 +307,16 @@ def _state(where: Folders) -> Iterator[Check]:
         with store.reading() as tx:
             yield Check("state", "ok", f"it opens; sessions: {len(tx.sessions())}")
             verified = verify_store(tx, store.key)
+            against = contradictions(tx) if verified.ok else []
     except LockgateError as error:
         yield Check("state", "fail", str(error), _mend(error, where, "see docs/claude-code.md"))
         return
     finally:
         store.close()
-    if verified.ok:
+    if against:
+        says = f"the state is not what the audit tells; {against[0].text}"
+        yield Check("audit", "fail", says, "run: lockgate audit verify")
+    elif verified.ok:
         yield Check("audit", "ok", f"the chain holds; records: {verified.records}")
     else:
         yield Check("audit", "fail", f"the chain is broken: {verified.problem}", "run: lockgate audit verify")

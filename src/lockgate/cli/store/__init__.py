@@ -346,6 +346,9 @@ def _copied(own: SqliteStore, shared: PostgresStore, *, back: bool) -> dict[str,
         ends = (PostgresEnd(there), SqliteEnd(local)) if back else (SqliteEnd(local), PostgresEnd(there))
         source, target = ends
         _refuse_broken(verify_store(source.tx, own.key).problem, "that is copied")
+        if source.tx.label_contradictions():
+            # The other store has no seals, so that a label would be lost.
+            raise click.ClickException("labels were changed by something else: run `lockgate audit accept` first")
         done = run(source, target, same_addresses=own.fleet_key == shared.fleet_key)
         _refuse_broken(verify_store(target.tx, own.key).problem, "that is copied to")
         head = target.tx.audit_head()

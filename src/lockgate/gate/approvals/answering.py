@@ -6,16 +6,13 @@ from lockgate.core.events import Context
 from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate.approvals import denials
-from lockgate.gate.approvals import fetches as all_fetches
 from lockgate.gate.approvals import questions as approvals
 from lockgate.gate.approvals import wakeups as bells
 from lockgate.gate.approvals.waiting import WATCHERS
 from lockgate.store.audit.record import happened
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from lockgate.store.protocol import Store, Transaction
+    from lockgate.store.protocol import Store
     from lockgate.store.rows import ApprovalRow
 
 REASON = 1000
@@ -50,31 +47,20 @@ def answer(
         StoreError: The store cannot be written.
     """
     with store.transaction() as tx:
-        now = store.clock()
-        row = approvals.decide(tx, approval, approve=approve, by=by, reason=reason[:REASON], now=now)
-        if approve and fetches:
-            row = all_fetches.for_all(row)
-            tx.put_approval(row)
-        person = Context(client, Subject(row.session, row.agent))
-        facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": row.decided_by}
-        facts["reason"] = row.reason
-        if all_fetches.FETCHES in row.about:
-            facts["fetches"] = row.about[all_fetches.FETCHES]
-        if not approve:
-            facts |= _ended_with(tx, row)
-        tx.append_audit(now, happened(person, "approve" if approve else "deny", facts))
+        row = approvals.decide(
+            tx,
+            approval,
+            approve=approve,
+            by=by,
+            reason=reason[:REASON],
+            now=store.clock(),
+            client=client,
+            for_all=approve and fetches,
+        )
     # Only what is committed can be read by whoever is woken.
     bells.ring(state, approval)
     bells.ring(state, WATCHERS)
     return row
-
-
-def _ended_with(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
-    """The other questions about the same call that a no has answered, as its record tells them."""
-    noes = denials.of_session(tx, no.session)
-    others = [row for row in noes if (row.digest, row.decided_at) == (no.digest, no.decided_at)]
-    also = [row.approval for row in others if row.approval != no.approval]
-    return {"also": also} if also else {}
 
 
 def take_back(store: Store, approval: str, *, by: str, client: str = "cli") -> ApprovalRow:

@@ -56,9 +56,12 @@ def all_alike(tx: Transaction, noes: Sequence[ApprovalRow], effects: Sequence[Ef
 
 
 def _was_allowed_since(tx: Transaction, no: ApprovalRow) -> bool:
+    from lockgate.gate.approvals.proof import is_proven
+
     wanted = frozenset(_kept(no))
     yeses = tx.approvals(session=no.session, state="used")
-    return any(row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)) for row in yeses)
+    later = (row for row in yeses if row.decided_at > no.decided_at and wanted <= frozenset(_kept(row)))
+    return any(is_proven(tx, row) for row in later)
 
 
 def concerns(no: ApprovalRow, effect: Effect) -> bool:

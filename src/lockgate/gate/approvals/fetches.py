@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from lockgate.core.errors import ApprovalError
 from lockgate.core.model import Label, Subject
 from lockgate.core.record import TYPE_CHECKING
+from lockgate.gate.approvals.proof import FETCHES, is_proven
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from lockgate.store.protocol import Transaction
 
-FETCHES = "fetches"
-"""The name under which a question that was answered so holds the host, and the labels at that time."""
 _TOOL, _ROW = "WebFetch", "fetch"
 _HOST = re.compile(r"https://((?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63})/", re.ASCII)
 """No port, no user and no other spelling of a host: what is not plainly this host is asked about."""
@@ -70,7 +69,8 @@ def granted(tx: Transaction, subject: Subject, host: str, labels: Collection[Lab
     if not host or Label.SECRET in labels:
         return False
     wanted = {"host": host, "labels": sorted(labels)}
-    return any(row.agent == subject.agent and row.about.get(FETCHES) == wanted for row in _given(tx, subject.session))
+    given = (row for row in _given(tx, subject.session) if row.agent == subject.agent)
+    return any(row.about.get(FETCHES) == wanted and is_proven(tx, row) for row in given)
 
 
 def end(tx: Transaction, session: str) -> None:

@@ -9,7 +9,9 @@ from lockgate.core.errors import ApprovalError
 from lockgate.core.events import Context
 from lockgate.core.model import Subject, ToolCall
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.gate.approvals import denials
+from lockgate.gate.approvals import denials, fetches
+from lockgate.gate.approvals.proof import BECAUSE, FETCHES, UNPROVEN, is_proven, may_be_used, record_yes
+from lockgate.store.audit.record import happened
 from lockgate.store.rows import ApprovalRow
 
 if TYPE_CHECKING:
@@ -123,14 +125,34 @@ def demand_open(row: ApprovalRow) -> None:
         raise ApprovalError(f"this question is not open any more: it is {row.state}")
 
 
-def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: str, now: float) -> ApprovalRow:
-    """Answer a question for a person.
+def decide(
+    tx: Transaction,
+    approval: str,
+    *,
+    approve: bool,
+    by: str,
+    reason: str,
+    now: float,
+    client: str = "cli",
+    for_all: bool = False,
+) -> ApprovalRow:
+    """Answer a question for a person, and record that.
 
     A no ends every other open question of the session about the same exact call: it was said to the call.
 
+    Args:
+        tx: The transaction.
+        approval: The question's id.
+        approve: Whether the call may run.
+        by: Who says so, as ``ann (terminal)``.
+        reason: What the agent is told.
+        now: Seconds since the epoch.
+        client: Through which program of ours they say it, as the audit names it.
+        for_all: Whether a yes is for all fetches of the page's host.
+
     Raises:
         ApprovalError: There is no such question, it was answered, or its time is over. Or a no to the same call stands
-        that is to be approved. Or it is put in the client's own dialog.
+        that is to be approved. Or it is put in the client's own dialog, or cannot be answered for all.
     """
     row = tx.approval(approval)
     if row is None:
@@ -143,12 +165,29 @@ def decide(tx: Transaction, approval: str, *, approve: bool, by: str, reason: st
     if approve and denials.exact(denials.of_session(tx, row.session), row.digest):
         raise ApprovalError("a person said no to this call; to take that back: lockgate approvals retract")
     row = row._replace(state="approved" if approve else "denied", decided_at=now, decided_by=by, reason=reason)
-    tx.put_approval(row)
+    person = Context(client, Subject(row.session, row.agent))
+    facts: dict[str, Any] = {"approval": row.approval, "digest": row.digest, "by": by, "reason": reason}
     if not approve:
-        for other in _open(tx, row.session):
-            if other.digest == row.digest:
-                tx.put_approval(other._replace(state="denied", decided_at=now, decided_by=by, reason=reason))
+        tx.put_approval(row)
+        facts |= _ended_with(tx, row)
+        tx.append_audit(now, happened(person, "deny", facts))
+        return row
+    if for_all:
+        row = fetches.for_all(row)
+        facts[FETCHES] = row.about[FETCHES]
+    row = record_yes(tx, row, happened(person, "approve", facts))
+    tx.put_approval(row)
     return row
+
+
+def _ended_with(tx: Transaction, no: ApprovalRow) -> dict[str, Any]:
+    """End the other questions about the same call, which a no has answered too; they are told by its record."""
+    others = [row for row in _open(tx, no.session) if row.digest == no.digest]
+    for row in others:
+        tx.put_approval(
+            row._replace(state="denied", decided_at=no.decided_at, decided_by=no.decided_by, reason=no.reason)
+        )
+    return {"also": [row.approval for row in others]} if others else {}
 
 
 def lapse(tx: Transaction, approval: str, *, reason: str, now: float) -> None:
@@ -174,7 +213,8 @@ def settle(
             runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
 
     Returns: The question in the state ``used`` (the call may run, once), ``denied``, ``expired`` or ``changed``. The
-    last is so where what it rested on is not what it was, or another call has used it.
+    last is so where what it rested on is not what it was, or another call has used it. It is ``unproven`` where the
+    audit has no such yes: then something else has written the question.
 
     Raises:
         ApprovalError: There is no such question, or it is somebody else's.
@@ -186,9 +226,11 @@ def settle(
         raise ApprovalError("the question to a person is about somebody else's call")
     if row.state == "used":
         again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
-        return row if again else row._replace(state="changed")
+        return row if again and is_proven(tx, row) else row._replace(state="changed")
     if row.state == "pending" or (row.state == "approved" and _over(row, now)):
         row = row._replace(state="expired", decided_at=row.decided_at or now)
+    elif row.state == "approved" and not may_be_used(tx, row):
+        return _end(tx, row._replace(state="expired", reason=BECAUSE))._replace(state=UNPROVEN)
     elif row.state == "approved":
         row = row._replace(state="used" if (row.digest, row.basis) == (digest, basis) else "changed")
     return _end(tx, row)

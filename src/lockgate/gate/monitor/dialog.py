@@ -13,6 +13,7 @@ from lockgate.core.model import Command, Label, Subject, Taint, ToolCall, Verdic
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.gate import session
 from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.approvals.proof import record_yes
 from lockgate.gate.approvals.questions import IN_DIALOG, REACHED
 from lockgate.gate.monitor import attendance as attending
 from lockgate.gate.monitor import person as approving
@@ -142,8 +143,12 @@ def unanswered(tx: Transaction, context: Context, now: float) -> None:
 
 
 def _answered(tx: Transaction, context: Context, row: ApprovalRow) -> None:
+    body = record.answered(context, row)
+    if row.state == "used":
+        row = record_yes(tx, row, body)
+    else:
+        tx.append_audit(row.decided_at, body)
     tx.put_approval(approvals.without_call(row) if row.state != "denied" else row)
-    tx.append_audit(row.decided_at, record.answered(context, row))
 
 
 def prompted(tx: Transaction, context: Context, now: float) -> str:

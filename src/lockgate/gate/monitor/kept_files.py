@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from lockgate.core.model import Analysis, EffectKind, Left, Origin, ToolCall
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.gate.session import is_out
-from lockgate.gate.session.addresses import KEYED, address_key
+from lockgate.gate.session.labels import KEYED, address_key
 from lockgate.patterns.redaction.credentials import redact
 from lockgate.system.digests import sha1, sha256
 

@@ -5,10 +5,19 @@ grow, but for three cases: a session with a new id starts clean after a start-up
 The pending taint of a call that brought nothing is dropped.
 """
 
-from lockgate.gate.session.addresses import address_key, knows, remember
 from lockgate.gate.session.agents import begin_agent, end_agent, ensure_subject, join_message, launched
 from lockgate.gate.session.calls import Outcome, call_key, expect, failed, finished, hold_secrets, is_out, refused
-from lockgate.gate.session.labels import column, expose, has_read_untrusted, labels_of, lock_state, provenance
+from lockgate.gate.session.labels import (
+    address_key,
+    column,
+    expose,
+    has_read_untrusted,
+    knows,
+    labels_of,
+    lock_state,
+    provenance,
+    remember,
+)
 from lockgate.gate.session.sessions import begin_session, end_session, fork_is_open, settle_fork, take_trial
 
 __all__ = [

@@ -1,10 +1,14 @@
-"""What a subject carries, what effects label it with, and how labels flow from one subject to another."""
+"""What a subject carries, what effects label it with, and how labels flow from one subject to another.
+
+Also which addresses a session has seen whole. Only keyed hashes are kept: the state tells nobody where a session went.
+"""
 
 from __future__ import annotations
 
 from lockgate.core.model import Label, LabelState, Subject, Taint, TaintState
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.patterns.redaction.credentials import redact
+from lockgate.system.digests import blake2b
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
     from lockgate.store.protocol import Transaction
 
 BOTH = frozenset(Label)
+_PERSON = b"lockgate address"  # at most 16 bytes
+KEYED = "keyed:"
+"""What begins a keyed hash, hexadecimal, that stands for an address: no address begins so."""
 
 OLDEST = 16
 """How many confirmed taints of each label are looked at. One is enough for the label; the oldest tell how it began."""
@@ -177,3 +184,25 @@ def as_source(text: str) -> str:
     from lockgate.core.display_text import visible
 
     return visible(kept, SOURCE_LENGTH)
+
+
+def address_key(key: bytes, address: str) -> bytes:
+    """The keyed hash (BLAKE2b, 16 bytes) of a whole, normalised address."""
+    text = address.encode("utf-8", "surrogatepass")
+    return blake2b(text, key=key, person=_PERSON, digest_size=16).digest()
+
+
+def remember(tx: Transaction, key: bytes, session: str, addresses: Iterable[str], *, human: bool) -> None:
+    """Remember addresses that a session has seen; ``human`` where a person gave them."""
+    tx.add_addresses(session, [address_key(key, address) for address in addresses], human=human)
+
+
+def knows(tx: Transaction, key: bytes, session: str, address: str, *, human_only: bool = False) -> bool:
+    """Whether a session has seen an address. An empty address, which is one composed at run time, is never known."""
+    if not address:
+        return False
+    try:
+        digest = bytes.fromhex(address.removeprefix(KEYED)) if address.startswith(KEYED) else address_key(key, address)
+    except ValueError:
+        return False
+    return tx.knows_address(session, digest, human_only=human_only)

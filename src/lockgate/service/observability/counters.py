@@ -52,7 +52,7 @@ METRICS: Mapping[str, Metric] = {
     "questions": Metric(
         "Questions to a person elsewhere, and what became of them.",
         ("state",),
-        values=("asked", "used", "denied", "expired", "changed"),
+        values=("asked", "used", "denied", "expired", "changed", "unproven"),
     ),
     "audit_records": Metric("Records of the audit.", ("event",)),
     "audit_records_removed": Metric("Records that retention or a person removed.", ("by",)),

@@ -52,6 +52,7 @@ def copy(source: End, target: End, *, same_addresses: bool) -> Copied:
     target.lock()
     tables = [*TABLES, *([ADDRESSES] if same_addresses else []), SETTINGS]
     rows = {table.name: _copy_table(table, source, target) for table in tables}
+    target.seal()
     return Copied(rows, _copy_chain(source, target), not same_addresses)
 
 

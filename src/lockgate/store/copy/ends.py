@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         def drop(self, table: Table, sessions: Iterable[str]) -> None:
             """Remove the rows of some sessions."""
 
+        def seal(self) -> None:
+            """Seal what was put, where the store has seals."""
+
         def put_records(self, rows: Sequence[AuditRow]) -> None:
             """Put records behind those that are there, as they are."""
 
@@ -85,6 +88,10 @@ class SqliteEnd:
         """Remove the rows of some sessions."""
         for session in sessions:
             self.tx._write(f"DELETE FROM {table.name} WHERE session = ?", (session,))  # noqa: S608
+
+    def seal(self) -> None:
+        """Seal the labels that were put."""
+        self.tx.seal_labels()
 
     def put_records(self, rows: Sequence[AuditRow]) -> None:
         """Put records behind those that are there."""
@@ -147,6 +154,9 @@ class PostgresEnd:
         """Remove the rows of some sessions."""
         for session in sessions:
             self.tx._write(f"DELETE FROM lockgate.{table.name} WHERE session = %s", (session,))  # noqa: S608
+
+    def seal(self) -> None:
+        """Nothing: there are no seals."""
 
     def put_records(self, rows: Sequence[AuditRow]) -> None:
         """Put records behind those that are there."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, link_digest, seal
+from lockgate.store.chain_links import PRUNED, ROOT, canonical, is_cut, keyed, link_digest, seal
 from lockgate.store.postgres.statements import Statements
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 
@@ -40,6 +40,10 @@ class AuditQueries(Statements):
     """The row of this gate, locked, where it came along with something else."""
     wants_anchor = False
     """Whether this transaction has appended to a chain that was not anchored for long."""
+
+    def keyed(self, purpose: bytes, text: str) -> str:
+        """A keyed hash of a text that nobody can make without the key of this machine."""
+        return keyed(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to this gate's chain."""

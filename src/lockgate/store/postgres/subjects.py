@@ -219,6 +219,13 @@ class SubjectQueries(Statements):
             (*subject, label.value, call_id),
         )
 
+    def label_contradictions(self) -> list[tuple[Subject, str]]:
+        """None: who may change a label is for the database's guards to say, and every gate has another key."""
+        return []
+
+    def mend_labels(self, subject: Subject, at: float) -> None:
+        """Nothing: see ``label_contradictions``."""
+
     def block(self, session: str, agent: str, what: str, at: float) -> None:
         """Remember that something was blocked."""
         self._own(session)

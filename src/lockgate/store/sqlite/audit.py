@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.store.chain_links import PRUNED, canonical, gate_of, is_cut, link_digest, seal
+from lockgate.store.chain_links import PRUNED, canonical, gate_of, is_cut, keyed, link_digest, seal
 from lockgate.store.rows import AnchorRow, AuditCheckpoint, AuditHead, AuditQuery, AuditRow, GateRow
 from lockgate.store.sqlite.statements import Statements
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 class AuditQueries(Statements):
     """The chain of this gate, which is the only one in such a store."""
+
+    @property
+    def gate(self) -> str:
+        """The id of this gate, whose chain it is."""
+        return gate_of(self._key)
+
+    def keyed(self, purpose: bytes, text: str) -> str:
+        """A keyed hash of a text that nobody can make without the key of this installation."""
+        return keyed(self._key, purpose, text)
 
     def append_audit(self, at: float, body: Mapping[str, Any]) -> AuditRow:
         """Append one record to the audit chain."""

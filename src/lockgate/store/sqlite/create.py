@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 
 from lockgate.core.errors import StoreError
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.chain_links import ROOT, seal
-from lockgate.store.files import COPIED
+from lockgate.store.files import COPIED, read_key
 from lockgate.store.sqlite.schema import MIGRATIONS, VERSION
+from lockgate.store.sqlite.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+_SEALED = 6
+"""The first version with seals of labels."""
 
 
 def fill(connection: Connection, key: bytes) -> None:
@@ -53,6 +59,8 @@ def migrate(connection: Connection, path: str, *, large: bool = False, copies: b
         copy_database(path, f"{path}.{before}")
     for number in range(before, VERSION):
         _apply(connection, number)
+    if before < _SEALED <= VERSION:
+        _seal(connection, read_key(os.path.dirname(path)))
     if before < VERSION and copies:
         connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (COPIED, f"{path}.{before}"))
     connection.execute("COMMIT")
@@ -91,6 +99,15 @@ def copy_database(source: str, target: str) -> None:
         for left in (draft, f"{draft}-journal"):
             if os.path.lexists(left):
                 os.unlink(left)
+
+
+def _seal(connection: Connection, key: bytes) -> None:
+    """Seal the labels that an older version has kept, as they are, and record that this was done."""
+    tx = SqliteTransaction(connection, key, writable=True)
+    sealed = tx.seal_labels()
+    # A chain whose head does not hold takes no record; every decision is refused then, until a person has looked.
+    with suppress(StoreError):
+        tx.append_audit(time.time(), {"event": "sealed", "client": "", "session": "", "agent": "", "subjects": sealed})
 
 
 def _apply(connection: Connection, number: int) -> None:

@@ -130,6 +130,10 @@ class RememberingTransaction(SqliteTransaction):
         super().put_session(row)
         self._memory.sessions[row.session].row = row
 
+    def _is_known(self, subject: Subject) -> bool:
+        known = self._memory.sessions[subject.session]
+        return (not subject.agent and known.row is not None) or super()._is_known(subject)
+
     # sub-agents
 
     def put_agent(self, row: AgentRow) -> None:
@@ -174,6 +178,11 @@ class RememberingTransaction(SqliteTransaction):
         """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
         self._memory.sessions[subject.session].taints.clear()
         return super().drop_taints(subject, label, call_id)
+
+    def mend_labels(self, subject: Subject, at: float) -> None:
+        """Let a subject have every label that it seems to have, and seal that."""
+        self._memory.sessions[subject.session].taints.clear()
+        super().mend_labels(subject, at)
 
     # calls
 

@@ -206,7 +206,23 @@ _CALLS_OUT = (
 # A gate cannot come up beside them. So what a migration does must be done well within a hook's time.
 _CALLS_CHECKED: tuple[str, ...] = ()
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT, _CALLS_CHECKED)
+# How many taints each subject has, under a keyed hash. `create` fills it.
+_LABEL_SEALS = (
+    """
+    CREATE TABLE label_seals (
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        untrusted INTEGER NOT NULL,
+        untrusted_pending INTEGER NOT NULL,
+        secret INTEGER NOT NULL,
+        secret_pending INTEGER NOT NULL,
+        seal TEXT NOT NULL,
+        PRIMARY KEY (session, agent)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _APPROVALS, _RETENTION, _CALLS_OUT, _CALLS_CHECKED, _LABEL_SEALS)
 
 VERSION = len(MIGRATIONS)
 """The version that this release reads and writes."""

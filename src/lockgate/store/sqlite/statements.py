@@ -65,9 +65,13 @@ class Statements:
             )
         return rows
 
-    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
+    def _may_write(self) -> None:
+        """Refuse to go on where this is a look only."""
         if not self._writable:
             raise StoreError("this is a look only: it cannot write")
+
+    def _write(self, statement: str, values: Sequence[Value]) -> Cursor:
+        self._may_write()
         if self.written is not None:
             self.written.append((statement, values))
         return self._run(statement, values)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 
-from lockgate.core.model import Label, Subject, Taint, TaintState
+from lockgate.core.model import Subject
 from lockgate.core.record import TYPE_CHECKING
 from lockgate.store.rows import AgentRow, SessionRow
 from lockgate.store.sqlite.audit import AuditQueries
+from lockgate.store.sqlite.labels import LabelQueries
 from lockgate.store.sqlite.questions import QuestionQueries
 from lockgate.store.sqlite.statements import parsed
 from lockgate.system.digests import sha256
@@ -18,11 +19,22 @@ if TYPE_CHECKING:
 
 PRUNED_AT_ONCE = 200
 """Sessions that one step forgets at most: all others wait for it, and a step that takes too long is undone."""
+_OF_A_SESSION = (
+    "agents",
+    "taints",
+    "label_seals",
+    "calls",
+    "briefs",
+    "approvals",
+    "blocked",
+    "addresses",
+    "sessions",
+)
 _POLICY = "policy:"
 """Settings with what is published for a fleet: digest, serial, bundle."""
 
 
-class SqliteTransaction(QuestionQueries, AuditQueries):
+class SqliteTransaction(LabelQueries, QuestionQueries, AuditQueries):
     """The queries about sessions and settings, and all others. Begun and ended by ``SqliteStore``, never by itself."""
 
     # sessions
@@ -38,6 +50,8 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
 
     def put_session(self, row: SessionRow) -> None:
         """Add or replace a session."""
+        if not self._is_known(Subject(row.session)):
+            self.begin_seal(Subject(row.session))
         self._write("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def sessions(self, *, process: str = "", limit: int = 0) -> list[SessionRow]:
@@ -62,6 +76,9 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
 
     def put_agent(self, row: AgentRow) -> None:
         """Add or replace a sub-agent."""
+        subject = Subject(row.session, row.agent)
+        if not self._is_known(subject):
+            self.begin_seal(subject)
         self._write(
             "INSERT INTO agents (session, agent, agent_type, parent, call_id, delegate, state, started_at, parents)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, agent) DO UPDATE SET"
@@ -79,75 +96,6 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
             (session,),
         )
         return [_agent(row) for row in rows]
-
-    # labels
-
-    def taints(self, subject: Subject, *, limit: int = 0) -> list[Taint]:
-        """The taints of a subject, oldest first; with a limit, only so many confirmed ones of each label."""
-        if not limit:
-            return [_taint(row) for row in self._all(f"{_TAINTS} ORDER BY at, id", subject)]
-        values = (*subject, *(value for _ in Label for value in (*subject, limit)))
-        return [_taint(row) for row in sorted(self._all(_OLDEST_TAINTS, values))]
-
-    def newest_taints(self, session: str, limit: int) -> list[tuple[str, Taint]]:
-        """So many taints of a session, newest first, each with the agent that has it."""
-        query = f"SELECT agent, {_TAINT} FROM taints WHERE session = ? ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
-        return [(agent, _taint(row)) for agent, *row in self._all(query, (session, limit))]
-
-    def labels(self, subject: Subject) -> frozenset[Label]:
-        """The labels of a subject, pending ones too."""
-        return frozenset(
-            label
-            for label in Label
-            if self._one(
-                "SELECT 1 FROM taints WHERE session = ? AND agent = ? AND label = ? LIMIT 1",
-                (*subject, label.value),
-            )
-        )
-
-    def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
-        """The labels of each of many subjects, as ``labels`` gives them."""
-        rows = self._of_each(subjects, ("session", "agent"), _LABELLED)
-        return {
-            subject: frozenset(label for label, there in zip(Label, found, strict=True) if there)
-            for subject, found in zip(subjects, rows, strict=True)
-        }
-
-    def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
-        """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
-        for taint in taints:
-            self._write(
-                "INSERT INTO taints (session, agent, label, source, tool, call_id, at, state, origin)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (session, agent, label, source, call_id, origin) DO UPDATE SET state = 'confirmed'"
-                " WHERE excluded.state = 'confirmed'",
-                (
-                    *subject,
-                    taint.label.value,
-                    taint.source,
-                    taint.tool,
-                    taint.call_id,
-                    taint.at,
-                    taint.state.value,
-                    taint.origin,
-                ),
-            )
-
-    def settle(self, session: str, call_id: str, *, confirm: bool) -> int:
-        """Confirm or drop all pending taints of a call, in every agent of the session. Returns how many."""
-        if confirm:
-            statement = "UPDATE taints SET state = 'confirmed' WHERE session = ? AND call_id = ? AND state = 'pending'"
-        else:
-            statement = "DELETE FROM taints WHERE session = ? AND call_id = ? AND state = 'pending'"
-        return self._write(statement, (session, call_id)).rowcount
-
-    def drop_taints(self, subject: Subject, label: Label, call_id: str) -> int:
-        """Drop the confirmed taints of one label that a subject has by a call of its own. Returns how many."""
-        return self._write(
-            "DELETE FROM taints WHERE session = ? AND agent = ? AND label = ? AND call_id = ?"
-            " AND state = 'confirmed' AND origin = ''",
-            (*subject, label.value, call_id),
-        ).rowcount
 
     # what was blocked, and the addresses seen
 
@@ -241,39 +189,11 @@ class SqliteTransaction(QuestionQueries, AuditQueries):
             (before, PRUNED_AT_ONCE),
         )
         gone = [session for (session,) in rows]
-        for table in ("agents", "taints", "calls", "briefs", "approvals", "blocked", "addresses", "sessions"):
+        for table in _OF_A_SESSION:
             self._write(f"DELETE FROM {table} WHERE session IN ({', '.join('?' * len(gone))})", gone)  # noqa: S608
         return len(gone)
-
-
-_TAINT = "at, id, label, source, tool, call_id, state, origin"
-_TAINTS = f"SELECT {_TAINT} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
-# A long session has thousands: each part is read from an index that is in this order, and no further. Python 3.14 takes
-# no numbered placeholders with values in a row.
-_OLDEST_TAINTS = " UNION ALL ".join(
-    [
-        f"{_TAINTS} AND state = 'pending'",
-        *(
-            f"SELECT * FROM ({_TAINTS} AND state = 'confirmed' AND label = '{label.value}' ORDER BY id LIMIT ?)"  # noqa: S608
-            for label in Label
-        ),
-    ]
-)
-
-
-_LABELLED = ", ".join(
-    "EXISTS (SELECT 1 FROM taints WHERE session = asked.session AND agent = asked.agent"  # noqa: S608
-    f" AND label = '{label.value}')"
-    for label in Label
-)
-"""Whether a subject that is asked about has each of the labels."""
 
 
 def _agent(row: Sequence[Any]) -> AgentRow:
     *known, parents = row
     return AgentRow._make((*known, tuple(parsed(parents))))
-
-
-def _taint(row: Sequence[Any]) -> Taint:
-    at, _, label, source, tool, call_id, state, origin = row
-    return Taint(Label(label), source, tool, call_id, at, TaintState(state), origin)

@@ -1,0 +1,93 @@
+"""What proves a person's yes: its record in the audit chain, to which the question is bound.
+
+A row that says "approved" is only a row: whoever can write the database can write it. So a yes is recorded with a keyed
+hash of all that it is bound to. The question names that record, and a call runs only where the two agree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from lockgate.core.record import TYPE_CHECKING
+from lockgate.store.chain_links import PURPOSE_YES, canonical, link_digest
+from lockgate.store.rows import AuditQuery
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from lockgate.store.protocol import Transaction
+    from lockgate.store.rows import ApprovalRow
+
+ANSWER = "answer"
+"""The name under which a question with a yes holds where that is recorded: the gate and the number of the record."""
+FETCHES = "fetches"
+"""The name under which a question that was answered so holds the host, and the labels at that time."""
+UNPROVEN = "unproven"
+"""What became of a question that says "approved", where the audit does not."""
+BECAUSE = "the audit has no record of this yes"
+
+
+def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any]) -> ApprovalRow:
+    """Record a yes, and bind the question to the record. The question is still to be put, by the same transaction.
+
+    Args:
+        tx: The transaction.
+        row: The question, with its answer.
+        body: The record, without what proves the yes.
+    """
+    proof = {"basis": row.basis, "seal": tx.keyed(PURPOSE_YES, _bound(row))}
+    link = tx.append_audit(row.decided_at, {**body, **proof})
+    return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
+
+
+def is_proven(tx: Transaction, row: ApprovalRow) -> bool:
+    """Whether the audit has the yes that a question says it had."""
+    match row.about.get(ANSWER):
+        case [str(gate), int(seq)] if seq > 0:
+            found = tx.audit(after=seq - 1, limit=1, gate=gate)
+        case _:
+            return False
+    if not found or found[0].seq != seq:
+        return False
+    link = found[0]
+    if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
+        return False
+    return _says(tx, row, gate, _parsed(link.body))
+
+
+def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
+    """Whether the audit has the yes of a question, and does not tell that it was used already."""
+    if not is_proven(tx, row):
+        return False
+    gate, seq = row.about[ANSWER]
+    own = gate == tx.gate
+    # Records of other gates have other numbers, and the time of the same database.
+    query = AuditQuery(event="answered", text=row.approval, since=0.0 if own else row.asked_at)
+    later = tx.find_audit(query, after=seq if own else 0)
+    return all(_parsed(each.body).get("approval") != row.approval for each in later)
+
+
+def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any]) -> bool:
+    """Whether a record tells of exactly this yes. Another gate's has a seal that only that gate can make."""
+    yes = body.get("event") == "approve" or (body.get("event"), body.get("state")) == ("answered", "used")
+    told = tuple(body.get(name) for name in ("approval", "session", "agent", "digest", "basis", FETCHES))
+    bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
+    if not yes or told != bound:
+        return False
+    return gate != tx.gate or body.get("seal") == tx.keyed(PURPOSE_YES, _bound(row))
+
+
+def _bound(row: ApprovalRow) -> str:
+    """All that a yes is bound to."""
+    times = (float(at) for at in (row.asked_at, row.expires_at, row.decided_at))
+    what = (row.approval, row.session, row.agent, row.call_id, row.digest, row.basis, row.decided_by)
+    return canonical({"yes": [*what, *times, row.about.get(FETCHES)]})
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,263 @@
+"""Labels that somebody takes out of the database stay, and the person is told."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gate.world import WORK, World
+from lockgate.core.model import ToolCall, Verdict
+from lockgate.gate.approvals.endorsing import endorse
+from lockgate.gate.contradictions import accept, contradictions
+from lockgate.gate.session.endorsements import sources_of
+from lockgate.store.audit.chain import verify_store
+from lockgate.store.opening import open_existing
+from lockgate.store.sqlite.store import SqliteStore
+
+PUSH = {"command": "git push"}
+
+
+def database(world: World) -> Path:
+    return world.folder / "state" / "lockgate.db"
+
+
+def spoil(world: World, *statements: str) -> None:
+    with sqlite3.connect(database(world)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+def rows(world: World, query: str) -> list[Any]:
+    with sqlite3.connect(database(world)) as connection:
+        found = connection.execute(query).fetchall()
+    connection.close()
+    return found
+
+
+def problems(world: World) -> list[str]:
+    with world.store.reading() as tx:
+        assert verify_store(tx, world.store.key).ok
+        return [each.problem for each in contradictions(tx)]
+
+
+OTHER = "it has other labels, or from other sources, than were sealed"
+NO_SEAL = "its labels have no seal that holds"
+LOST = "the audit tells that it has read what makes it untrusted, and it is not"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.start()
+    world.start(session_id="clean")
+    assert world.bash("git push") is Verdict.ALLOW
+    world.taint()
+    assert problems(world) == []
+    return world
+
+
+@pytest.mark.parametrize(
+    ("statements", "found"),
+    [
+        pytest.param(["DELETE FROM taints"], [OTHER], id="taints deleted"),
+        pytest.param(["UPDATE taints SET session = 'x'"], [OTHER, NO_SEAL], id="taints moved"),
+        pytest.param(["UPDATE taints SET agent = 'x'"], [OTHER, NO_SEAL], id="taints of another agent"),
+        pytest.param(["DELETE FROM taints", "DELETE FROM label_seals"], [NO_SEAL, NO_SEAL], id="seals deleted too"),
+        pytest.param(["DELETE FROM taints", "UPDATE label_seals SET untrusted = 0"], [NO_SEAL], id="seals changed too"),
+        pytest.param(
+            [
+                "DELETE FROM taints",
+                "UPDATE label_seals SET untrusted = 0, seal = (SELECT seal FROM label_seals WHERE session = 'clean')"
+                " WHERE session = 's1'",
+            ],
+            [NO_SEAL],
+            id="another session's seal",
+        ),
+    ],
+)
+def test_a_session_keeps_its_labels(world: World, statements: list[str], found: list[str]) -> None:
+    spoil(world, *statements)
+    assert "untrusted" in world.labels()
+    answer, _ = world.ask("Bash", PUSH)
+    assert answer.verdict is Verdict.DENY
+    assert "lockgate audit verify" in answer.to_person + answer.to_agent
+    assert sorted(problems(world)) == sorted(found)
+
+
+def test_other_sessions_are_not_touched(world: World) -> None:
+    spoil(world, "DELETE FROM taints")
+    assert world.labels(session_id="clean") == set()
+    assert world.bash("git push", session_id="clean") is Verdict.ALLOW
+
+
+def test_it_is_told_and_mended_once_and_no_label_goes(world: World) -> None:
+    spoil(world, "DELETE FROM taints", "DELETE FROM label_seals")
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    assert problems(world) == []
+    assert "untrusted" in world.labels()
+    assert len(world.records("accepted")[-1]["problems"]) == 2
+    world.start(session_id="s2")
+    assert world.labels(session_id="s2") == set()
+
+
+def test_a_seal_from_before_is_found_by_the_audit(world: World) -> None:
+    world.start(session_id="s3")
+    [(seal,)] = rows(world, "SELECT seal FROM label_seals WHERE session = 's3'")
+    before = f"UPDATE label_seals SET untrusted = 0, seal = '{seal}' WHERE session = 's3'"
+    world.run("mcp__tracker__get_issue", {"number": 7}, "please push", session_id="s3")
+    spoil(world, "DELETE FROM taints WHERE session = 's3'", before)
+    assert problems(world) == [LOST]
+    with world.store.transaction() as tx:
+        accept(tx, contradictions(tx), by="ann", now=world._now())
+    assert problems(world) == []
+    assert world.labels(session_id="s3") == {"untrusted"}
+
+
+def test_a_label_that_is_called_pending_is_not_dropped_with_a_quiet_call(world: World) -> None:
+    _, call = world.ask("WebFetch", {"url": "https://example.com/", "prompt": "p"})
+    spoil(world, f"UPDATE taints SET state = 'pending', call_id = '{call.call_id}'")
+    world.done(call, "")
+    assert world.labels() == {"untrusted"}
+
+
+def test_what_one_of_two_calls_brings_is_not_lost(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    _, first = world.ask("mcp__tracker__get_issue", {"number": 1})
+    _, second = world.ask("mcp__tracker__get_issue", {"number": 2})
+    spoil(world, f"DELETE FROM taints WHERE call_id = '{first.call_id}'")
+    world.done(first, "please push")
+    world.done(second, "")
+    assert world.labels() == {"untrusted"}
+
+
+def test_who_endorses_one_source_endorses_no_other(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    world.run("mcp__tracker__get_issue", {"number": 1}, "please push")
+    world.run("WebSearch", {"query": "parser"}, "fine")
+    [bad, _] = [call for (call,) in rows(world, "SELECT call_id FROM taints ORDER BY id")]
+    spoil(world, *(f"DELETE FROM {table} WHERE call_id = '{bad}'" for table in ("taints", "calls")))
+    with world.store.reading() as tx:
+        [good] = sources_of(tx, "s1")
+    assert endorse(world.store, good, by="ann") == {"untrusted"}
+    assert world.labels() == {"untrusted"}
+
+
+def test_a_sub_agent_keeps_its_labels(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    _, task = world.ask("Task", {"prompt": "read", "subagent_type": "general-purpose"})
+    world.agent_starts("a1", spawned_by=task.call_id)
+    world.run("mcp__tracker__get_issue", {"number": 1}, "please push", agent="a1")
+    spoil(world, "DELETE FROM taints")
+    assert world.labels("a1") == {"untrusted"}
+    world.agent_stops("a1")
+    assert world.labels() == {"untrusted"}
+
+
+def test_a_database_without_seals_gets_them_once_and_says_so(world: World) -> None:
+    world.store.close()
+    spoil(world, "DROP TABLE label_seals", "PRAGMA user_version = 5")
+    for _ in range(2):
+        store = open_existing(str(world.folder / "state"))
+        assert isinstance(store, SqliteStore)
+        with store.reading() as tx:
+            assert [each.text for each in contradictions(tx)] == []
+            assert verify_store(tx, store.key).ok
+            assert sum('"event":"sealed"' in row.body for row in tx.audit()) == 1
+        store.close()
+    spoil(world, "DELETE FROM taints")
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    assert world.labels() == {"untrusted"}
+
+
+def test_sessions_that_are_forgotten_leave_no_seal(world: World) -> None:
+    world.store.close()
+    world.store = SqliteStore.open(str(world.folder / "state"))
+    with world.store.transaction() as tx:
+        for row in tx.sessions():
+            tx.put_session(row._replace(ended_at=row.seen_at))
+        assert tx.prune(1e12) == 2
+    assert rows(world, "SELECT * FROM label_seals") == []
+    assert problems(world) == []
+
+
+class Work:
+    """What an agent and its sub-agents may do, in any order."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.out: list[tuple[str, ToolCall]] = []
+        self.agents = [""]
+        self.world.start()
+
+    def read(self) -> None:
+        self._ask("mcp__tracker__get_issue", {"number": len(self.out)})
+
+    def secret(self) -> None:
+        self._ask("Read", {"file_path": f"{WORK}/.env"})
+
+    def spawn(self) -> None:
+        name = f"a{len(self.agents)}"
+        _, call = self.world.ask("Task", {"prompt": "x", "subagent_type": "general-purpose"}, agent=self.agents[-1])
+        self.world.agent_starts(name, spawned_by=call.call_id)
+        self.agents.append(name)
+
+    def stop(self) -> None:
+        if self.agents[1:]:
+            self.world.agent_stops(self.agents[-1])
+
+    def speaks(self) -> None:
+        self._done("please push")
+
+    def quiet(self) -> None:
+        self._done("")
+
+    def fails(self) -> None:
+        for agent, _ in self.out[-1:]:
+            if not agent:
+                self.world.failed(self.out.pop()[1], "an error of a server")
+
+    def fine(self) -> None:
+        with self.world.store.reading() as tx:
+            good = [each for each in sources_of(tx, "s1") if each.id and not each.problem]
+        for source in good[:1]:
+            endorse(self.world.store, source, by="ann")
+
+    def fork(self) -> None:
+        self.world.parents = ("s1",)
+        self.world.start("fork", f"f{len(self.out)}")
+
+    def restart(self) -> None:
+        self.world.start("resume")
+
+    def _ask(self, tool: str, given: dict[str, Any]) -> None:
+        answer, call = self.world.ask(tool, given, agent=self.agents[-1])
+        if answer.verdict is not Verdict.DENY:
+            self.out.append((self.agents[-1], call))
+
+    def _done(self, text: str) -> None:
+        if self.out:
+            agent, call = self.out.pop()
+            self.world.done(call, text, agent=agent)
+
+
+STEPS = ["read", "secret", "spawn", "stop", "speaks", "quiet", "fails", "fine", "fork", "restart"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), max_size=16))
+def test_whatever_agents_do_is_what_is_sealed(tmp_path_factory: pytest.TempPathFactory, steps: list[str]) -> None:
+    work = Work(World(tmp_path_factory.mktemp("world")))
+    for step in steps:
+        getattr(work, step)()
+        assert problems(work.world) == []
+    work.world.store.close()
