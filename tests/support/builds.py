@@ -59,6 +59,6 @@ class Build:
         """Add a migration, which is a statement."""
         schema = Path("store", "sqlite", "schema.py")
         text = (self.package / schema).read_text()
-        old = "_CALLS_OUT, _CALLS_CHECKED)"
+        old = "_CALLS_CHECKED, _LABEL_SEALS)"
         assert text.count(old) == 1
         self._put(schema, text.replace(old, f"{old[:-1]}, ({more!r},))"))
