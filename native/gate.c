@@ -22,7 +22,8 @@
 #endif
 
 /* After the deadline: for what no deadline is looked at, like a file system that hangs. */
-enum { GRACE_MS = 1000, CHUNK = 1 << 16 };
+/* LOOK_MS: between two looks at whether the parent is still there. */
+enum { GRACE_MS = 1000, LOOK_MS = 1000, CHUNK = 1 << 16 };
 
 int64_t clock_ms(void)
 {
@@ -107,6 +108,19 @@ int gate_connect(const char *state)
 
 /* ---------------------------------------------------------------- asking */
 
+static pid_t parent; /* 0: nobody minds who reads */
+
+void gate_end_unread(void)
+{
+    parent = getppid();
+}
+
+static void end_where_unread(short seen)
+{
+    if (parent != 0 && ((seen & (POLLERR | POLLHUP)) != 0 || getppid() != parent))
+        _exit(2);
+}
+
 /* Waits until a socket can be read or written. False: the time is up. */
 static bool ready(int gate, short events, int64_t until)
 {
@@ -114,10 +128,14 @@ static bool ready(int gate, short events, int64_t until)
         int64_t left = until - clock_ms();
         if (left <= 0)
             return false;
-        struct pollfd watched = {.fd = gate, .events = events};
-        int found = poll(&watched, 1, left > INT_MAX ? INT_MAX : (int)left);
-        if (found > 0)
+        /* Of the output only errors are told: that its reader has gone. */
+        struct pollfd watched[] = {{.fd = gate, .events = events}, {.fd = parent != 0 ? STDOUT_FILENO : -1}};
+        int found = poll(watched, 2, left > LOOK_MS ? LOOK_MS : (int)left);
+        if (found > 0 && watched[0].revents != 0)
             return true;
+        end_where_unread(watched[1].revents);
+        if (found > 0)
+            return false; /* an output that cannot be waited for */
         if (found < 0 && errno != EINTR)
             return false;
     }

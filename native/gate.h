@@ -14,6 +14,12 @@ enum { FIRST_MS = 1000, WHOLE_MS = 3000 };
 /* How long it may take with all that others are waited for: agent clients wait an hour for a person, and no longer. */
 enum { PATIENCE_MS = 3630 * 1000 };
 
+/*
+ * Has this process end, blocking, when nobody reads its output any more or its parent is gone, while it hears a gate:
+ * what a person says must not be used up for a client that was killed.
+ */
+void gate_end_unread(void);
+
 /* Milliseconds of a clock that only goes forward. */
 int64_t clock_ms(void);
 

@@ -147,6 +147,7 @@ int main(int count, char **words)
     refusal_in(state);
     end_after(WHOLE_MS + 1000);
     local.asked = true;
+    gate_end_unread();
 
     int gate = gate_connect(state);
     if (gate < 0) {

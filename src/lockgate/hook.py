@@ -28,6 +28,8 @@ FIRST_SECONDS = 1.0
 """How long the gate may take to say anything, before this process decides by itself."""
 INPUT_SECONDS = 3.0
 """How long the client may take to write all of its payload: the deadline of a hook that decides by itself."""
+_LOOK_SECONDS = 1.0
+"""Between two looks at whether the client is still there, while somebody is waited for."""
 _MAX_INPUT = 32 * 1024 * 1024
 _MAX_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, with a zero at the end
 _BEGAN = time.monotonic()
@@ -147,12 +149,23 @@ def _give_up_input(*_: object) -> "NoReturn":
 
 def _obey(gate: "Socket", until: float) -> None:
     """Do what the gate says. Returns where it does not answer until a time of the monotonic clock."""
+    import posix
+
     heard = b""
+    parent = 0  # once somebody is waited for
     while True:
-        gate.settimeout(max(until - time.monotonic(), 0.001))
-        part = gate.recv(1 << 18)
+        left = until - time.monotonic()
+        gate.settimeout(max(min(left, _LOOK_SECONDS) if parent else left, 0.001))
+        try:
+            part = gate.recv(1 << 18)
+        except TimeoutError:
+            if left <= _LOOK_SECONDS:
+                raise
+            _end_unread(parent)
+            continue
         heard += part
         while heard[:1] == b"W" and len(heard) >= 5:
+            parent = parent or posix.getppid()
             until = time.monotonic() + FIRST_SECONDS + int.from_bytes(heard[1:5], "big") / 1000
             heard = heard[5:]
         if heard[:1] == b"A" and len(heard) >= 10:
@@ -166,6 +179,17 @@ def _obey(gate: "Socket", until: float) -> None:
             raise ConnectionError
         if heard[:1] not in (b"", b"W", b"A"):
             return
+
+
+def _end_unread(parent: int) -> None:
+    """End where the client is gone: a person's word must not be used up for nobody."""
+    import posix
+    import select
+
+    reader = select.poll()
+    reader.register(1, 0)
+    if posix.getppid() != parent or any(seen & (select.POLLERR | select.POLLHUP) for _, seen in reader.poll(0)):
+        posix._exit(2)
 
 
 def _leave(code: int, stdout: bytes, stderr: bytes) -> "NoReturn":

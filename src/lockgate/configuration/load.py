@@ -219,15 +219,15 @@ def _fleet(store: Store | None, state: str, *, keep: bool = True) -> Fleet | Non
 
 
 def _key(looks: Sequence[Look], trusted: frozenset[tuple[str, str]], fleet: Fleet | None) -> str:
-    """Changes whenever what the files come to might."""
+    """Changes whenever what the files come to might. What comes after the point is the files' part of it."""
     code = os.stat(os.path.join(PACKAGE_FOLDER, "policy", "profiles.json"))
+    reader = [_FORMAT, __version__, code.st_mtime_ns, code.st_size]
     facts = [
-        [_FORMAT, __version__, code.st_mtime_ns, code.st_size],
         [[look.place.name, look.place.path, look.digest, look.problem] for look in looks],
         sorted(trusted),
         [fleet.name, fleet.digest, list(map(str, fleet.problems))] if fleet else None,
     ]
-    return text_digest(json.dumps(facts))
+    return f"{text_digest(json.dumps(reader))[:16]}.{text_digest(json.dumps(facts))}"
 
 
 def _kept(tx: Transaction, name: str, key: str) -> dict[str, Any] | None:

@@ -95,6 +95,9 @@ class Consultants(Record):
     """Why a question in the client's own dialog may be answered by somebody else than the person before it, in words;
     empty where it cannot. Asked only where a table takes such a person."""
 
+    is_waited: Callable[[str], bool] = lambda _: True
+    """Whether a process waits for the answer to a question, by its id."""
+
     def said(self, need: Need) -> Any:
         """Ask whom a question is for, and wait for the answer."""
         match need:

@@ -7,7 +7,7 @@ their place among the processes are what counts, and never its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 
 from lockgate.core.record import TYPE_CHECKING, Record
@@ -31,6 +31,7 @@ class Caller(Record):
     """Another one for another environment."""
 
 
+_GONE: ContextVar[Callable[[], bool]] = ContextVar("gone", default=lambda: False)
 _CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
@@ -42,6 +43,16 @@ def stand_in_for(caller: Caller | None) -> Token[Caller | None]:
 def reset(token: Token[Caller | None]) -> None:
     """Decide on behalf of whoever it was before."""
     _CURRENT.reset(token)
+
+
+def leave_when(gone: Callable[[], bool]) -> None:
+    """Have those who wait for somebody, in this context, ask whether the caller is gone."""
+    _GONE.set(gone)
+
+
+def is_gone() -> bool:
+    """Whether nobody hears the answer any more: a caller that was killed must not use up what a person says."""
+    return _GONE.get()()
 
 
 def environ() -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from lockgate.cli.approvals.find import (
     answering,
     clients,
     ids,
+    is_waited,
     open_questions,
     opened_for_questions,
     person,
@@ -53,10 +54,10 @@ def list_questions(everything: bool, as_json: bool) -> None:
         if store is not None:
             now = store.clock()
     if as_json:
-        click.echo(json.dumps([facts(row) for row in rows]))
+        click.echo(json.dumps([{**facts(row), "waited": is_waited(row)} for row in rows]))
         return
     for row in rows:
-        click.echo(text.summary(row, now))
+        click.echo(text.summary(row, now, waited=is_waited(row) is not False))
     if not rows:
         click.echo("no question waits")
 
@@ -74,10 +75,12 @@ def show(approval: str, as_json: bool) -> None:
     if as_json:
         whole: dict[str, Any] = {WHOLE: row.about[WHOLE]} if text.is_whole(row) else {}
         decided = {"decided_by": row.decided_by, "reason": row.reason}
-        click.echo(json.dumps({**facts(row), **whole, **decided}))
+        click.echo(json.dumps({**facts(row), **whole, **decided, "waited": is_waited(row)}))
         return
     for line in text.lines(row, now):
         click.echo(line)
+    if is_waited(row) is False:
+        click.echo(text.LEFT)
 
 
 @approvals.command(short_help="Take a refusal back.")

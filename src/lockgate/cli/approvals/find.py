@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -39,6 +40,20 @@ def open_questions(store: Store, *, here: bool = True) -> list[ApprovalRow]:
         now = store.clock()
         rows = [row for row in tx.approvals(state="pending") if row.expires_at > now]
     return [row for row in rows if not (here and row.about.get(IN_DIALOG))]
+
+
+def is_waited(row: ApprovalRow) -> bool | None:
+    """Whether somebody waits for the answer to a question; ``None`` where that cannot be told.
+
+    It is told of open questions of this machine, which are not put in a client's own window.
+    """
+    from lockgate.gate.approvals.wakeups import hangs
+    from lockgate.store.files import ELSEWHERE
+
+    state = state_dir()
+    if row.state != "pending" or row.about.get(IN_DIALOG) or os.path.lexists(os.path.join(state, ELSEWHERE)):
+        return None
+    return hangs(state, row.approval)
 
 
 def question_of(store: Store, approval: str) -> ApprovalRow:

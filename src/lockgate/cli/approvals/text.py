@@ -26,6 +26,10 @@ _LATEST = 1e11
 _STATES = {"pending": "yellow", "approved": "green", "used": "green", "denied": "red", "expired": "red"}
 
 
+LEFT = "its agent is gone: a yes counts if the same call is made again in time"
+"""What is said of an open question that nobody waits for."""
+
+
 def left(row: ApprovalRow, now: float) -> str:
     """How long a person has, or what became of the question."""
     if row.state != "pending":
@@ -38,13 +42,15 @@ def left(row: ApprovalRow, now: float) -> str:
     return f"{seconds // 60} min {seconds % 60:02d} s left" if seconds >= 60 else f"{seconds} s left"
 
 
-def summary(row: ApprovalRow, now: float) -> str:
-    """The question in one line."""
+def summary(row: ApprovalRow, now: float, *, waited: bool = True) -> str:
+    """The question in one line; ``waited``: whether somebody waits for the answer."""
     about = part(row.about)
     detail = next(iter(part(about.get("input")).values()), "")
     shown = visible(detail if isinstance(detail, str) else json.dumps(detail), 70)
     tool = visible(str(about.get("tool", "")), 40)
-    return f"{paint(visible(row.approval, _ID), 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}"
+    return f"{paint(visible(row.approval, _ID), 'cyan', bold=True)}  {left(row, now):<16} {tool}: {shown}" + (
+        "" if waited else f"\n  ({LEFT})"
+    )
 
 
 def lines(row: ApprovalRow, now: float) -> Iterator[str]:

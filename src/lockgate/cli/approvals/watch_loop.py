@@ -12,7 +12,7 @@ import click
 
 from lockgate.cli.approvals import text
 from lockgate.cli.approvals.approve import forget_what_was_typed
-from lockgate.cli.approvals.find import clients, open_questions, opened_for_questions, question_of, settle
+from lockgate.cli.approvals.find import clients, is_waited, open_questions, opened_for_questions, question_of, settle
 from lockgate.cli.common.person import require_approver
 from lockgate.cli.common.state import made
 from lockgate.core.display_text import visible
@@ -72,6 +72,8 @@ def _ask(store: Store, row: ApprovalRow, bell: Bell) -> None:
     click.echo(_BELL, nl=False)
     for line in text.lines(row, store.clock()):
         click.echo(line)
+    if is_waited(row) is False:
+        click.echo(text.LEFT)
     may_approve = text.is_whole(row)
     forget_what_was_typed()
     choices = "n, n REASON, needless (writes a report), or nothing to leave it"

@@ -208,12 +208,25 @@ def _gate(client: Adapter, where: Folders, deadline: Deadline) -> Monitor:
     rule = has_rule(client, where)
     files = client.parents_of, client.has_history
     asking = client.together, client.unattended
-    gate = open_gate(where, deadline.bring_forward, *files, rule, deadline.prolong, *asking)
+
+    def prolong(seconds: float) -> float:
+        _load_answers(client)
+        return deadline.prolong(seconds)
+
+    gate = open_gate(where, deadline.bring_forward, *files, rule, prolong, *asking)
     if client.OBJECTS:
         from lockgate.clients.hook.client_rules import with_objections
 
         return with_objections(gate, client.objections)
     return gate
+
+
+def _load_answers(client: Adapter) -> None:
+    """Load what spells the answer, before somebody is waited for: afterwards the files may be another version's."""
+    try:  # noqa: SIM105 - contextlib would be one module more
+        __import__(f"{getattr(client, '__name__', '').rpartition('.')[0]}.answers")
+    except ImportError:  # this client has no such module
+        pass
 
 
 def _remote_gate(client: Adapter, options: Options, where: Folders, deadline: Deadline) -> RemoteGate:
@@ -264,6 +277,7 @@ def main(
         asked = Asked(options, options.where(os.environ))
         _ASKED.append(asked)
         _look_for_home(asked.where.home)
+        _leave_unread()
         stdout, code = _decide(asked, given, deadline)
         deadline.stop()
         _record_refusals(state)
@@ -272,6 +286,22 @@ def main(
     except BaseException as error:  # noqa: BLE001 - a gate that fails must refuse, whatever it was
         _fail(state, error)
     _leave(stdout, "", code)
+
+
+def _leave_unread() -> None:
+    """Have no person be waited for, once the client is gone: it would use up their word."""
+    import select
+
+    from lockgate.system.caller import leave_when
+
+    parent = os.getppid()
+    reader = select.poll()
+    reader.register(_ANSWER[0], 0)
+
+    def is_gone() -> bool:
+        return os.getppid() != parent or any(seen & (select.POLLERR | select.POLLHUP) for _, seen in reader.poll(0))
+
+    leave_when(is_gone)
 
 
 def _look_for_home(home: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lockgate.core.errors import ApprovalError
 from lockgate.core.events import Context
@@ -49,13 +49,15 @@ def ask(
     about: Mapping[str, Any],
     now: float,
     seconds: float,
+    is_waited: Callable[[str], bool] = lambda _: True,
 ) -> ApprovalRow:
     """Put a question to a person. The same question about the same call is not put twice while its time runs.
 
     One about the same call that rests on something else is over with that: it could only be answered in vain.
 
     So a gate that was ended while it waited, and is asked again, finds the question that it had put. It also finds what
-    a person has said meanwhile.
+    a person has said meanwhile. A client that was ended names the same call anew when it goes on: then the question is
+    known by what it is about, and that nobody waits for it any more.
 
     Args:
         tx: The transaction.
@@ -66,6 +68,7 @@ def ask(
         about: What the person is shown.
         now: Seconds since the epoch.
         seconds: How long the person has.
+        is_waited: Tells whether a process waits for the answer to a question.
     """
     subject = context.subject
     for overdue in tx.overdue_approvals(now):
@@ -75,6 +78,10 @@ def ask(
             return row
         if row.state != "denied":
             _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
+    if left := _left_behind(tx, subject, (digest, basis), now, is_waited):
+        row = left._replace(call_id=call.call_id)
+        tx.put_approval(row)
+        return row
     row = ApprovalRow(
         _new_id(tx),
         subject.session,
@@ -89,6 +96,17 @@ def ask(
     )
     tx.put_approval(row)
     return row
+
+
+def _left_behind(
+    tx: Transaction, subject: Subject, about: tuple[str, str], now: float, is_waited: Callable[[str], bool]
+) -> ApprovalRow | None:
+    """The question about the same that nobody waits for any more, and that was not put in a client's dialog."""
+    for row in _open(tx, subject.session):
+        same = row.agent == subject.agent and (row.digest, row.basis) == about
+        if same and not row.about.get(IN_DIALOG) and not _over(row, now) and not is_waited(row.approval):
+            return row
+    return None
 
 
 def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[ApprovalRow]:
@@ -198,7 +216,15 @@ def lapse(tx: Transaction, approval: str, *, reason: str, now: float) -> None:
 
 
 def settle(
-    tx: Transaction, approval: str, *, subject: Subject, digest: str, basis: str, now: float, twice: bool = False
+    tx: Transaction,
+    approval: str,
+    *,
+    subject: Subject,
+    digest: str,
+    basis: str,
+    now: float,
+    call_id: str | None = None,
+    twice: bool = False,
 ) -> ApprovalRow:
     """Find out what came of a question, for the call that waited. It ends here, whatever was said.
 
@@ -209,6 +235,7 @@ def settle(
         digest: SHA-256 of the exact call, hexadecimal.
         basis: Digest of what the call's decision rests on now.
         now: Seconds since the epoch.
+        call_id: What the client calls the call: another one may have found the question in the meantime.
         twice: Whether a second hook for the very same call hears what the first has heard: for a client that itself
             runs a call once, however many hooks it has. Whoever takes requests from elsewhere must not say so.
 
@@ -224,6 +251,8 @@ def settle(
         raise ApprovalError("the question to a person is gone")
     if (row.session, row.agent) != subject:
         raise ApprovalError("the question to a person is about somebody else's call")
+    if call_id not in (None, row.call_id):
+        return row._replace(state="changed")
     if row.state == "used":
         again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
         return row if again and is_proven(tx, row) else row._replace(state="changed")

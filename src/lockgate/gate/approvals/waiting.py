@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lockgate.core.questions import PersonQuestion
     from lockgate.store.protocol import Store, Transaction
 
-LOOK_SECONDS = 3.0
+LOOK_SECONDS = 1.0
 """Between two looks at the store by whoever was not woken."""
 WATCHERS = "watch"
 """The name of the bells of ``lockgate approvals watch``, which no question has as its id."""
@@ -82,16 +82,27 @@ def was_told(tx: Transaction, now: float) -> bool:
     return any(json.loads(row.body).get("problem") == "" for row in tx.find_audit(query, limit=20))
 
 
-def wait(state: str, question: PersonQuestion, open_store: OpenStore, *, most: float | None = None) -> None:
-    """Block until a question is answered or its time is over.
+def wait(
+    state: str,
+    question: PersonQuestion,
+    open_store: OpenStore,
+    *,
+    most: float | None = None,
+    is_gone: Callable[[], bool] = lambda: False,
+) -> None:
+    """Block until a question is answered, its time is over, or nobody wants to know any more.
 
     Args:
         state: The state folder.
         question: The question, which the store has.
         open_store: Opens the store.
         most: Seconds after which to give up, where that is sooner.
+        is_gone: Tells whether whoever asked is gone.
     """
-    with bells.Bell(state, question.approval) as bell, _Vigil(question, most).looking(open_store, bell) as vigil:
+    with (
+        bells.Bell(state, question.approval) as bell,
+        _Vigil(question, most, is_gone).looking(open_store, bell) as vigil,
+    ):
         bells.ring(state, WATCHERS)
         while (seconds := vigil.seconds()) > 0:
             bell.heard(seconds)
@@ -117,8 +128,11 @@ async def waited(state: str, question: PersonQuestion, open_store: OpenStore) ->
 class _Vigil:
     """How long to go on waiting for one question."""
 
-    def __init__(self, question: PersonQuestion, most: float | None = None) -> None:
+    def __init__(
+        self, question: PersonQuestion, most: float | None = None, is_gone: Callable[[], bool] = lambda: False
+    ) -> None:
         self._question = question
+        self._is_gone = is_gone
         self._most = most
         self._until = time.monotonic() if most is None else time.monotonic() + most
         self._store: Store | None = None
@@ -144,7 +158,7 @@ class _Vigil:
     def seconds(self) -> float:
         """Seconds until the next look; none where there is nothing more to wait for."""
         left = self._until - time.monotonic()
-        return min(left, LOOK_SECONDS) if left > 0 and self._is_open() else 0.0
+        return min(left, LOOK_SECONDS) if left > 0 and not self._is_gone() and self._is_open() else 0.0
 
     def _is_open(self) -> bool:
         if self._store is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from lockgate.configuration import load as configuration
 from lockgate.configuration.load import Configuration
 from lockgate.configuration.pattern_library.library import PatternGuard
+from lockgate.core.errors import ApprovalError
 from lockgate.core.events import Context
 from lockgate.core.model import Origin, ToolCall
 from lockgate.core.questions import NO_DIALOG, RuleSets
@@ -269,7 +270,12 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
         wait=asked.wait,
         attended=asked.attended,
         listened=asked.listened,
+        is_waited=asked.is_waited,
     )
+
+
+_AFTER_WAITING = ("lockgate.gate.messages.calls", "lockgate.gate.messages.judge", "lockgate.gate.monitor.denied_before")
+"""What is needed once a person has answered."""
 
 
 class _Asked:
@@ -291,7 +297,17 @@ class _Asked:
         state = self._where.state
         most = self._prolong(max(question.expires_at - self._store.clock(), 0.0))
         telling.start(self._where, question)
-        waiting.wait(state, question, lambda: open_existing(state), most=most)
+        for module in _AFTER_WAITING:
+            __import__(module)  # the files may be those of another version when the answer comes
+        waiting.wait(state, question, lambda: open_existing(state), most=most, is_gone=caller.is_gone)
+        if caller.is_gone():
+            raise ApprovalError("nobody waits for the answer any more")
+
+    def is_waited(self, approval: str) -> bool:
+        """Whether a process of this machine waits for the answer to a question."""
+        from lockgate.gate.approvals import wakeups
+
+        return wakeups.hangs(self._where.state, approval)
 
     def attended(self, configuration: Configuration) -> bool:
         """Whether some person can hear of a question."""

@@ -233,6 +233,7 @@ def _question(parts: Parts, case: _Case, heard: _Heard, tx: Transaction, now: fl
         objections=case.objections,
         noes=tx.approvals(session=context.subject.session, state="denied"),
         place=lambda: _place(parts, case, heard, tx),
+        is_waited=parts.consultants.is_waited,
     )
     if heard.opinion is None or question.labels != heard.labels:
         return question  # what was read since the judge was asked makes it another one

@@ -82,6 +82,8 @@ class Question(Record):
     """The calls of the session that a person has said no to."""
     place: Callable[[], Place | None] = lambda: None
     """Where a person is proven to be. Asked only where a table takes one."""
+    is_waited: Callable[[str], bool] = lambda _: True
+    """Whether a process waits for the answer to a question, by its id."""
 
     @property
     def labels(self) -> frozenset[Label]:

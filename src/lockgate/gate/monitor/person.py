@@ -49,7 +49,8 @@ def hear(question: Question, ruling: Ruling, approval: str, *, twice: bool = Fal
             return ruling._replace(decision=decision, approval=approval, person=row.state, person_says=row.reason)
     seconds = approvals.seconds_of(question.configuration.options.approvals)
     row = approvals.ask(
-        tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds
+        *(tx, question.context, question.call, question.digest, basis, about(question, ruling), now, seconds),
+        is_waited=question.is_waited,
     )
     tx.append_audit(now, record.person_asked(question.context, row))
     return PersonQuestion(question.context, row.approval, row.expires_at, question.configuration.options.approvals)
@@ -80,7 +81,14 @@ def _settled(question: Question, approval: str, basis: str, *, twice: bool = Fal
     tx, now = question.tx, question.now
     before = tx.approval(approval)
     row = approvals.settle(
-        tx, approval, subject=question.context.subject, digest=question.digest, basis=basis, now=now, twice=twice
+        tx,
+        approval,
+        subject=question.context.subject,
+        digest=question.digest,
+        basis=basis,
+        now=now,
+        call_id=question.call.call_id,
+        twice=twice,
     )
     if row != before:
         tx.append_audit(now, record.answered(question.context, row))
@@ -88,12 +96,17 @@ def _settled(question: Question, approval: str, basis: str, *, twice: bool = Fal
 
 
 def basis_of(question: Question, ruling: Ruling) -> str:
-    """Digest of all that a question to a person rests on: with another label or effect it is another question."""
+    """Digest of all that a question to a person rests on: with another label or effect it is another question.
+
+    Of the configuration it is what its files say, and not which version reads them: a question survives an upgrade that
+    decides alike.
+    """
+    configured = question.configuration.digest.rpartition(".")[2]
     effects = sorted(
         repr((reason.row, reason.column.value, *reason.effect._replace(because="")))
         for reason in ruling.decision.reasons
     )
-    text = "\0".join((question.configuration.digest, ruling.decision.column.value, ruling.brief, *effects))
+    text = "\0".join((configured, ruling.decision.column.value, ruling.brief, *effects))
     return sha256(b"lockgate basis\0" + text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lockgate.patterns.decoding.decoded_views import Budget, Decoded, Decoder
 
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _HEX = b"0123456789abcdefABCDEF"
 _GAP = rb"(?:[ \t]*+\\?\r?\n[ \t]*+|(?:\\r)?\\n[ \t]*+|[\"'][ \t]*[+.]?[ \t]*\\?\r?\n?[ \t]*[+.]?[ \t]*[\"'])"
 
@@ -32,7 +32,7 @@ _PAIRS_LEAST = 23
 _CODES = lazy_re(rb"[0-9]{1,3}(?:,\s{0,16}[0-9]{1,3}){11,}")
 _CODES_LEAST = 23
 _NO_HEX = b" :,-\\nrt\r\n\t\v\f"
-IN_BASE64 = table_of(_BASE64)
+_IN_BASE64 = table_of(BASE64)
 _IN_HEX = table_of(_HEX)
 _IN_PAIRS = table_of(_HEX + b"xX:,- \t\r\n\v\f")
 _IN_CODES = table_of(b"0123456789, \t\r\n\v\f")
@@ -60,7 +60,7 @@ def base64(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iter
     """
     runs: list[tuple[bytes, int, int]] = []
     covered = 0
-    mask = data.translate(IN_BASE64)
+    mask = data.translate(_IN_BASE64)
     for spot in ends:
         if spot <= covered:
             continue
@@ -127,7 +127,7 @@ def long_runs(data: bytes, start: int) -> list[int]:
     digits = data.translate(_IN_HEX)
     return [
         begin + _LONG_RUN
-        for begin, end in stretches(data, IN_BASE64, _LONG_RUN, start)
+        for begin, end in stretches(data, _IN_BASE64, _LONG_RUN, start)
         if digits.find(0, begin, end) >= 0 or _next_line(data, end)
     ]
 
@@ -165,7 +165,7 @@ def _hex_runs(runs: Sequence[tuple[bytes, int, int]], budget: Budget, depth: int
 
 
 def _only_digits(run: bytes) -> bytes:
-    return run if run.isalnum() else run.replace(b"0x", b"").translate(None, _NO_HEX)
+    return run.replace(b"0x", b"").translate(None, _NO_HEX) if run.translate(None, _HEX) else run
 
 
 def pairs(data: bytes, ends: Sequence[int], budget: Budget, depth: int) -> Iterator[Decoded]:

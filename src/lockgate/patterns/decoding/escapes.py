@@ -10,7 +10,7 @@ from bisect import bisect_left
 from lockgate.core.lazy import lazy_re
 from lockgate.core.record import TYPE_CHECKING, Record
 from lockgate.patterns.decoding.decoded_views import Decoded, Respelling
-from lockgate.patterns.decoding.encoded_runs import IN_BASE64
+from lockgate.patterns.decoding.encoded_runs import BASE64
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -188,31 +188,21 @@ def _quoted_printable(data: bytes, ends: Sequence[int], budget: Budget, depth: i
 
 
 def _cut_at_padding(data: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    base = max(0, start - _LONGEST_LINE)
-    mask = data[base:end].translate(IN_BASE64)
     for found in _SOFT_BREAK.finditer(data, start, end):
-        place = found.start() - base
-        if not _is_soft(data, found.start(), found.end(), place - mask.rfind(0, 0, place)):
+        if not _is_soft(data, found.start(), found.end()):
             yield start, found.start() + 1
             start = found.end() - 1
     yield start, end
 
 
-def _is_soft(data: bytes, place: int, behind: int, padded: int) -> bool:
-    """Whether the ``=`` at the end of a line joins it to the next: both look as an encoder leaves them.
-
-    Args:
-        data: The text.
-        place: Where the ``=`` stands.
-        behind: Where the next line begins.
-        padded: Characters of base64 before it, itself included.
-    """
+def _is_soft(data: bytes, place: int, behind: int) -> bool:
+    """Whether the ``=`` at the end of a line joins it to the next: both look as an encoder leaves them."""
     lowest = max(0, place - _LONGEST_LINE)
-    begin = max(lowest, data.rfind(b"\n", lowest, place) + 1)
-    escaped = data.find(b"=", begin, place) >= 0 and _ESCAPED.search(data, begin, place + 1) is not None
+    line = data[max(lowest, data.rfind(b"\n", lowest, place) + 1) : place + 1]
+    padded = len(line) - len(line[:-1].rstrip(BASE64))
+    escaped = data.find(b"=", place - len(line) + 1, place) >= 0 and _ESCAPED.search(line) is not None
     if padded >= _LEAST_PADDED and padded % 4 == 0 and not escaped:
         return False
-    line = data[begin : place + 1]
     stop = data.find(b"\n", behind, behind + _LONGEST_LINE)
     following = data[behind : stop if stop >= 0 else behind + _LONGEST_LINE]
     if _BARE.search(line.rpartition(b" ")[2]) or _BARE.search(following):

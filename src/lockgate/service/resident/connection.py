@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from _socket import MSG_DONTWAIT, MSG_PEEK
 
 from lockgate.clients.wire.resident import HEADER, Request, request, sizes
 from lockgate.core.errors import BadInputError
@@ -45,6 +46,17 @@ class Connection:
         self.closed = False
         self.is_watched = False
         """Whether a selector looks after it."""
+
+    def has_ended(self) -> bool:
+        """Whether the hook is gone, also where nobody has looked since. May be called in any thread."""
+        if self.closed:
+            return True
+        try:
+            return self.socket.recv(1, MSG_PEEK | MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     @property
     def owes(self) -> bool:

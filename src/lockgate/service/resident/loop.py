@@ -178,6 +178,7 @@ class Serving:
             self._hooks.decline(connection)
             return
         connection.work = work
+        work.is_gone = connection.has_ended
         work.waiting.tell = lambda seconds: self._hooks.bell.tell(
             lambda: self._hooks.say(connection, wire.wait(seconds), last=False)
         )
@@ -303,7 +304,7 @@ class Serving:
 
     def _consulted(self, connection: Connection, work: Work, said: Any) -> None:
         self._consulting -= 1
-        if self.measures.failed:  # a step was interrupted: nothing is decided here any more
+        if connection.has_ended() or self.measures.failed:  # a person's word is not used up for nobody
             self._hooks.decline(connection)
         elif not connection.closed:
             self._step(connection, work, said)

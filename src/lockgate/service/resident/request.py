@@ -7,7 +7,7 @@ from contextvars import ContextVar, copy_context
 
 from lockgate.clients.hook import deadline
 from lockgate.core.record import TYPE_CHECKING
-from lockgate.system.caller import Caller, stand_in_for
+from lockgate.system.caller import Caller, leave_when, stand_in_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +63,8 @@ class Work:
         self.deliberation: Deliberation | None = None
         self.consultants: Consultants | None = None
         """Whom it asks: with what the hook's client objects to by itself."""
+        self.is_gone: Callable[[], bool] = lambda: False
+        """Whether the hook has ended."""
         self._data = request.payload
         self.caller = Caller(request.environ, pid, request.parent, request.mark)
         """On whose behalf it is decided on."""
@@ -79,6 +81,7 @@ class Work:
         """Ask whom a question is for, and wait for the answer. In any thread, in a copy of its context."""
         assert self.consultants is not None, "a question comes of a decision that has begun"
         _PROLONG.set(self.waiting.prolong)
+        leave_when(self.is_gone)
         return self.consultants.said(need)
 
     def end(self) -> None:

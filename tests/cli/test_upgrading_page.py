@@ -1,0 +1,174 @@
+"""The page "Upgrade, move, back up, take out": each command on it is run, in the order of the page's sections."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.payloads import tool
+from hook.process import Told, run
+from lockgate.core.model import Label, Subject
+from lockgate.store.sqlite.schema import VERSION
+from lockgate.store.sqlite.store import SqliteStore
+from support.builds import Build
+from support.gates import end_gates
+from support.prepared import give_state
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "upgrading.md"
+PUSH = tool("PreToolUse", "Bash", {"command": "git push https://git.example.com/x.git"})
+PAGE_READ = {"tool_input": {"url": "https://example.org/"}, "tool_response": {"result": "text", "code": 200}}
+
+
+def commands(section: str) -> list[str]:
+    """The commands of a section."""
+    text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found = [line.removeprefix("$ ") for line in re.findall(r"^\$ .*$", text, re.MULTILINE)]
+    assert found
+    return found
+
+
+class Person:
+    """Somebody with a home folder, an installation and a session that has read a stranger's page."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.home.mkdir()
+        self.build = Build(root / "one", "one")
+        self.environ = {
+            **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
+            "HOME": str(self.home),
+            "PYTHONPATH": str(self.build.package.parent),
+        }
+        give_state(self.home / ".local" / "state" / "lockgate")
+        self.does("lockgate install claude-code")
+        told = self.hook(tool("PostToolUse", "WebFetch", **PAGE_READ))
+        assert told.code == 0, told
+        assert self.hook(PUSH).refuses
+
+    def does(self, line: str, code: int = 0) -> str:
+        """Type a line."""
+        line = line.replace("~", str(self.home)).replace("/srv/ann", str(self.home / "srv"))
+        words = shlex.split(line)
+        if words[0] == "export":
+            name, _, value = words[1].partition("=")
+            self.environ[name] = value
+            return ""
+        if words[0] == "lockgate":
+            words[:1] = [sys.executable, "-m", "lockgate"]
+        done = subprocess.run(
+            words, cwd=self.home, env=self.environ, capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.returncode == code, (line, done)
+        return done.stdout + done.stderr
+
+    def hook(self, event: dict[str, Any]) -> Told:
+        """What the hook in the settings says."""
+        settings = json.loads((self.home / ".claude" / "settings.json").read_text())
+        command = settings["hooks"][event["hook_event_name"]][0]["hooks"][0]["command"]
+        return run(["/bin/sh", "-c", command], event, env=self.environ, cwd=self.home)
+
+    @property
+    def state(self) -> Path:
+        """The state folder."""
+        below = self.environ.get("XDG_STATE_HOME", str(self.home / ".local" / "state"))
+        return Path(below) / "lockgate"
+
+    def labels(self) -> frozenset[Label]:
+        """Those of the session."""
+        store = SqliteStore.open(str(self.state))
+        try:
+            with store.reading() as tx:
+                return tx.labels(Subject(PUSH["session_id"]))
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def ann(tmp_path: Path) -> Iterator[Person]:
+    """A person."""
+    person = Person(tmp_path)
+    yield person
+    end_gates(tmp_path)
+
+
+def test_upgrade(ann: Person) -> None:
+    pip, *rest = commands("Upgrade")
+    assert pip.startswith("pip install")
+    ann.build.change("two")
+    told = ann.hook(PUSH)
+    assert told.refuses
+    assert '"two' in told.stdout, "the new code has decided"
+    for line in rest:
+        said = ann.does(line)
+        assert "FAIL" not in said
+    assert ann.labels() == {Label.UNTRUSTED}
+    assert ann.hook(PUSH).refuses
+
+
+def test_go_back(ann: Person) -> None:
+    ann.build.schema("CREATE TABLE more (a)")
+    ann.build.change("two")
+    assert ann.hook(PUSH).refuses
+    end_gates(ann.home)
+    old = Build(ann.home / "old", "one")
+    ann.environ["PYTHONPATH"] = str(old.package.parent)
+    ann.does("lockgate install claude-code", code=1)
+    blocked = ann.hook(PUSH)
+    assert blocked.code == 2
+    listing, restoring = commands("Go back to an older version")
+    restoring = restoring.replace("lockgate.db.5", f"lockgate.db.{VERSION}")
+    assert restoring.replace("~", str(ann.home)) in blocked.stderr
+    assert f"lockgate.db.{VERSION} (schema {VERSION})" in ann.does(listing)
+    assert "sessions that have both labels now: " in ann.does(restoring)
+    ann.does("lockgate install claude-code")
+    assert ann.labels() == frozenset(Label)
+    assert ann.hook(PUSH).refuses
+
+
+def test_move(ann: Person) -> None:
+    (ann.home / "srv").mkdir()
+    for line in commands("Move, or rename the home folder"):
+        ann.does(line)
+    assert ann.state == ann.home / "srv" / "lockgate"
+    assert ann.labels() == {Label.UNTRUSTED}
+    assert ann.hook(PUSH).refuses
+    assert not (ann.home / ".local" / "state" / "lockgate").exists()
+
+
+def test_back_up(ann: Person) -> None:
+    for line in commands("Back up"):
+        ann.does(line)
+    assert ann.labels() == {Label.UNTRUSTED}
+    assert "restored" in ann.does("lockgate store restore ~/backup/lockgate.db")
+    assert ann.labels() == frozenset(Label)
+    assert ann.hook(PUSH).refuses
+
+
+def test_take_out(ann: Person) -> None:
+    *lines, pip = commands("Take out")
+    assert pip.startswith("pip uninstall")
+    for line in lines:
+        ann.does(line)
+    settings = ann.home / ".claude" / "settings.json"
+    assert not settings.exists()
+    assert ann.labels() == {Label.UNTRUSTED}, "labels stay"
+
+
+def test_what_a_block_says_is_what_the_page_lists() -> None:
+    """Each line of the table stands in a message of the package."""
+    rows = re.findall(r"^\| (.+?) \| .+ \|$", PAGE.read_text().partition("## What a block says")[2], re.MULTILINE)[1:]
+    package = Path(__file__).resolve().parents[2] / "src" / "lockgate"
+    text = " ".join(path.read_text() for path in package.rglob("*.py"))
+    said = re.sub(r"\{[^{}]*\}", "X", text)
+    for row in rows:
+        parts = re.split(r"FILE|ANN|NAME|HOME", row)
+        assert all(part.strip() in said for part in parts), row
