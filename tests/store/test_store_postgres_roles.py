@@ -9,9 +9,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from contract import SESSION
+from contract import APPROVAL, SESSION
 
 from lockgate.core.errors import StoreError
+from lockgate.core.model import Subject
+from lockgate.gate.approvals import questions as approvals
+from lockgate.gate.contradictions import contradictions
 from lockgate.store.audit.anchors import verify_anchors, verify_chain
 from lockgate.store.audit.pruning import cut
 from lockgate.store.opening import open_store
@@ -338,3 +341,34 @@ def test_a_reader_who_says_that_somebody_watches_is_not_believed(roles: Roles) -
         while not roles.north.watched():
             assert time.monotonic() < until
             threading.Event().wait(0.01)
+
+
+def test_a_row_that_another_role_sets_to_approved_is_no_yes(roles: Roles) -> None:
+    with roles.south.transaction() as tx:
+        for name in ("forged", "moved", "real"):
+            tx.put_approval(APPROVAL._replace(approval=name, expires_at=roles.south.clock() + 600))
+    with roles.north.transaction() as tx:
+        yes = approvals.decide(tx, "real", approve=True, by="ann", reason="", now=roles.north.clock())
+    said = "state = 'approved', decided_by = 'ann', decided_at = asked_at + 1"
+    there = "about = (SELECT about FROM lockgate.approvals WHERE approval = 'real')"
+    roles.execute(
+        "north_role",
+        f"UPDATE lockgate.approvals SET {said} WHERE approval = 'forged'",
+        f"UPDATE lockgate.approvals SET {said}, {there} WHERE approval = 'moved'",
+    )
+    with roles.south.reading() as tx:
+        assert sorted(each.approval for each in contradictions(tx)) == ["forged", "moved"]
+    found = []
+    for name in ("forged", "moved", "real"):
+        with roles.south.transaction() as tx:
+            row = approvals.settle(
+                tx,
+                name,
+                subject=Subject("s1", "a1"),
+                digest=APPROVAL.digest,
+                basis=APPROVAL.basis,
+                now=roles.south.clock(),
+            )
+            found.append(row.state)
+    assert found == ["unproven", "unproven", "used"]
+    assert yes.about["answer"][0] == roles.north.gate
