@@ -56,6 +56,7 @@ def check(folder: str, answered: list[str]) -> None:
         found = verify(rows, tx.audit_head(), store.key)
         assert found.ok, found
         labelled = {taint.call_id for taint in tx.taints(Subject("s"))}
+        assert tx.label_contradictions() == [], "a kill looks like a forgery"
         recorded = {row.body.split('"call":"', 1)[1].split('"', 1)[0] for row in rows}
     store.close()
     assert labelled == recorded, "a label without its record, or a record without its label"

@@ -75,6 +75,7 @@ def test_16_processes_on_one_session_lose_no_label_and_no_record(tmp_path: Path)
         }
         assert {row.state for row in tx.calls("s")} == {"finished"}
         assert tx.labels(Subject("s")) == {Label.UNTRUSTED}
+        assert tx.label_contradictions() == []
     store.close()
 
 
