@@ -14,7 +14,7 @@ STRESS ?= 4
 TIME ?= 60
 FUZZ_TARGETS ?= $(notdir $(wildcard evals/fuzz/corpus/*))
 
-.PHONY: help demo test lint house format unit e2e stress faults evals days containment fuzz knowledge library lock setup system axe screenshots clients clean
+.PHONY: help demo test lint site house format unit room e2e stress faults evals days containment fuzz knowledge reference library lock setup system axe screenshots picture hooks clients clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,7 @@ demo: setup library ## set everything up and show the main job with real hooks
 test: setup library system axe clients lint ## set everything up and run every check
 	@$(BIN)/pytest $(XDIST) $(PYTEST_ARGS)
 
-lint: setup ## style, types, import rules, stale knowledge
+lint: setup ## style, types, import rules, stale knowledge, stale pages, broken links
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
@@ -34,6 +34,11 @@ lint: setup ## style, types, import rules, stale knowledge
 	@$(BIN)/lint-imports
 	@$(MAKE) --no-print-directory house
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" --check || exit 1; done
+	@$(BIN)/python scripts/reference.py --check
+	@$(MAKE) --no-print-directory site
+
+site: setup ## the documents as pages, into build/site; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1 | { grep -v '^INFO ' || true; }
 
 house: setup ## circles of imports and imports against the planned rooms: their number may only fall
 	@$(BIN)/python scripts/house/check_house.py src/lockgate --rooms scripts/house/rooms.tsv --short --ceiling scripts/house/ceiling.json
@@ -45,6 +50,11 @@ format: setup ## mend what ruff can mend
 
 unit: setup library system axe ## all tests but those with real agent clients
 	@$(BIN)/pytest $(XDIST) -m 'not e2e' $(PYTEST_ARGS)
+
+room: setup library ## the quick tests of one room: ROOM=shell
+	@paths=$$(awk -F '\t' -v room="$(ROOM)" '$$1 == room { print $$2 }' scripts/house/tests.tsv); \
+	test -n "$$paths" || { echo "room: ROOM is one of $$(cut -f 1 scripts/house/tests.tsv | tr '\n' ' ')" >&2; exit 2; }; \
+	$(BIN)/pytest $(XDIST) -m 'not e2e and not stress' $$paths $(PYTEST_ARGS)
 
 e2e: setup library clients ## the tests with real agent clients
 	@$(BIN)/pytest $(XDIST) tests/e2e $(PYTEST_ARGS)
@@ -79,6 +89,9 @@ fuzz: setup ## look for inputs that break a law (TIME=60 seconds for each reader
 knowledge: setup ## compile the YAML tables to what the hook reads
 	@for module in $(KNOWLEDGE); do $(BIN)/python -m "$$module" || exit 1; done
 
+reference: setup ## the pages of docs/reference, from the code
+	@$(BIN)/python scripts/reference.py
+
 library: setup ## compile the shipped patterns, so that no hook has to
 	@$(BIN)/python -m lockgate.configuration.pattern_library.prepare
 
@@ -96,6 +109,12 @@ axe: ## what the browser tests look at pages with, into .axe
 
 screenshots: setup library system ## the pictures of the dashboard, into docs/images (needs pngquant)
 	@$(BIN)/python scripts/screenshots.py
+
+picture: setup library ## the picture of the demo, for the README
+	@$(BIN)/python scripts/demo_picture.py
+
+hooks: setup ## have git run the checks before a commit and before a push
+	@$(BIN)/pre-commit install
 
 clients: ## the real agent clients, into .clients
 	@scripts/install_clients.sh

@@ -54,9 +54,8 @@ def test_samples_of_configuration_are_valid(sample: str) -> None:
     assert parse(sample.encode(), "lockgate.yaml").problems == ()
 
 
-@pytest.mark.parametrize("name", ["README.md", "patterns.md"])
-def test_samples_of_patterns_are_valid_and_their_examples_hold(name: str, tmp_path: Path) -> None:
-    sample = re.search(r"```yaml\n(schema_version.*?)```", DOCS[name], re.DOTALL)
+def test_the_sample_of_patterns_is_valid_and_its_examples_hold(tmp_path: Path) -> None:
+    sample = re.search(r"```yaml\n(schema_version.*?)```", DOCS["patterns.md"], re.DOTALL)
     assert sample
     (tmp_path / "patterns.yaml").write_text(sample[1])
     assert CliRunner().invoke(cli, ["patterns", "test", str(tmp_path / "patterns.yaml")]).exit_code == 0
@@ -75,17 +74,18 @@ def test_every_row_of_the_table_is_described() -> None:
 
 
 @pytest.mark.parametrize(("title", "row"), ROWS.items())
-def test_the_readme_shows_the_default_table(title: str, row: str) -> None:
+def test_the_default_table_is_shown(title: str, row: str) -> None:
     able = frozenset({Verdict.CONTAIN, Verdict.ASK})
     chains = [shipped()["quarantine"].cell(row, column) for column in LabelState]
     # A star: only where a person is proven to be there.
     cells = [possible(chain, able).word + "\\*" * (chain == (Verdict.ASK, Verdict.DENY)) for chain in chains]
-    assert f"| {title} | {' | '.join(cells)} |" in DOCS["README.md"]
+    assert f"| {title} | {' | '.join(cells)} |" in DOCS["how-it-decides.md"]
 
 
-def test_the_readme_names_every_extra() -> None:
+def test_every_extra_is_named() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    together, _, others = DOCS["README.md"].partition("There are ")[2].partition("\n\n")[0].partition("together")
+    told = DOCS["install.md"].partition("### Extras\n")[2].partition("There are")[2].partition("\n\n")[0]
+    together, _, others = told.partition("together")
     whole = set(extras.pop("all")[0].removeprefix("lockgate[").removesuffix("]").split(","))
     assert set(re.findall(r"`([a-z-]+)`", together)) - {"all"} == whole
     assert set(re.findall(r"`([a-z-]+)`", others)) == set(extras) - whole
