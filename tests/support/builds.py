@@ -54,6 +54,9 @@ class Build:
         draft = self.package / f"{path}.draft"
         draft.write_text(text)
         draft.replace(self.package / path)
+        # As installers do: Python tells a compiled file's age by seconds and size, and a test changes it sooner.
+        for compiled in (self.package / path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+            compiled.unlink()
 
     def schema(self, more: str) -> None:
         """Add a migration, which is a statement."""
