@@ -152,7 +152,7 @@ def test_a_yes_after_the_client_was_killed_is_kept_for_the_same_call(asking: Ask
     assert [row.state for row in asking.rows()] == ["approved"], "nobody has used it"
     assert "allow" not in asking.verdicts()
     assert _told(asking.ask("toolu_2")) == "allow", "the client has gone on, and names the call anew"
-    assert [(row.approval, row.state, row.call_id) for row in asking.rows()] == [(approval, "used", "toolu_2")]
+    assert [(row.approval, row.state) for row in asking.rows()] == [(approval, "used")]
     assert asking.verdicts().count("allow") == 1
 
 

@@ -14,6 +14,7 @@ from lockgate.configuration.pattern_library.cache import SECONDS
 from lockgate.configuration.pattern_library.compiled import load
 from lockgate.configuration.pattern_library.layers import SHIPPED
 from lockgate.core.version import __version__
+from lockgate.store.sqlite.schema import VERSION
 from lockgate.store.sqlite.store import SqliteStore
 from lockgate.system.folders import Folders
 
@@ -53,7 +54,13 @@ def _copy_prepared(draft: Path) -> None:
 def _name() -> str:
     about = os.stat(SHIPPED)
     sources = Path(SHIPPED).parents[1].glob("*.py")
-    facts = [SHIPPED, about.st_mtime_ns, __version__, *sorted((path.name, path.stat().st_mtime_ns) for path in sources)]
+    facts = [
+        SHIPPED,
+        about.st_mtime_ns,
+        __version__,
+        VERSION,
+        *sorted((path.name, path.stat().st_mtime_ns) for path in sources),
+    ]
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 

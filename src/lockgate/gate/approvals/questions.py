@@ -31,6 +31,8 @@ IN_DIALOG = "dialog"
 """The name under which a question says that it is put in the client's own dialog: yes is said there alone."""
 REACHED = "reached"
 """The name under which a question tells the addresses behind names of remotes."""
+TAKEN = "taken_over_by"
+"""The name under which a question holds the later id of its call, where the client was ended meanwhile."""
 WHOLE = "whole"
 """The name under which a question holds the whole call, as long as it is open."""
 
@@ -79,7 +81,7 @@ def ask(
         if row.state != "denied":
             _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
     if left := _left_behind(tx, subject, (digest, basis), now, is_waited):
-        row = left._replace(call_id=call.call_id)
+        row = left._replace(about={**left.about, TAKEN: call.call_id})
         tx.put_approval(row)
         return row
     row = ApprovalRow(
@@ -113,7 +115,12 @@ def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[Appro
     """The questions about a call that were not used or ended."""
     states = ("pending", "approved", "denied") if call.call_id else ()
     rows = [row for state in states for row in tx.approvals(session=subject.session, state=state)]
-    return [row for row in rows if (row.agent, row.call_id) == (subject.agent, call.call_id)]
+    return [row for row in rows if (row.agent, _call_of(row)) == (subject.agent, call.call_id)]
+
+
+def _call_of(row: ApprovalRow) -> object:
+    """What the client calls the call now. The yes is bound to what it was called when it was asked about."""
+    return row.about.get(TAKEN, row.call_id)
 
 
 def _open(tx: Transaction, session: str) -> list[ApprovalRow]:
@@ -251,7 +258,7 @@ def settle(
         raise ApprovalError("the question to a person is gone")
     if (row.session, row.agent) != subject:
         raise ApprovalError("the question to a person is about somebody else's call")
-    if call_id not in (None, row.call_id):
+    if call_id not in (None, _call_of(row)):
         return row._replace(state="changed")
     if row.state == "used":
         again = twice and (row.digest, row.basis) == (digest, basis) and not _over(row, now)
