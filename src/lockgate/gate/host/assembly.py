@@ -274,7 +274,10 @@ def consultants_of(where: Folders, store: Store, prolong: Callable[[float], floa
     )
 
 
-_AFTER_WAITING = ("lockgate.gate.messages.calls", "lockgate.gate.messages.judge", "lockgate.gate.monitor.denied_before")
+_AFTER_WAITING = (
+    *("lockgate.gate.messages.calls", "lockgate.gate.messages.judge", "lockgate.gate.monitor.denied_before"),
+    "lockgate.store.sqlite.search",
+)
 """What is needed once a person has answered."""
 
 
