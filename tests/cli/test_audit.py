@@ -285,3 +285,14 @@ def test_an_export_of_another_installation(state: Path, tmp_path: Path, monkeypa
 @pytest.mark.parametrize("arguments", [["verify", "--foreign"], ["verify", "/not/there"], ["nonsense"]])
 def test_usage_errors_are_status_2(state: Path, arguments: list[str]) -> None:
     run(*arguments, code=2)
+
+
+def test_verify_tells_what_the_state_says_against_the_audit(state: Path) -> None:
+    forged = ", ".join(["'k2v7m9qxwp'", *["''"] * 6, "'{}'", "'approved'", "1", "2", "1", "'ann'", "''"])
+    spoil(state, f"INSERT INTO approvals VALUES (1, {forged})")
+    said = run("verify", code=1).output
+    assert said.startswith("the audit chain holds")
+    assert "lockgate audit accept" in said
+    assert "question k2v7m9qxwp: it is approved, and the audit has no such answer" in said
+    told = json.loads(run("verify", "--json", code=1).output)
+    assert (told["ok"], len(told["against"])) == (False, 1)
