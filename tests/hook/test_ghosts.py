@@ -20,7 +20,7 @@ from lockgate.cli.main import cli
 from lockgate.configuration import load as configuration
 from lockgate.gate.approvals import wakeups as bells
 from lockgate.gate.approvals.answering import answer
-from lockgate.gate.approvals.questions import settle
+from lockgate.gate.approvals.questions import YOUNG, settle
 from lockgate.store.rows import ApprovalRow
 from resident.machine import Machine
 from support import steady
@@ -104,6 +104,8 @@ class Asking(Machine):
         began = time.monotonic()
         self.until(lambda: not bells.hangs(self.state, approval), "the ghost to end")
         assert time.monotonic() - began < 10
+        (row,) = (row for row in self.rows() if row.approval == approval)
+        time.sleep(max(row.asked_at + YOUNG + 0.1 - time.time(), 0))  # before, somebody may be about to wait
 
     def say_yes(self, approval: str) -> None:
         """What a person does."""

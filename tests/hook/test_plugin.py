@@ -13,10 +13,10 @@ import pytest
 
 from adapters.payloads import WHOLE, tool
 from hook.process import HOOK, Told, run
-from lockgate import __version__
 from lockgate.clients.claude.events import EVENTS
 from lockgate.clients.common.hook_command import REPORTS, Launch
 from lockgate.clients.install.claude import write_launch_record
+from lockgate.core.version import RELEASE
 from lockgate.system.folders import Folders
 
 ROOT = Path(__file__).parents[2]
@@ -214,7 +214,7 @@ def test_the_event_s_name_is_no_command(machine: Machine) -> None:
 def test_the_manifests_agree() -> None:
     plugin = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
     market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
-    assert plugin["version"] == __version__
+    assert plugin["version"] == RELEASE
     assert market["plugins"][0]["name"] == plugin["name"]
     assert (ROOT / market["plugins"][0]["source"]).resolve() == PLUGIN.resolve()
     assert os.access(PLUGIN / "hooks" / "run.sh", os.X_OK)

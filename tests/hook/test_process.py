@@ -190,10 +190,10 @@ FAULTS = [
     pytest.param("raise ValueError('secret-in-payload')", "an internal error", id="any exception"),
     pytest.param("raise SystemExit(0)", "an internal error", id="exit 0"),
     pytest.param("raise KeyboardInterrupt", "an internal error", id="interrupt"),
-    pytest.param("raise MemoryError", "an internal error", id="no memory"),
+    pytest.param("raise MemoryError", "there is too little memory", id="no memory"),
     pytest.param("def f(): return f()\nreturn f()", "an internal error", id="recursion"),
     pytest.param("return None", "an internal error", id="no answer"),
-    pytest.param("import lockgate.nothing", "an internal error", id="a part is missing"),
+    pytest.param("import lockgate.nothing", "lockgate.nothing cannot be loaded", id="a part is missing"),
     pytest.param(
         "from lockgate.core.errors import StoreError\nraise StoreError('the disk is \\x1b[1m full')",
         r"the disk is \e[1m full",

@@ -33,6 +33,8 @@ _GATE = b"lockgate gate"
 _FLEET = b"lockgate fleet"
 PURPOSE_LABELS = b"lockgate label 1"
 """For how many taints a subject has: `lockgate.store.sqlite.labels`."""
+PURPOSE_DEPLOYMENT = b"lockgate known 1"
+"""Of a deployment that a person has said yes to for good."""
 PURPOSE_YES = b"lockgate yes 1"
 """For what a person's yes is bound to: `lockgate.gate.approvals.proof`."""
 

@@ -10,6 +10,7 @@ from lockgate.cli.common.state import opened
 from lockgate.core.display_text import visible
 from lockgate.gate.contradictions import accept as accept_found
 from lockgate.gate.contradictions import contradictions
+from lockgate.store.audit.chain import verify_store
 from lockgate.store.protocol import Transaction
 
 
@@ -38,6 +39,10 @@ def accept(yes: bool) -> None:
                 if not yes:
                     click.confirm("Have you looked at this, and shall it be mended?", abort=True)
                 with store.transaction() as tx:
+                    if not (verified := verify_store(tx, store.key)).ok:
+                        raise click.ClickException(f"the audit itself does not hold: {visible(verified.problem, 300)}")
+                    if problems(tx) != found:
+                        raise click.ClickException("the state has changed meanwhile: look again")
                     accept_found(tx, contradictions(tx), by=person(), now=store.clock())
                 click.echo(f"mended, and recorded: {len(found)}")
                 return

@@ -290,16 +290,18 @@ def main(
 
 def _leave_unread() -> None:
     """Have no person be waited for, once the client is gone: it would use up their word."""
-    import select
-
     from lockgate.system.caller import leave_when
 
     parent = os.getppid()
-    reader = select.poll()
-    reader.register(_ANSWER[0], 0)
 
     def is_gone() -> bool:
-        return os.getppid() != parent or any(seen & (select.POLLERR | select.POLLHUP) for _, seen in reader.poll(0))
+        if os.getppid() != parent:
+            return True
+        import select  # only who waits needs it
+
+        reader = select.poll()
+        reader.register(_ANSWER[0], 0)
+        return any(seen & (select.POLLERR | select.POLLHUP) for _, seen in reader.poll(0))
 
     leave_when(is_gone)
 

@@ -101,6 +101,8 @@ class Gate:
             # Sessions of a program itself have no transcript, for which these say nothing.
             parts = parts._replace(parents=claude_code.parents_of, history=claude_code.has_history)
             consultants = parts.consultants._replace(turn=lambda context: claude_code.together(context, where.home))
+            # A function that asks is not seen to wait: no question counts as one that was left behind.
+            consultants = consultants._replace(is_waited=lambda _: True)
             consultants = with_plugins(consultants, where.home, plugins) if plugins else consultants
             if judge is not None:
                 consultants = consultants._replace(judge=_careful(judge), can_judge=lambda _: True)

@@ -41,8 +41,8 @@ def record_yes(tx: Transaction, row: ApprovalRow, body: Mapping[str, Any]) -> Ap
     return row._replace(about={**row.about, ANSWER: [tx.gate, link.seq]})
 
 
-def is_proven(tx: Transaction, row: ApprovalRow) -> bool:
-    """Whether the audit has the yes that a question says it had."""
+def is_proven(tx: Transaction, row: ApprovalRow, *, unused: bool = False) -> bool:
+    """Whether the audit has the yes that a question says it had; or only one that was not used when it was written."""
     match row.about.get(ANSWER):
         case [str(gate), int(seq)] if seq > 0:
             found = tx.audit(after=seq - 1, limit=1, gate=gate)
@@ -53,12 +53,12 @@ def is_proven(tx: Transaction, row: ApprovalRow) -> bool:
     link = found[0]
     if link_digest(link.previous, link.seq, link.at, link.body) != link.digest:
         return False
-    return _says(tx, row, gate, _parsed(link.body))
+    return _says(tx, row, gate, _parsed(link.body), unused=unused)
 
 
 def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
     """Whether the audit has the yes of a question, and does not tell that it was used already."""
-    if not is_proven(tx, row):
+    if not is_proven(tx, row, unused=True):
         return False
     gate, seq = row.about[ANSWER]
     own = gate == tx.gate
@@ -68,9 +68,10 @@ def may_be_used(tx: Transaction, row: ApprovalRow) -> bool:
     return all(_parsed(each.body).get("approval") != row.approval for each in later)
 
 
-def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any]) -> bool:
+def _says(tx: Transaction, row: ApprovalRow, gate: str, body: Mapping[str, Any], *, unused: bool) -> bool:
     """Whether a record tells of exactly this yes. Another gate's has a seal that only that gate can make."""
-    yes = body.get("event") == "approve" or (body.get("event"), body.get("state")) == ("answered", "used")
+    used = (body.get("event"), body.get("state")) == ("answered", "used")
+    yes = body.get("event") == "approve" or (used and not unused)
     told = tuple(body.get(name) for name in ("approval", "session", "agent", "digest", "basis", FETCHES))
     bound = (row.approval, row.session, row.agent, row.digest, row.basis, row.about.get(FETCHES))
     if not yes or told != bound:

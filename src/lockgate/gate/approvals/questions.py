@@ -33,6 +33,10 @@ REACHED = "reached"
 """The name under which a question tells the addresses behind names of remotes."""
 TAKEN = "taken_over_by"
 """The name under which a question holds the later id of its call, where the client was ended meanwhile."""
+TAKEN_AT = "taken_over_at"
+"""The name under which a question holds when that was."""
+YOUNG = 2.0
+"""Seconds in which somebody who is about to wait for a question may not be seen to wait yet."""
 WHOLE = "whole"
 """The name under which a question holds the whole call, as long as it is open."""
 
@@ -80,8 +84,9 @@ def ask(
             return row
         if row.state != "denied":
             _end(tx, row._replace(state="changed", decided_at=row.decided_at or now))
-    if left := _left_behind(tx, subject, (digest, basis), now, is_waited):
-        row = left._replace(about={**left.about, TAKEN: call.call_id})
+    # Calls without an id cannot be told apart: each has a question of its own.
+    if call.call_id and (left := _left_behind(tx, subject, (digest, basis), now, is_waited)):
+        row = left._replace(about={**left.about, TAKEN: call.call_id, TAKEN_AT: now})
         tx.put_approval(row)
         return row
     row = ApprovalRow(
@@ -106,9 +111,17 @@ def _left_behind(
     """The question about the same that nobody waits for any more, and that was not put in a client's dialog."""
     for row in _open(tx, subject.session):
         same = row.agent == subject.agent and (row.digest, row.basis) == about
+        since = row.about.get(TAKEN_AT, row.asked_at)
+        if isinstance(since, float) and now - since < YOUNG:
+            continue
         if same and not row.about.get(IN_DIALOG) and not _over(row, now) and not is_waited(row.approval):
             return row
     return None
+
+
+def is_of(row: ApprovalRow, call_id: object) -> bool:
+    """Whether a question is about the call that the client calls so now."""
+    return _call_of(row) == call_id
 
 
 def _about_call(tx: Transaction, subject: Subject, call: ToolCall) -> list[ApprovalRow]:

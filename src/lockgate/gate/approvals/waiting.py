@@ -1,6 +1,6 @@
 """Waiting for a person who is elsewhere: by a process that blocks, or in an event loop.
 
-Nothing is looked at again and again: whoever answers rings a bell (:mod:`lockgate.gate.approvals.wakeups`), and a
+Nothing is looked at often: whoever answers rings a bell (:mod:`lockgate.gate.approvals.wakeups`), and a
 shared store tells of answers on other machines. A slow look makes up for a bell that could not be hung up or was not
 heard. What was answered, and whether in time, is read in the transaction that decides
 (:func:`lockgate.gate.approvals.questions.settle`), and never here.

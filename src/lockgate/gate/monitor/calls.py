@@ -144,7 +144,7 @@ def _decide(parts: Parts, case: _Case, heard: _Heard) -> Answer | JudgeQuestion 
         if elsewhere:
             from lockgate.gate.monitor import person as approving
 
-            outcome = approving.hear(question, ruling, heard.approval, twice=case.event.headless)
+            outcome = approving.hear(question, ruling, heard.approval, twice=case.event.headless and bool(call.call_id))
             if isinstance(outcome, PersonQuestion):
                 return outcome
             ruling = outcome

@@ -6,6 +6,7 @@ import json
 
 from lockgate.core.model import Analysis
 from lockgate.core.record import TYPE_CHECKING, Record
+from lockgate.store.chain_links import PURPOSE_DEPLOYMENT, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,9 @@ class Deployment(Record):
 
 
 def is_known(tx: Transaction, name: str) -> bool:
-    """Whether a person has said yes to a deployment; an empty name is none."""
-    return bool(name) and tx.setting(f"{_PREFIX}{name}") is not None
+    """Whether a person has said yes to a deployment; an empty name is none, and so is a yes that was forged."""
+    kept = _parsed(tx.setting(f"{_PREFIX}{name}") or "") if name else None
+    return kept is not None and kept[2] == _seal(tx, name, *kept[:2])
 
 
 def asked(analysis: Analysis) -> list[list[str]]:
@@ -44,21 +46,35 @@ def remember(tx: Transaction, found: Sequence[Sequence[str]], now: float) -> Non
         every = deployments(tx)
         if len(every) >= MOST:
             forget(tx, every[0].name)
-        tx.put_setting(f"{_PREFIX}{name}", json.dumps([because, now]))
+        tx.put_setting(f"{_PREFIX}{name}", json.dumps([because, now, _seal(tx, name, because, now)]))
 
 
 def deployments(tx: Transaction) -> list[Deployment]:
     """All that are remembered, the oldest first."""
     found = []
     for name, text in tx.settings(_PREFIX).items():
-        because, at = json.loads(text)
-        found.append(Deployment(name.removeprefix(_PREFIX), str(because), float(at)))
+        kept = _parsed(text)
+        if kept is not None:
+            found.append(Deployment(name.removeprefix(_PREFIX), *kept[:2]))
     return sorted(found, key=lambda deployment: deployment.at)
 
 
 def forget(tx: Transaction, name: str) -> bool:
     """Ask about a deployment again; whether it was remembered."""
-    there = is_known(tx, name)
+    there = tx.setting(f"{_PREFIX}{name}") is not None
     if there:
         tx.put_setting(f"{_PREFIX}{name}", None)
     return there
+
+
+def _seal(tx: Transaction, name: str, because: str, at: float) -> str:
+    return tx.keyed(PURPOSE_DEPLOYMENT, canonical({"name": name, "because": because, "at": at}))
+
+
+def _parsed(text: str) -> tuple[str, float, str] | None:
+    """What is kept of a deployment; ``None`` where something else stands there, as of an older version."""
+    try:
+        because, at, seal = json.loads(text)
+        return str(because), float(at), str(seal)
+    except (ValueError, TypeError):
+        return None

@@ -90,7 +90,8 @@ def _settled(question: Question, approval: str, basis: str, *, twice: bool = Fal
         call_id=question.call.call_id,
         twice=twice,
     )
-    if row != before:
+    # Where another call has found the question meanwhile, nothing has come of it yet.
+    if row != before and (before is None or approvals.is_of(before, question.call.call_id)):
         tx.append_audit(now, record.answered(question.context, row))
     return row
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from lockgate.store.protocol import Transaction
 
+_MOVED = "a result whose label something else than Lockgate had moved: see `lockgate audit verify`"
 _OPEN = frozenset({"running", "asked"})
 SOURCES_COUNTED = "sources"
 """The fact of a call that says how many sources of the label ``untrusted`` it has; fewer may be kept."""
@@ -125,7 +126,7 @@ def finished(
         digest: SHA-256 of the exact call, hexadecimal.
         fresh: Analyses the call anew; called only where it was not seen before it ran.
         background: Whether the call goes on and its output comes later, by ways that fire no event. Or it lies in a
-        file of which the text is the beginning: whatever it may bring counts as come.
+            file of which the text is the beginning: whatever it may bring counts as come.
         keep: Whether the beginning of the text may be kept, to be shown to a person: it holds no secret.
     """
     said = None if background else text
@@ -203,7 +204,7 @@ def _settle(
         tx.put_call(row._replace(state=state))
         come_back_from(tx, row)
         if row.agent == subject.agent and _is_as_let_run(row, digest, fresh):
-            return Outcome(_settle_known(tx, row, text, state, keep=keep), known=True)
+            return Outcome(_settle_known(tx, row, text, state, now, keep=keep), known=True)
         # It was changed after it was let run (another hook can do that), and is labelled as what ran. Or another agent
         # than the one that made it gets its result: both have it then.
         tx.settle(row.session, key, confirm=row.agent != subject.agent or _brings(row, text, ()))
@@ -240,12 +241,18 @@ def _is_as_let_run(row: CallRow, digest: str, fresh: Callable[[], Analysis]) -> 
     return same and all(labels <= frozenset(row.facts.get(name, ())) for name, labels in known)
 
 
-def _settle_known(tx: Transaction, row: CallRow, text: str | None, state: str, *, keep: bool) -> frozenset[Label]:
+def _settle_known(
+    tx: Transaction, row: CallRow, text: str | None, state: str, now: float, *, keep: bool
+) -> frozenset[Label]:
     expected = frozenset(Label(label) for label in row.facts.get("gives", ()))
     if not expected:
         return frozenset()
     confirm = not _has_receipt(row, text, state) and _brings(row, text, row.quiet)
     tx.settle(row.session, row.call_id, confirm=confirm)
+    subject = Subject(row.session, row.agent)
+    if confirm and (lost := expected - tx.labels(subject)):
+        # Somebody has moved its taints to another call.
+        tx.add_taints(subject, [Taint(label, _MOVED, row.tool, row.call_id, now) for label in sorted(lost)])
     if confirm and Label.UNTRUSTED in expected:
         shown = text if keep and expected == {Label.UNTRUSTED} else None
         tx.put_call(row._replace(state=state, facts={**row.facts, SAID: _beginning(shown)}))

@@ -30,11 +30,11 @@ def copies(folder: str) -> list[Copy]:
     names: list[str] = []
     with suppress(OSError):
         names = os.listdir(folder)
-    found = [
-        look(os.path.join(folder, name))
-        for name in names
-        if name.startswith(f"{DATABASE}.") and name.rpartition(".")[2].isdigit()
-    ]
+    found = []
+    for name in names:
+        if name.startswith(f"{DATABASE}.") and name.rpartition(".")[2].isdigit():
+            with suppress(StoreError):  # what cannot be read is no copy
+                found.append(look(os.path.join(folder, name)))
     return sorted(found, key=lambda copy: copy.made_at, reverse=True)
 
 

@@ -60,12 +60,13 @@ class LabelQueries(Statements):
 
     def labels_of_all(self, subjects: Collection[Subject]) -> dict[Subject, frozenset[Label]]:
         """The labels of each of many subjects, as ``labels`` gives them."""
-        rows = self._of_each(subjects, ("session", "agent"), _LABELLED)
-        return {
-            subject: frozenset(label for label, there in zip(Label, found, strict=True) if there)
-            | self._sealed_labels(subject)
-            for subject, found in zip(subjects, rows, strict=True)
-        }
+        rows = self._of_each(subjects, ("session", "agent"), f"{_LABELLED}, {_SEALED}, {_KNOWN}")
+        found = {}
+        for subject, row in zip(subjects, rows, strict=True):
+            there, seal, known = row[: len(Label)], row[len(Label) : -1], row[-1]
+            labels = _labels_of(self._counts(subject, seal if seal[-1] is not None else None), is_known=bool(known))
+            found[subject] = labels | {label for label, is_there in zip(Label, there, strict=True) if is_there}
+        return found
 
     def add_taints(self, subject: Subject, taints: Iterable[Taint]) -> None:
         """Add taints. One already there (same label, source, call and origin) is kept; confirmed replaces pending."""
@@ -175,15 +176,13 @@ class LabelQueries(Statements):
     def _sealed_labels(self, subject: Subject) -> frozenset[Label]:
         """The labels that a subject has by its seal: all of them where it has none, and is known."""
         sealed = self._seal_of(subject)
-        if sealed is not None:
-            return frozenset(
-                label for number, label in enumerate(Label) if sealed[2 * number] > 0 or sealed[2 * number + 1] > 0
-            )
-        return _ALL if self._is_known(subject) else frozenset()
+        return _labels_of(sealed, is_known=sealed is None and self._is_known(subject))
 
     def _seal_of(self, subject: Subject) -> list[int] | None:
         """What was sealed of a subject; ``None`` where there is no seal, or it does not hold."""
-        row = self._one(_SEAL, subject)
+        return self._counts(subject, self._one(_SEAL, subject))
+
+    def _counts(self, subject: Subject, row: Sequence[Any] | None) -> list[int] | None:
         if row is None:
             return None
         *counts, mark = row
@@ -202,7 +201,9 @@ class LabelQueries(Statements):
             ):
                 return
             sealed = [0] * len(_KINDS)
-        self._put_seal(subject, [count + changed.get(kind, 0) for count, kind in zip(sealed, _KINDS, strict=True)])
+        counts = [count + changed.get(kind, 0) for count, kind in zip(sealed, _KINDS, strict=True)]
+        if min(counts) >= 0:  # else somebody has put a row there that was never counted
+            self._put_seal(subject, counts)
 
     def _is_known(self, subject: Subject) -> bool:
         if subject.agent:
@@ -218,9 +219,8 @@ class LabelQueries(Statements):
 _TAINT = "at, id, label, source, tool, call_id, state, origin"
 _TAINTS = f"SELECT {_TAINT} FROM taints WHERE session = ? AND agent = ?"  # noqa: S608 - columns of ours
 _SAME = "session = ? AND agent = ? AND label = ? AND source = ? AND call_id = ? AND origin = ?"
-_SEAL = (
-    "SELECT untrusted, untrusted_pending, secret, secret_pending, seal FROM label_seals WHERE session = ? AND agent = ?"
-)
+_SEAL_COLUMNS = ("untrusted", "untrusted_pending", "secret", "secret_pending", "seal")
+_SEAL = f"SELECT {', '.join(_SEAL_COLUMNS)} FROM label_seals WHERE session = ? AND agent = ?"  # noqa: S608 - ours
 _SUBJECTS = (
     "SELECT session, '' FROM sessions UNION SELECT session, agent FROM agents"
     " UNION SELECT session, agent FROM label_seals"
@@ -245,6 +245,23 @@ _LABELLED = ", ".join(
     for label in Label
 )
 """Whether a subject that is asked about has each of the labels."""
+_SEALED = ", ".join(
+    f"(SELECT {column} FROM label_seals WHERE session = asked.session AND agent = asked.agent)"  # noqa: S608 - ours
+    for column in _SEAL_COLUMNS
+)
+_KNOWN = (
+    "CASE WHEN asked.agent = '' THEN EXISTS (SELECT 1 FROM sessions WHERE session = asked.session)"
+    " ELSE EXISTS (SELECT 1 FROM agents WHERE session = asked.session AND agent = asked.agent) END"
+)
+
+
+def _labels_of(sealed: Sequence[int] | None, *, is_known: bool) -> frozenset[Label]:
+    """The labels that a seal tells: all of them where none holds, and the subject is known."""
+    if sealed is None:
+        return _ALL if is_known else frozenset()
+    return frozenset(
+        label for number, label in enumerate(Label) if sealed[2 * number] > 0 or sealed[2 * number + 1] > 0
+    )
 
 
 def _taint(row: Sequence[Any]) -> Taint:

@@ -7,7 +7,6 @@ does not know is read from its transcript, as one that is resumed.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import time
 from contextlib import suppress
@@ -95,15 +94,15 @@ def _put(draft: str, database: str, replaced: str) -> None:
     try:
         if there is not None:
             _hold(there, database)
-            shutil.copy(database, replaced)
-            os.chmod(replaced, 0o600)
+            # A copy would open the file and close it, which takes the lock away (POSIX, fcntl).
+            os.link(database, replaced)
+            _remove(*(f"{database}{beside}" for beside in _BESIDE))
         os.replace(draft, database)
     except OSError as error:
         raise StoreError(f"{database} cannot be replaced: {error.strerror}") from error
     finally:
         if there is not None:
             there.close()
-    _remove(*(f"{database}{beside}" for beside in _BESIDE))
 
 
 def _hold(connection: sqlite3.Connection, database: str) -> None:

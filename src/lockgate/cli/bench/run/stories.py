@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from lockgate.clients.hook.answer import PROGRAM
 from lockgate.clients.wire.resident import HELLO
+from lockgate.system.code_identity import code_of
 
 SILENT = frozenset({"silent"})
 """No objection is no answer."""
@@ -120,7 +122,7 @@ class Client(NamedTuple):
 
     def request(self, payload: bytes) -> bytes:
         """A request as the hook of this client sends it."""
-        words = ["1", str(len(self.arguments)), *self.arguments]
+        words = ["1", code_of(PROGRAM), str(len(self.arguments)), *self.arguments]
         words += [f"{name}={value}" for name, value in ENVIRONMENT.items()]
         head = b"".join(word.encode() + b"\0" for word in words)
         return HELLO + len(head).to_bytes(4, "big") + len(payload).to_bytes(4, "big") + head + payload
